@@ -1,0 +1,1 @@
+"""The core: connects the rooms above; retained messages, shared groups, policy, $SYS."""

@@ -1,0 +1,1 @@
+"""The command `gossamer`, one file a command."""

@@ -1,0 +1,1 @@
+"""What one client left with us: subscriptions, queues, packet identifiers, expiry, will."""

@@ -1,0 +1,55 @@
+"""The seam to durable storage: the core tells a journal each change; the journal makes it last.
+
+Calls come from the core, synchronously, and must not block: a journal collects them. What one turn
+of the event loop told it becomes one transaction. `batch` is the number of the transaction that
+collects now; output that depends on it is held until the shell reports that number as committed.
+The base class is the journal of a broker without a store: it keeps nothing and holds nothing.
+"""
+
+from mypy_extensions import mypyc_attr
+
+from gossamer.session.message import Message
+from gossamer.session.records import DeliveryRecord, SessionRecord, SubscriptionRecord
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Journal:
+    """Keeps nothing; the interface that a store's journal overrides."""
+
+    def __init__(self) -> None:
+        self.durable = False  # whether acknowledgements must wait for a commit
+        self.accepts = True  # False while the store cannot take new durable work (disk full)
+        self.batch = 1  # the transaction that collects changes now
+        self.dirty = False  # whether that transaction holds anything
+
+    def session_saved(self, record: SessionRecord) -> None:
+        """Created or changed (expiry, disconnection, will)."""
+
+    def session_removed(self, client_id: str) -> None:
+        """With its subscriptions, deliveries and incoming ids."""
+
+    def subscription_saved(self, client_id: str, record: SubscriptionRecord) -> None: ...
+
+    def subscription_removed(self, client_id: str, filter: str) -> None: ...
+
+    def delivery_queued(self, client_id: str, record: DeliveryRecord) -> None:
+        """A new delivery, in whatever state it starts. `record.message.stored` may be set here."""
+
+    def delivery_sent(self, client_id: str, number: int, packet_id: int) -> None:
+        """QUEUED became SENT."""
+
+    def delivery_released(self, client_id: str, number: int) -> None:
+        """SENT became RELEASED (QoS 2)."""
+
+    def delivery_removed(self, client_id: str, number: int) -> None:
+        """Acknowledged, expired or dropped."""
+
+    def incoming_added(self, client_id: str, packet_id: int) -> None:
+        """A QoS 2 publication was accepted and waits for its PUBREL."""
+
+    def incoming_removed(self, client_id: str, packet_id: int) -> None: ...
+
+    def retained_saved(self, message: Message) -> None:
+        """Replaces what was retained on the message's topic."""
+
+    def retained_removed(self, topic: str) -> None: ...

@@ -1,0 +1,83 @@
+"""What a store keeps of the broker's state, as plain records: written by the core, read at start."""
+
+from gossamer.session.message import Message
+
+# Where an outgoing message stands. A number that only grows while the message lives.
+QUEUED = 0  # not sent yet (packet_id is 0)
+SENT = 1  # PUBLISH sent, no PUBACK or PUBREC yet
+RELEASED = 2  # QoS 2 only: PUBREC came, PUBREL sent; the payload is not needed any more
+
+
+class SessionRecord:
+    """A session that outlives its connection."""
+
+    def __init__(self, client_id: str, user: str, expiry: int) -> None:
+        self.client_id = client_id
+        self.user = user
+        self.expiry = expiry  # seconds, 0xFFFFFFFF for never
+        self.disconnected_at = 0.0  # wall clock; 0 while connected
+        self.will: Message | None = None
+        self.will_delay = 0  # seconds
+        self.will_due = 0.0  # wall clock; 0 while the client is connected
+        self.is_311 = False
+
+
+class SubscriptionRecord:
+    """One subscription, as asked for (the filter with its `$share/…` prefix, if any)."""
+
+    def __init__(
+        self,
+        filter: str,
+        qos: int,
+        no_local: bool,
+        retain_as_published: bool,
+        retain_handling: int,
+        identifier: int,
+    ) -> None:
+        self.filter = filter
+        self.qos = qos
+        self.no_local = no_local
+        self.retain_as_published = retain_as_published
+        self.retain_handling = retain_handling
+        self.identifier = identifier  # 0 for none
+        self.user: list[tuple[str, str]] = []  # User Properties of the SUBSCRIBE that matter later
+
+
+class DeliveryRecord:
+    """One message on its way to one session. `number` orders a session's deliveries."""
+
+    def __init__(
+        self,
+        number: int,
+        message: Message | None,
+        qos: int,
+        retain: bool,
+        identifiers: list[int],
+        packet_id: int,
+        state: int,
+    ) -> None:
+        self.number = number
+        self.message = message  # None once RELEASED
+        self.qos = qos
+        self.retain = retain
+        self.identifiers = identifiers
+        self.packet_id = packet_id
+        self.state = state
+
+
+class StoredSession:
+    """Everything of one session, as found at start."""
+
+    def __init__(self, record: SessionRecord) -> None:
+        self.record = record
+        self.subscriptions: list[SubscriptionRecord] = []
+        self.deliveries: list[DeliveryRecord] = []  # by number
+        self.incoming: list[int] = []  # packet ids of QoS 2 publications not released yet
+
+
+class Snapshot:
+    """All that a store holds."""
+
+    def __init__(self) -> None:
+        self.sessions: list[StoredSession] = []
+        self.retained: list[Message] = []

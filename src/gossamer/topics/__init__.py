@@ -1,0 +1,1 @@
+"""Topic names and filters: validate, match, contain; the filter tree; minimal covers."""
