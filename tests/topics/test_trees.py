@@ -1,0 +1,113 @@
+"""Matching, the filter tree and the name tree, against tables and against each other."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.topic_strategies import filters, topics
+
+from gossamer.topics.matching import matches
+from gossamer.topics.name_tree import NameTree
+from gossamer.topics.tree import Entry, FilterTree
+
+# Most rows are the examples of section 4.7 of the standard.
+MATCHES = [
+    ("sport/tennis/player1/#", "sport/tennis/player1", True),
+    ("sport/tennis/player1/#", "sport/tennis/player1/ranking", True),
+    ("sport/tennis/player1/#", "sport/tennis/player1/score/wimbledon", True),
+    ("sport/#", "sport", True),
+    ("sport/tennis/+", "sport/tennis/player1", True),
+    ("sport/tennis/+", "sport/tennis/player1/ranking", False),
+    ("sport/+", "sport", False),
+    ("sport/+", "sport/", True),
+    ("+/+", "/finance", True),
+    ("/+", "/finance", True),
+    ("+", "/finance", False),
+    ("#", "$SYS/x", False),
+    ("+/monitor/Clients", "$SYS/monitor/Clients", False),
+    ("$SYS/#", "$SYS/x", True),
+    ("$SYS/#", "$SYS", True),
+    ("$SYS/monitor/+", "$SYS/monitor/Clients", True),
+    ("a/+", "a/$b", True),
+    ("#", "/", True),
+    ("+/#", "a", True),
+    ("+/+/#", "a", False),
+    ("a/+/#", "a", False),
+    ("ACCOUNTS", "Accounts", False),
+]
+
+
+@pytest.mark.parametrize(("filter", "topic", "expected"), MATCHES)
+def test_standard_examples(filter: str, topic: str, expected: bool) -> None:
+    assert matches(filter, topic) is expected
+    tree = FilterTree()
+    tree.put(Entry(filter))
+    assert bool(tree.match(topic)) is expected
+    names = NameTree()
+    names.put(topic, "kept")
+    assert bool(names.search(filter)) is expected
+
+
+@given(st.lists(st.tuples(st.booleans(), filters())), st.lists(topics(), min_size=1))
+def test_filter_tree_is_the_set_of_its_filters(
+    steps: list[tuple[bool, str]], probes: list[str]
+) -> None:
+    tree = FilterTree()
+    model: dict[str, Entry] = {}
+    for add, filter in steps:
+        if add:
+            model[filter] = Entry(filter)
+            tree.put(model[filter])
+        else:
+            assert tree.remove(filter) is model.pop(filter, None)
+        assert len(tree) == len(model)
+        assert tree.get(filter) is model.get(filter)
+    for topic in probes:
+        found = sorted(entry.filter for entry in tree.match(topic))
+        assert found == sorted(filter for filter in model if matches(filter, topic))
+
+
+@given(st.lists(st.tuples(st.booleans(), topics())), st.lists(filters(), min_size=1))
+def test_name_tree_is_the_map_of_its_names(
+    steps: list[tuple[bool, str]], probes: list[str]
+) -> None:
+    tree = NameTree()
+    model: dict[str, object] = {}
+    for number, (add, name) in enumerate(steps):
+        if add:
+            model[name] = (name, number)
+            tree.put(name, model[name])
+        else:
+            assert tree.remove(name) is model.pop(name, None)
+        assert len(tree) == len(model)
+        assert tree.get(name) is model.get(name)
+    assert sorted(tree.values(), key=str) == sorted(model.values(), key=str)
+    for filter in probes:
+        found = sorted(tree.search(filter), key=str)
+        assert found == sorted((model[n] for n in model if matches(filter, n)), key=str)
+
+
+def test_deep_names_do_not_recurse() -> None:
+    deep = "/".join("x" * 20_000)
+    names = NameTree()
+    names.put(deep, 1)
+    filters_tree = FilterTree()
+    filters_tree.put(Entry(deep))
+    filters_tree.put(Entry("/".join(["+"] * 20_000)))
+    assert names.search("x/#") == [1]
+    assert len(filters_tree.match(deep)) == 2
+    assert names.remove(deep) == 1
+    assert filters_tree.remove(deep) is not None
+    assert len(filters_tree) == 1
+
+
+def test_a_subclass_of_entry_comes_back() -> None:
+    class Subscribers(Entry):
+        def __init__(self, filter: str) -> None:
+            super().__init__(filter)
+            self.clients = ["c1"]
+
+    tree = FilterTree()
+    tree.put(Subscribers("a/+"))
+    [entry] = tree.match("a/b")
+    assert isinstance(entry, Subscribers)
+    assert entry.clients == ["c1"]
