@@ -1,4 +1,4 @@
-"""What a store keeps of the broker's state, as plain records: written by the core, read at start."""
+"""What a store keeps of the broker's state, as plain records the core writes and reads at start."""
 
 from gossamer.session.message import Message
 

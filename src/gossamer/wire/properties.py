@@ -2,7 +2,7 @@
 
 
 class Properties:
-    """Every property that any packet may carry. Which packet may carry which is in `property_table`."""
+    """Every property that any packet may carry; `property_table` has which may carry which."""
 
     __slots__ = (
         "assigned_client_id",

@@ -1,4 +1,4 @@
-"""The reason codes of MQTT 5.0 by name, and the return codes that 3.1.1 has for a refused CONNECT."""
+"""The reason codes of MQTT 5.0 by name, and the return codes of 3.1.1 for a refused CONNECT."""
 
 from typing import Final
 

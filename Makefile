@@ -1,0 +1,58 @@
+# Everything happens in .venv; the only needs are make and Python 3.11+ (PYTHON=… names another).
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+EXTRAS := dev,bench,plots,data,geo,vision
+PYTEST_ARGS ?=
+BENCH_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help install compile run test test-pure lint format bench clean clean-core
+
+help: ## show this list
+	@echo "make TARGET, where TARGET is one of:"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("Gossamer needs Python 3.11 or later: make PYTHON=…" \
+		if sys.version_info < (3, 11) else 0)'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --retries 5 -e '.[$(EXTRAS)]'
+	touch $(STAMP)
+
+install: $(STAMP) compile ## create .venv with everything in it and compile the core
+
+compile: $(STAMP) ## compile the core with mypyc if its sources changed
+	@$(BIN)/python tools/compile_core.py
+
+run: install ## a broker, simulated sensors and a subscriber that prints what arrives (Ctrl-C ends)
+	@$(BIN)/gossamer demo
+
+test: install ## run all tests (PYTEST_ARGS="-k name" for some of them)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+
+test-pure: $(STAMP) ## run the tests of the core from its sources, uncompiled
+	GOSSAMER_PURE=1 GOSSAMER_EXAMPLES=quick $(BIN)/python -m pytest -n 2 --dist loadfile \
+		$(wildcard $(addprefix tests/,wire topics bloom plus session broker mesh)) $(PYTEST_ARGS)
+
+lint: $(STAMP) ## style, types and layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP) ## rewrite the sources in the one format
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: install ## measure this broker beside its peers (BENCH_ARGS="--quick")
+	$(BIN)/gossamer bench brokers $(BENCH_ARGS)
+
+clean-core: ## remove the compiled modules, so that the sources run
+	@find src -name '*.so' -delete; rm -f src/.compiled-core
+
+clean: clean-core ## remove what was made: compiled modules, caches, .venv
+	rm -rf $(VENV) build dist out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf src/*.egg-info .import_linter_cache
