@@ -1,0 +1,61 @@
+"""`[auth]`: the back ends that know who a client is."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from gossamer.net.config.section import Section
+from gossamer.net.config.units import Duration, FilePath
+
+
+class Jwt(Section):
+    """Tokens given as the password; the token names the user."""
+
+    key: FilePath = Field(description="File with the secret (HS256) or the PEM public key.")
+    algorithm: Literal["HS256", "RS256", "ES256"] = Field(
+        description="The one algorithm accepted; a token never chooses it."
+    )
+    issuer: str | None = Field(default=None, description="Required `iss`, if given.")
+    audience: str | None = Field(default=None, description="Required `aud`, if given.")
+    user_claim: str = Field(
+        default="sub", min_length=1, description="The claim that holds the user name."
+    )
+    leeway: Duration = Field(default=30.0, description="Tolerance for clocks that differ.")
+
+
+class Auth(Section):
+    """With none of these configured, only anonymous access is possible."""
+
+    password_file: FilePath | None = Field(
+        default=None, description="Lines `user:argon2id-hash`, written by `gossamer passwd`."
+    )
+    scram_file: FilePath | None = Field(
+        default=None, description="SCRAM-SHA-256 verifiers, written by `gossamer passwd --scram`."
+    )
+    jwt: Jwt | None = Field(default=None, description="JSON Web Tokens as passwords.")
+    certificate: bool = Field(
+        default=False,
+        description="Whether the common name of a client certificate is the user name.",
+    )
+    plugins: tuple[str, ...] = Field(
+        default=(),
+        description="Names in the entry point group `gossamer.authenticators`, in order.",
+    )
+    workers: int = Field(default=2, ge=1, le=64, description="Threads that verify passwords.")
+    waiting: int = Field(
+        default=1000,
+        ge=1,
+        description="Logins that wait for those threads; more are told to come later.",
+    )
+
+    @property
+    def configured(self) -> tuple[str, ...]:
+        """The names of the ways to log in, in their usual order."""
+        ways = {
+            "certificate": self.certificate,
+            "password": self.password_file is not None,
+            "jwt": self.jwt is not None,
+            "scram": self.scram_file is not None,
+            "plugin": bool(self.plugins),
+        }
+        return tuple(way for way, is_on in ways.items() if is_on)

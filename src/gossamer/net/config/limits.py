@@ -1,0 +1,98 @@
+"""`[limits]`: how much one client, one address or one listener may take."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from gossamer.net.config.section import Section
+from gossamer.net.config.units import Duration, Size
+
+# A remaining length has at most four bytes of seven bits, and a header of at most five bytes.
+LARGEST_PACKET = 268_435_455 + 5
+
+
+class Limits(Section):
+    """A listener may override any of these in its own `[listener.limits]`."""
+
+    connections: int = Field(
+        default=10_000,
+        ge=1,
+        description="Open connections on one listener; more are closed at once.",
+    )
+    connections_per_address: int = Field(
+        default=0, ge=0, description="Open connections from one address; 0 for no limit of its own."
+    )
+    connect_timeout: Duration = Field(
+        default=10.0,
+        gt=0,
+        description="Time that a client has to be logged in (TLS, WebSocket, CONNECT and AUTH).",
+    )
+    packet_size: Size = Field(
+        default=1 << 20,
+        ge=128,
+        le=LARGEST_PACKET,
+        description="Largest packet taken from a client.",
+    )
+    login_packet_size: Size = Field(
+        default=64 << 10,
+        ge=128,
+        le=LARGEST_PACKET,
+        description="Largest packet taken from a client that has not logged in yet.",
+    )
+    receive_maximum: int = Field(
+        default=1024,
+        ge=1,
+        le=65535,
+        description="QoS 1 and 2 publications a client may have unacknowledged.",
+    )
+    inflight: int = Field(
+        default=1024,
+        ge=1,
+        le=65535,
+        description="QoS 1 and 2 deliveries unacknowledged by one client.",
+    )
+    queue_messages: int = Field(
+        default=10_000, ge=1, description="Messages that wait for one client, connected or not."
+    )
+    queue_bytes: Size = Field(
+        default=64 << 20, ge=1024, description="Bytes of messages that wait for one client."
+    )
+    queue_policy: Literal["drop-new", "drop-old"] = Field(
+        default="drop-new", description="Which message goes when a client's queue is full."
+    )
+    outbox_bytes: Size = Field(
+        default=1 << 20,
+        ge=4096,
+        description="Unsent bytes of one connection past which QoS 0 to it is dropped.",
+    )
+    subscriptions: int = Field(default=1000, ge=1, description="Subscriptions of one client.")
+    topic_levels: int = Field(
+        default=200, ge=1, le=65536, description="Levels of a topic or filter."
+    )
+    topic_aliases: int = Field(
+        default=64, ge=0, le=65535, description="Topic aliases a client may set on one connection."
+    )
+    user_properties: int = Field(default=64, ge=0, description="User properties in one packet.")
+    keep_alive: int = Field(
+        default=0,
+        ge=0,
+        le=65535,
+        description="Longest keep-alive in seconds; a client that asks for more (or for none) is "
+        "given this one; 0 leaves it to the client.",
+    )
+    session_expiry: Duration = Field(
+        default=7 * 86400.0,
+        le=0xFFFFFFFF,
+        description="Longest time that a session is kept for a client that is away.",
+    )
+    sessions: int = Field(
+        default=1_000_000, ge=1, description="Sessions kept, of clients connected or away."
+    )
+    retained_messages: int = Field(
+        default=1_000_000, ge=0, description="Retained messages, in all."
+    )
+    read_budget: Size = Field(
+        default=256 << 10,
+        ge=4096,
+        description="Bytes read from one connection before the others have their turn.",
+    )

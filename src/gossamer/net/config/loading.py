@@ -1,0 +1,98 @@
+"""TOML text to a `Config`, with every problem named by key, value and what is allowed."""
+
+import difflib
+import tomllib
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from gossamer.net.config.describing import allowed, section_of
+from gossamer.net.config.errors import ConfigError
+from gossamer.net.config.root import Config
+from gossamer.net.config.section import Section
+
+Model = TypeVar("Model", bound=Section)
+LONGEST_VALUE_SHOWN = 60
+
+
+def load(path: Path) -> Config:
+    """The configuration in `path`; its relative paths start at the file's folder."""
+    return parse(read_text(path), str(path)).at(path.resolve().parent)
+
+
+def parse(text: str, name: str = "configuration") -> Config:
+    """The configuration that `text` spells; paths in it are left as they are."""
+    return parse_model(Config, text, name)
+
+
+def read_text(path: Path) -> str:
+    """The text of a file that a person named; what goes wrong is said in one line."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError([f"{path}: cannot be read: {error.strerror}"]) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError([f"{path}: is not UTF-8 text"]) from error
+
+
+def parse_model(model: type[Model], text: str, name: str) -> Model:
+    """TOML `text` as a `model`; `name` starts every line of the error."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError([f"{name}: not TOML: {error}"]) from error
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        found = [dict(one) for one in error.errors()]
+        # A list whose entries are wrong is also reported as too short: that says nothing new.
+        told = [one for one in found if one["type"] != "too_short"] or found
+        raise ConfigError([f"{name}: {_line(model, one)}" for one in told]) from error
+
+
+def _line(model: type[Section], error: dict[str, Any]) -> str:
+    where, field, owner = _locate(model, error["loc"])
+    if error["type"] == "extra_forbidden":
+        return f"{where}: unknown key; {_suggestion(str(error['loc'][-1]), owner)}"
+    if error["type"] == "too_short":
+        return f"{where}: must have at least one entry"
+    if error["type"] == "missing":
+        return f"{where}: missing; it must be {allowed(field) if field else 'given'}"
+    if field is None or section_of(field) is not None:
+        return f"{where}: {_own_words(error)}".lstrip(": ")
+    shown = _shown(error["input"])
+    return f"{where} = {shown}: must be {allowed(field)}"
+
+
+def _locate(model: type[Section], loc: tuple[Any, ...]) -> tuple[str, Any, type[Section]]:
+    """The key as a person writes it, its field (None if it has none), and the table it is in."""
+    where, field, owner = "", None, model
+    inside: type[Section] | None = model
+    for step in loc:
+        if isinstance(step, int):
+            where += f"[{step + 1}]"
+            continue
+        if inside is None:
+            break
+        owner = inside
+        field = owner.model_fields.get(step)
+        where += ("." if where else "") + step
+        inside = section_of(field) if field is not None else None
+    return where, field, owner
+
+
+def _own_words(error: dict[str, Any]) -> str:
+    message = str(error["msg"]).removeprefix("Value error, ")
+    return message[:1].lower() + message[1:]
+
+
+def _suggestion(key: str, owner: type[Section]) -> str:
+    known = list(owner.model_fields)
+    near = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
+    return f"did you mean {near[0]}?" if near else "known keys: " + ", ".join(known)
+
+
+def _shown(value: Any) -> str:
+    text = f'"{value}"' if isinstance(value, str) else repr(value)
+    return text if len(text) <= LONGEST_VALUE_SHOWN else text[:LONGEST_VALUE_SHOWN] + "…"

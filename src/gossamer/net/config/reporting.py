@@ -1,0 +1,83 @@
+"""What a configuration will mean in force: as lines for `gossamer check`, and as warnings."""
+
+from pathlib import Path
+from typing import Any
+
+from gossamer.net.config.describing import section_of
+from gossamer.net.config.root import Config
+from gossamer.net.config.section import Section
+
+LOOPBACK = ("127.", "::1", "localhost")
+
+
+def in_force(config: Config) -> list[str]:
+    """Every listener as it will behave, then every other key with its value, as TOML."""
+    lines: list[str] = []
+    for listener in config.listener:
+        methods = ", ".join(config.methods_of(listener)) or "none"
+        lines += [
+            f"# listener {listener.name}",
+            f"#   log in by: {methods}; anonymous: {config.anonymous_on(listener)}",
+        ]
+        if listener.proxy_protocol:
+            lines.append(f"#   PROXY protocol from: {', '.join(listener.proxies)}")
+        if listener.limits is not None:
+            own = sorted(listener.limits.model_fields_set)
+            lines.append("#   own limits: " + ", ".join(_pair(listener.limits, key) for key in own))
+    for key in Config.model_fields:
+        if key != "listener":
+            lines += _table(key, getattr(config, key))
+    return lines
+
+
+def warnings(config: Config) -> list[str]:
+    """What is allowed, yet seldom meant."""
+    found: list[str] = []
+    for listener in config.listener:
+        is_local = listener.kind == "unix" or listener.host.startswith(LOOPBACK)
+        if config.anonymous_on(listener) == "always" and not is_local:
+            found.append(f"{listener.name}: anyone who can reach it gets in without a name")
+        if not is_local and not listener.encrypted and config.methods_of(listener):
+            found.append(
+                f"{listener.name}: passwords cross the network unencrypted; use tls or wss"
+            )
+        sees_certificates = listener.tls is not None and listener.tls.client_certificate != "none"
+        if "certificate" in (listener.auth or ()) and not sees_certificates:
+            found.append(f"{listener.name}: asks for certificates but never sees one")
+        for method in config.methods_of(listener):
+            if method not in config.auth.configured:
+                found.append(f"{listener.name}: auth names {method}, which [auth] does not set up")
+    if config.permissions.file is None and config.auth.configured:
+        found.append("permissions.file: not set, so every user may read and write every topic")
+    if config.admin.enabled and not config.admin.host.startswith(LOOPBACK):
+        found.append("admin.host: the API speaks plain HTTP and is reachable from other machines")
+    return found
+
+
+def _table(name: str, section: Section) -> list[str]:
+    fields = type(section).model_fields
+    plain = [key for key, field in fields.items() if section_of(field) is None]
+    lines = [f"[{name}]", *(_pair(section, key) for key in plain)]
+    for key in fields:
+        inner = getattr(section, key)
+        if isinstance(inner, Section):
+            lines += _table(f"{name}.{key}", inner)
+    return lines
+
+
+def _pair(section: Section, key: str) -> str:
+    value = getattr(section, key)
+    return f"# {key} is not set" if value is None else f"{key} = {spelled(value)}"
+
+
+def spelled(value: Any) -> str:
+    """A value as TOML spells it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | Path):
+        return f'"{value}"'
+    if isinstance(value, tuple):
+        return "[" + ", ".join(spelled(one) for one in value) + "]"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)

@@ -1,0 +1,68 @@
+"""The whole configuration, as its sections."""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from gossamer.net.config.auth import Auth
+from gossamer.net.config.limits import Limits
+from gossamer.net.config.listeners import Listener
+from gossamer.net.config.observe import Admin, Log, Sys
+from gossamer.net.config.permissions import Permissions
+from gossamer.net.config.rates import Rates
+from gossamer.net.config.section import Section
+from gossamer.net.config.store import Store
+
+
+class Config(Section):
+    """`Config()` listens on 127.0.0.1:1883 and lets anyone on this machine in."""
+
+    listener: tuple[Listener, ...] = Field(
+        default=(Listener(),), min_length=1, description="The places where clients connect."
+    )
+    limits: Limits = Field(default=Limits(), description="Bounds on what a client may take.")
+    rates: Rates = Field(default=Rates(), description="Bounds on how fast it may be.")
+    auth: Auth = Field(default=Auth(), description="Who a client is.")
+    permissions: Permissions = Field(default=Permissions(), description="What it may do.")
+    store: Store = Field(default=Store(), description="What survives a restart.")
+    sys: Sys = Field(default=Sys(), description="The topics under `$SYS/`.")
+    admin: Admin = Field(default=Admin(), description="The HTTP API for operators.")
+    log: Log = Field(default=Log(), description="The log.")
+
+    def limits_of(self, listener: Listener) -> Limits:
+        """The limits in force on one listener."""
+        if listener.limits is None:
+            return self.limits
+        own = {key: getattr(listener.limits, key) for key in listener.limits.model_fields_set}
+        return self.limits.model_copy(update=own)
+
+    def methods_of(self, listener: Listener) -> tuple[str, ...]:
+        """The ways to log in there, in order."""
+        return self.auth.configured if listener.auth is None else listener.auth
+
+    def anonymous_on(self, listener: Listener) -> str:
+        """`never`, `local` or `always`."""
+        if listener.anonymous is not None:
+            return listener.anonymous
+        return "never" if self.methods_of(listener) else "local"
+
+    def at(self, folder: Path) -> "Config":
+        """With every path taken relative to `folder`."""
+        auth = _relative(self.auth, folder, ("password_file", "scram_file"))
+        if auth.jwt is not None:
+            auth = auth.model_copy(update={"jwt": _relative(auth.jwt, folder, ("key",))})
+        return self.model_copy(
+            update={
+                "listener": tuple(listener.at(folder) for listener in self.listener),
+                "auth": auth,
+                "permissions": _relative(self.permissions, folder, ("file",)),
+                "store": _relative(self.store, folder, ("folder",)),
+                "admin": _relative(self.admin, folder, ("token_file",)),
+            }
+        )
+
+
+def _relative(section: Any, folder: Path, keys: tuple[str, ...]) -> Any:
+    paths = {key: folder / value for key in keys if (value := getattr(section, key)) is not None}
+    return section.model_copy(update=paths)
