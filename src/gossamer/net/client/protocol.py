@@ -1,0 +1,312 @@
+"""The client's side of MQTT without IO: calls and bytes in, packets and bytes out.
+
+What the application should see is returned by `receive` as the packets themselves: Connack,
+Publish (each QoS 2 message once), the last Acknowledgement of a publication, Suback, Unsuback,
+Pingresp, Auth (re-authentication succeeded) and Disconnect. What must be sent waits in `take`.
+
+The object outlives a connection: `open` again, and if the broker still has the session, what was
+not acknowledged is sent again.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from gossamer.net.client.authenticator import Authenticator
+from gossamer.wire.codec import decode, encode
+from gossamer.wire.errors import ProtocolError
+from gossamer.wire.packets import (
+    AUTH,
+    CONNACK,
+    PUBACK,
+    PUBCOMP,
+    PUBLISH,
+    PUBREC,
+    PUBREL,
+    SUBACK,
+    UNSUBACK,
+    V5,
+    Acknowledgement,
+    Auth,
+    Connack,
+    Connect,
+    Disconnect,
+    Packet,
+    Pingreq,
+    Publish,
+    Request,
+    Suback,
+    Subscribe,
+    Unsuback,
+    Unsubscribe,
+)
+from gossamer.wire.properties import Properties
+from gossamer.wire.reasons import (
+    CONTINUE_AUTHENTICATION,
+    NOT_AUTHORIZED,
+    PACKET_IDENTIFIER_NOT_FOUND,
+    PROTOCOL_ERROR,
+    RE_AUTHENTICATE,
+    SUCCESS,
+    TOPIC_ALIAS_INVALID,
+    UNSPECIFIED_ERROR,
+)
+from gossamer.wire.stream import PacketStream
+
+# A packet identifier has 16 bits and is never 0.
+LAST_PACKET_ID: Final = 65_535
+
+# What a broker that names no Receive Maximum accepts.
+DEFAULT_RECEIVE_MAXIMUM: Final = 65_535
+
+
+class ClientProtocol:
+    """One client: `greeting` is the CONNECT that it opens each connection with."""
+
+    def __init__(self, greeting: Connect, authenticator: Authenticator | None = None) -> None:
+        self.greeting = greeting
+        self.version = greeting.version
+        self.connected = False
+        self._authenticator = authenticator
+        self._stream = PacketStream()
+        self._outbox: list[bytes] = []
+        self._last_id = 0
+        self._requests: set[int] = set()  # ids of SUBSCRIBE and UNSUBSCRIBE without an answer
+        self._inflight: dict[int, Packet] = {}  # PUBLISH, or PUBREL once it was received
+        self._waiting: dict[int, Publish] = {}  # held back by the broker's Receive Maximum
+        self._window = DEFAULT_RECEIVE_MAXIMUM
+        self._incoming: set[int] = set()  # QoS 2 messages that wait for their PUBREL
+        self._aliases: dict[int, str] = {}
+        self._handlers: dict[int, Callable[[Packet], Packet | None]] = {
+            CONNACK: self._on_connack,
+            PUBLISH: self._on_publish,
+            PUBACK: self._on_final,
+            PUBREC: self._on_pubrec,
+            PUBREL: self._on_pubrel,
+            PUBCOMP: self._on_final,
+            SUBACK: self._on_answer,
+            UNSUBACK: self._on_answer,
+            AUTH: self._on_auth,
+        }
+
+    @property
+    def unacknowledged(self) -> int:
+        """Publications at QoS 1 and 2 that the broker has not finished with."""
+        return len(self._inflight) + len(self._waiting)
+
+    def open(self) -> None:
+        """Start a connection: forgets the last one's bytes, keeps the session's state."""
+        self.connected = False
+        self._stream = PacketStream()
+        self._outbox.clear()
+        self._requests.clear()
+        self._aliases.clear()
+        if self._authenticator is not None:
+            properties = self.greeting.properties or Properties()
+            properties.authentication_method = self._authenticator.method
+            properties.authentication_data = self._authenticator.first()
+            self.greeting.properties = properties
+        self._send(self.greeting)
+
+    def take(self) -> bytes:
+        """Everything that is to be sent now; the caller sends it."""
+        data = b"".join(self._outbox)
+        self._outbox.clear()
+        return data
+
+    def publish(
+        self,
+        topic: str,
+        payload: bytes,
+        qos: int = 0,
+        retain: bool = False,
+        properties: Properties | None = None,
+    ) -> int:
+        """The packet identifier whose Acknowledgement will tell the end; 0 at QoS 0."""
+        packet = Publish(topic, payload, qos, retain, False, 0, properties)
+        if qos == 0:
+            self._send(packet)
+            return 0
+        packet.packet_id = self._new_id()
+        self._waiting[packet.packet_id] = packet
+        try:
+            self._send_waiting()
+        except (ValueError, OverflowError):  # it cannot be encoded, so it never was in flight
+            self._inflight.pop(packet.packet_id, None)
+            raise
+        return packet.packet_id
+
+    def subscribe(self, requests: list[Request], properties: Properties | None = None) -> int:
+        """The packet identifier that the Suback will carry."""
+        packet_id = self._new_id()
+        self._send(Subscribe(packet_id, requests, properties))
+        self._requests.add(packet_id)
+        return packet_id
+
+    def unsubscribe(self, filters: list[str], properties: Properties | None = None) -> int:
+        """The packet identifier that the Unsuback will carry."""
+        packet_id = self._new_id()
+        self._send(Unsubscribe(packet_id, filters, properties))
+        self._requests.add(packet_id)
+        return packet_id
+
+    def ping(self) -> None:
+        self._send(Pingreq())
+
+    def reauthenticate(self) -> None:
+        """Prove again who this is, on the running connection."""
+        if self._authenticator is None:
+            raise ValueError("this client has nothing to authenticate with")
+        self._send_auth(RE_AUTHENTICATE, self._authenticator.first())
+
+    def disconnect(self, reason: int = 0, properties: Properties | None = None) -> None:
+        self._send(Disconnect(reason, properties))
+        self.connected = False
+
+    def receive(self, data: bytes) -> list[Packet]:
+        """What the application should see. After a ProtocolError send `take` and close."""
+        seen: list[Packet] = []
+        try:
+            for head, body in self._stream.feed(data):
+                packet = decode(head, body, self.version)
+                if not self.connected and packet.kind not in (CONNACK, AUTH):
+                    raise ProtocolError(PROTOCOL_ERROR, "a packet came before CONNACK")
+                handler = self._handlers.get(packet.kind)
+                event = packet if handler is None else handler(packet)
+                if event is not None:
+                    seen.append(event)
+        except ProtocolError as error:
+            if self.connected and self.version == V5:
+                self.disconnect(error.reason)
+            raise
+        return seen
+
+    def _send(self, packet: Packet) -> None:
+        self._outbox.append(encode(packet, self.version))
+
+    def _new_id(self) -> int:
+        taken = (self._inflight, self._waiting, self._requests)
+        for _ in range(LAST_PACKET_ID):
+            self._last_id = self._last_id % LAST_PACKET_ID + 1
+            if not any(self._last_id in ids for ids in taken):
+                return self._last_id
+        raise ValueError("all packet identifiers are in use")
+
+    def _send_waiting(self) -> None:
+        while self._waiting and len(self._inflight) < self._window:
+            packet_id = next(iter(self._waiting))
+            packet = self._waiting.pop(packet_id)
+            self._inflight[packet_id] = packet
+            self._send(packet)
+
+    def _send_auth(self, reason: int, data: bytes | None) -> None:
+        assert self._authenticator is not None
+        properties = Properties()
+        properties.authentication_method = self._authenticator.method
+        properties.authentication_data = data
+        self._send(Auth(reason, properties))
+
+    def _on_connack(self, packet: Packet) -> Packet:
+        assert isinstance(packet, Connack)
+        if self.connected:
+            raise ProtocolError(PROTOCOL_ERROR, "a second CONNACK")
+        if packet.reason != SUCCESS:
+            return packet
+        self._verify(packet.properties)
+        self.connected = True
+        maximum = packet.properties.receive_maximum if packet.properties else None
+        self._window = DEFAULT_RECEIVE_MAXIMUM if maximum is None else maximum
+        if packet.session_present:
+            self._resend()
+        else:
+            self._inflight.clear()
+            self._incoming.clear()
+        self._send_waiting()
+        return packet
+
+    def _resend(self) -> None:
+        for packet in self._inflight.values():  # [MQTT-4.4.0-1], in the first order
+            if isinstance(packet, Publish):
+                packet.dup = True
+            self._send(packet)
+
+    def _on_publish(self, packet: Packet) -> Packet | None:
+        assert isinstance(packet, Publish)
+        self._resolve_alias(packet)
+        if packet.qos == 0:
+            return packet
+        if packet.qos == 1:
+            self._send(Acknowledgement(PUBACK, packet.packet_id))
+            return packet
+        self._send(Acknowledgement(PUBREC, packet.packet_id))
+        if packet.packet_id in self._incoming:
+            return None
+        self._incoming.add(packet.packet_id)
+        return packet
+
+    def _resolve_alias(self, packet: Publish) -> None:
+        alias = packet.properties.topic_alias if packet.properties else None
+        if alias is None:
+            return
+        offered = self.greeting.properties.topic_alias_maximum if self.greeting.properties else None
+        if alias > (offered or 0):  # [MQTT-3.1.2-26]
+            raise ProtocolError(TOPIC_ALIAS_INVALID, f"topic alias {alias} was not offered")
+        packet.topic = packet.topic or self._aliases.get(alias, "")
+        if not packet.topic:
+            raise ProtocolError(PROTOCOL_ERROR, f"topic alias {alias} has no topic yet")
+        self._aliases[alias] = packet.topic
+
+    def _on_pubrel(self, packet: Packet) -> None:
+        assert isinstance(packet, Acknowledgement)
+        known = packet.packet_id in self._incoming
+        self._incoming.discard(packet.packet_id)
+        reason = SUCCESS if known else PACKET_IDENTIFIER_NOT_FOUND
+        self._send(Acknowledgement(PUBCOMP, packet.packet_id, reason))
+
+    def _on_pubrec(self, packet: Packet) -> Packet | None:
+        assert isinstance(packet, Acknowledgement)
+        if packet.reason >= UNSPECIFIED_ERROR:
+            return self._on_final(packet)
+        known = packet.packet_id in self._inflight
+        reason = SUCCESS if known else PACKET_IDENTIFIER_NOT_FOUND
+        release = Acknowledgement(PUBREL, packet.packet_id, reason)
+        if known:
+            self._inflight[packet.packet_id] = release
+        self._send(release)
+        return None
+
+    def _on_final(self, packet: Packet) -> Packet | None:
+        assert isinstance(packet, Acknowledgement)
+        if self._inflight.pop(packet.packet_id, None) is None:
+            return None  # its session was lost, and with it whoever waited
+        self._send_waiting()
+        return packet
+
+    def _on_answer(self, packet: Packet) -> Packet:
+        assert isinstance(packet, Suback | Unsuback)
+        if packet.packet_id not in self._requests:
+            raise ProtocolError(PROTOCOL_ERROR, "an answer to a request that was not made")
+        self._requests.remove(packet.packet_id)
+        return packet
+
+    def _on_auth(self, packet: Packet) -> Packet | None:
+        assert isinstance(packet, Auth)
+        if self._authenticator is None:
+            raise ProtocolError(PROTOCOL_ERROR, "AUTH, but no authentication method was named")
+        if packet.reason == CONTINUE_AUTHENTICATION:
+            challenge = packet.properties.authentication_data if packet.properties else None
+            try:
+                answer = self._authenticator.respond(challenge or b"")
+            except ValueError as error:
+                raise ProtocolError(NOT_AUTHORIZED, str(error)) from error
+            self._send_auth(CONTINUE_AUTHENTICATION, answer)
+            return None
+        self._verify(packet.properties)
+        return packet
+
+    def _verify(self, properties: Properties | None) -> None:
+        if self._authenticator is not None:
+            final = properties.authentication_data if properties else None
+            try:
+                self._authenticator.verify(final or b"")
+            except ValueError as error:
+                raise ProtocolError(NOT_AUTHORIZED, str(error)) from error
