@@ -16,7 +16,10 @@ import typer
 from gossamer import __version__
 from gossamer.cli.errors import FAILED, CommandError
 
-COMMANDS: tuple[str, ...] = ()
+COMMANDS: tuple[str, ...] = (
+    "serve",
+    "check",
+)
 
 GROUPS = {
     "bench": "Measure this broker beside others.",

@@ -1,17 +1,34 @@
-"""A publication while the broker holds it: what is forwarded, kept in queues and retained."""
+"""A publication while the broker holds it: forwarded, kept in queues, retained.
 
+Encodings are made on first need and shared by every receiver. For QoS 0 that is the whole packet;
+for QoS 1 and 2 it is what stands before the packet identifier, since only that differs.
+"""
+
+from typing import Final
+
+from gossamer.wire.frames import encode_varint
+from gossamer.wire.packets import PUBLISH, V5
 from gossamer.wire.properties import Properties
+from gossamer.wire.property_codec import encode_properties
+
+# The three shapes (QoS 0, 1, 2) of each of the two protocol versions.
+_SHAPES: Final = 6
+RETAIN_BIT: Final = 0x01
+DUP_BIT: Final = 0x08
 
 
 class Message:
     """Immutable once made; shared by every session that has it queued.
 
-    `properties` holds only what travels on to subscribers (no alias, no subscription identifier,
-    no expiry interval: that is `expires_at`, absolute seconds of the wall clock, 0 for never).
-    `stored` is the number under which a store keeps it, 0 while none does.
+    `properties` holds only what travels on to subscribers (no alias, no subscription identifier).
+    `expires_at` is in absolute seconds of the wall clock, 0 for never; `properties.message_expiry`
+    is the interval as published. `stored` is the number under which a store keeps the message, 0
+    while none does.
     """
 
     __slots__ = (
+        "_heads",
+        "_tail_v5",
         "expires_at",
         "payload",
         "properties",
@@ -20,6 +37,7 @@ class Message:
         "retain",
         "stored",
         "topic",
+        "topic_bytes",
         "user",
     )
 
@@ -33,8 +51,10 @@ class Message:
         expires_at: float,
         publisher: str,
         user: str,
+        topic_bytes: bytes = b"",
     ) -> None:
         self.topic = topic
+        self.topic_bytes = topic_bytes if topic_bytes else topic.encode()
         self.payload = payload
         self.qos = qos
         self.retain = retain
@@ -43,3 +63,51 @@ class Message:
         self.publisher = publisher
         self.user = user
         self.stored = 0
+        self._heads: list[bytes | None] | None = None
+        self._tail_v5: bytes | None = None
+
+    def preset_head(self, version: int, head: bytes, tail_v5: bytes) -> None:
+        """What came in can go out unchanged: spare the encoding."""
+        heads: list[bytes | None] = [None] * _SHAPES
+        heads[(3 if version == V5 else 0) + self.qos] = head
+        self._heads = heads
+        if version == V5:
+            self._tail_v5 = tail_v5
+
+    def head(self, version: int, qos: int) -> bytes:
+        """The packet (QoS 0), or the packet up to its identifier (QoS 1 and 2)."""
+        heads = self._heads
+        if heads is None:
+            heads = [None] * _SHAPES
+            self._heads = heads
+        shape = (3 if version == V5 else 0) + qos
+        found = heads[shape]
+        if found is None:
+            found = self._encode_head(version, qos)
+            heads[shape] = found
+        return found
+
+    def tail(self, version: int) -> bytes:
+        """What follows the packet identifier."""
+        if version != V5:
+            return self.payload
+        tail = self._tail_v5
+        if tail is None:
+            properties = self.properties
+            tail = (
+                b"\x00" if properties is None else encode_properties(properties, PUBLISH)
+            ) + self.payload
+            self._tail_v5 = tail
+        return tail
+
+    def _encode_head(self, version: int, qos: int) -> bytes:
+        tail = self.tail(version)
+        topic = self.topic_bytes
+        size = 2 + len(topic) + (2 if qos else 0) + len(tail)
+        before = (
+            bytes((0x30 | qos << 1,)) + encode_varint(size) + len(topic).to_bytes(2, "big") + topic
+        )
+        return before if qos else before + tail
+
+    def is_expired(self, now: float) -> bool:
+        return self.expires_at != 0.0 and now >= self.expires_at

@@ -46,6 +46,17 @@ class SubscriptionRecord:
 class DeliveryRecord:
     """One message on its way to one session. `number` orders a session's deliveries."""
 
+    __slots__ = (
+        "identifiers",
+        "message",
+        "number",
+        "packet_id",
+        "qos",
+        "retain",
+        "share",
+        "state",
+    )
+
     def __init__(
         self,
         number: int,
@@ -55,6 +66,7 @@ class DeliveryRecord:
         identifiers: list[int],
         packet_id: int,
         state: int,
+        share: str = "",
     ) -> None:
         self.number = number
         self.message = message  # None once RELEASED
@@ -63,6 +75,7 @@ class DeliveryRecord:
         self.identifiers = identifiers
         self.packet_id = packet_id
         self.state = state
+        self.share = share  # the shared subscription it was drawn for, "" for none
 
 
 class StoredSession:

@@ -1,0 +1,113 @@
+"""The broker's face to a shell: open connections, pass bytes and time in, write what comes out."""
+
+from gossamer.broker.agenda import Duty
+from gossamer.broker.connecting import decide
+from gossamer.broker.connection import Connection
+from gossamer.broker.core import Core
+from gossamer.broker.ending import disconnect_session, end_session
+from gossamer.broker.keeping import LoginTimeout
+from gossamer.broker.policy import Origin, Verdict
+from gossamer.broker.reporting import Report
+from gossamer.broker.restoring import restore
+from gossamer.broker.settings import Settings
+from gossamer.broker.stages import CLOSED, DECIDING
+from gossamer.session.journal import Journal
+from gossamer.session.outlet import Sink
+from gossamer.session.records import Snapshot
+from gossamer.wire import reasons
+
+# Retained messages that have expired are freed this often, even if nobody asks for them.
+_SWEEP_SECONDS = 60.0
+
+
+class Broker:
+    """Synchronous and without IO; every call happens on the shell's one thread."""
+
+    def __init__(self, settings: Settings, journal: Journal, now: float) -> None:
+        self.core = Core(settings, journal, now)
+        if settings.sys_interval:
+            self.core.agenda.add(now, Report(self.core))
+        self.core.agenda.add(now + _SWEEP_SECONDS, _Sweep(self.core))
+
+    def restore(self, snapshot: Snapshot, now: float) -> None:
+        """Once, before the first connection."""
+        restore(self.core, snapshot, now)
+
+    def open(self, sink: Sink, origin: Origin, now: float) -> Connection:
+        """A connection was accepted."""
+        core = self.core
+        core.last_token += 1
+        connection = Connection(core, sink, origin, core.last_token, now)
+        core.connections[connection.token] = connection
+        core.counters.connections_open = len(core.connections)
+        core.agenda.add(now + core.settings.login_timeout, LoginTimeout(connection))
+        return connection
+
+    def decide(self, token: int, verdict: Verdict, now: float) -> None:
+        """The answer to a login that took its time."""
+        connection = self.core.connections.get(token)
+        if connection is None or connection.stage != DECIDING:
+            return
+        connection.outlet.sink.resume_reading()
+        decide(connection, verdict, b"", now)
+        if connection.stage != CLOSED:
+            connection.proceed(now)
+
+    def flush(self, now: float) -> None:
+        """Writes what every dirty outlet has collected, once each."""
+        hub = self.core.hub
+        while hub.dirty:
+            dirty = hub.dirty
+            hub.dirty = []
+            for outlet in dirty:
+                outlet.flush()
+            self._pump_waiting(now)
+
+    def _pump_waiting(self, now: float) -> None:
+        """Sessions whose queue was cut off by the size of a turn go on."""
+        hub = self.core.hub
+        waiting = hub.waiting
+        if waiting:
+            hub.waiting = []
+            for session in waiting:
+                session.pump(now)
+
+    def committed(self, batch: int, now: float) -> None:
+        """The journal's transaction is on disk: what waited for it goes out."""
+        self.core.hub.committed(batch)
+        self.flush(now)
+
+    def tick(self, now: float) -> None:
+        """Does what is due; call it about once a second, or at `next_due`."""
+        self.core.agenda.run(now)
+        self.flush(now)
+
+    def next_due(self) -> float:
+        return self.core.agenda.next_due()
+
+    def disconnect(self, client_id: str, now: float, discard: bool = False) -> bool:
+        """An administrator's wish."""
+        session = self.core.sessions.get(client_id)
+        if session is None:
+            return False
+        disconnect_session(self.core, session, reasons.ADMINISTRATIVE_ACTION, "", now)
+        if discard and self.core.sessions.get(client_id) is session:
+            end_session(self.core, session, now)
+        self.flush(now)
+        return True
+
+    def stop(self, now: float) -> None:
+        """Says goodbye to every client; sessions stay in the store."""
+        self.core.stopping = True
+        for connection in list(self.core.connections.values()):
+            connection.fail(reasons.SERVER_SHUTTING_DOWN, "the broker is stopping", now)
+        self.flush(now)
+
+
+class _Sweep(Duty):
+    def __init__(self, core: Core) -> None:
+        self.core = core
+
+    def fire(self, now: float) -> float:
+        self.core.retained.sweep(now)
+        return now + _SWEEP_SECONDS

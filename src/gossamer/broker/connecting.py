@@ -1,0 +1,302 @@
+"""CONNECT: who it is, which session it gets, and what we tell the client about ourselves."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING
+
+from gossamer.broker.ending import disconnect_session, end_session
+from gossamer.broker.keeping import KeepAlive
+from gossamer.broker.policy import Identity, Verdict
+from gossamer.broker.publishing import message_from
+from gossamer.broker.stages import DECIDING, OPEN
+from gossamer.session.records import SessionRecord
+from gossamer.session.session import NEVER, Session
+from gossamer.wire import reasons
+from gossamer.wire.codec import encode
+from gossamer.wire.errors import ProtocolError
+from gossamer.wire.packets import V5, Auth, Connack, Connect, Publish
+from gossamer.wire.properties import Properties
+
+if TYPE_CHECKING:
+    from gossamer.broker.connection import Connection
+
+
+def handle_connect(connection: Connection, connect: Connect, now: float) -> None:
+    """Checks what can be checked at once, then asks who it is."""
+    core = connection.core
+    connection.connect = connect
+    properties = connect.properties
+    if properties is not None:
+        connection.wants_problems = properties.request_problem_information != 0
+        if properties.maximum_packet_size is not None:
+            connection.outlet.maximum_packet = properties.maximum_packet_size
+    if core.stopping:
+        connection.fail(reasons.SERVER_SHUTTING_DOWN, "the broker is stopping", now)
+        return
+    if not connect.client_id and not connect.clean_start and connect.version != V5:
+        # [MQTT-3.1.3-8] of 3.1.1
+        connection.fail(reasons.CLIENT_IDENTIFIER_NOT_VALID, "", now)
+        return
+    if len(core.connections) > core.settings.max_connections:
+        connection.fail(reasons.QUOTA_EXCEEDED, "the broker has no room for more clients", now)
+        return
+    method = None if properties is None else properties.authentication_method
+    if method is not None:
+        _begin_exchange(connection, method, now)
+        return
+    connection.stage = DECIDING
+    verdict = core.authenticator.authenticate(connection.token, connect, connection.origin)
+    if verdict is None:
+        connection.outlet.sink.pause_reading()
+    else:
+        decide(connection, verdict, b"", now)
+
+
+def handle_auth(connection: Connection, packet: Auth, now: float) -> None:
+    """A further step of enhanced authentication, at login or later."""
+    exchange = connection.exchange
+    properties = packet.properties
+    method = None if properties is None else properties.authentication_method
+    if connection.stage == OPEN and packet.reason == reasons.RE_AUTHENTICATE:
+        if method is None or method != connection.authentication_method:
+            # [MQTT-4.12.1-1]
+            raise ProtocolError(reasons.PROTOCOL_ERROR, "re-authentication by another method")
+        exchange = connection.core.authenticator.begin_exchange(method, connection.origin)
+        connection.exchange = exchange
+    elif packet.reason != reasons.CONTINUE_AUTHENTICATION:
+        raise ProtocolError(reasons.PROTOCOL_ERROR, "an AUTH packet out of turn")
+    if exchange is None or method != connection.authentication_method:
+        raise ProtocolError(reasons.PROTOCOL_ERROR, "no authentication is under way")
+    data = None if properties is None else properties.authentication_data
+    _step(connection, data or b"", now)
+
+
+def _begin_exchange(connection: Connection, method: str, now: float) -> None:
+    exchange = connection.core.authenticator.begin_exchange(method, connection.origin)
+    if exchange is None:
+        connection.fail(
+            reasons.BAD_AUTHENTICATION_METHOD, f"{method!r} is not an accepted method", now
+        )
+        return
+    connection.exchange = exchange
+    connection.authentication_method = method
+    connect = connection.connect
+    assert connect is not None and connect.properties is not None
+    _step(connection, connect.properties.authentication_data or b"", now)
+
+
+def _step(connection: Connection, data: bytes, now: float) -> None:
+    exchange = connection.exchange
+    assert exchange is not None
+    step = exchange.step(data)
+    verdict = step.verdict
+    is_login = connection.stage != OPEN
+    if verdict is not None and verdict.reason == reasons.SUCCESS and not is_login:
+        connection.exchange = None
+        if verdict.user != connection.identity.user:
+            connection.fail(reasons.NOT_AUTHORIZED, "re-authentication as another user", now)
+            return
+        _send_auth(connection, reasons.SUCCESS, step.data)
+    elif verdict is not None and is_login:
+        connection.exchange = None
+        connection.stage = DECIDING
+        decide(connection, verdict, step.data, now)
+    elif verdict is not None:
+        connection.fail(verdict.reason, verdict.text, now)
+    else:
+        _send_auth(connection, reasons.CONTINUE_AUTHENTICATION, step.data)
+
+
+def _send_auth(connection: Connection, reason: int, data: bytes) -> None:
+    properties = Properties()
+    properties.authentication_method = connection.authentication_method
+    properties.authentication_data = data
+    connection.outlet.put(encode(Auth(reason, properties), V5))
+
+
+def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: float) -> None:
+    """The verdict is there: refuses, or gives the client its session."""
+    core = connection.core
+    connect = connection.connect
+    assert connect is not None
+    connection.connect = None
+    if verdict.reason != reasons.SUCCESS:
+        connection.fail(verdict.reason, verdict.text, now)
+        return
+    assigned = ""
+    client_id = connect.client_id
+    if not client_id:
+        # [MQTT-3.1.3-6], [MQTT-3.1.3-7]
+        assigned = "auto-" + secrets.token_hex(10)
+        client_id = assigned
+    identity = Identity(
+        client_id, verdict.user, connection.origin.address, connection.origin.listener
+    )
+    identity.groups = verdict.groups
+    connection.identity = identity
+    refusal = _refusal(connection, connect, client_id, verdict.user)
+    if refusal is not None:
+        connection.fail(refusal.reason, refusal.text, now)
+        return
+    session, is_present = _take_session(connection, connect, client_id, verdict.user, now)
+    session.groups = verdict.groups
+    connection.session = session
+    connection.stage = OPEN
+    connection.limit = core.settings.max_packet
+    _set_will(connection, session, connect, now)
+    _set_windows(session, connect, core.settings.max_inflight)
+    if session.persistent:
+        core.journal.session_saved(session.record)
+    connection.outlet.put(
+        encode(
+            _connack(connection, connect, session, is_present, assigned, final_data),
+            connect.version,
+        )
+    )
+    core.counters.connections_accepted += 1
+    session.outlet = connection.outlet
+    session.resume(now)
+
+
+def _refusal(connection: Connection, connect: Connect, client_id: str, user: str) -> Verdict | None:
+    """Why this client, known by name now, cannot have what it asks for."""
+    core = connection.core
+    existing = core.sessions.get(client_id)
+    if existing is not None and existing.user != user:
+        # Whoever guesses a client id must not get another user's messages.
+        return Verdict(reasons.NOT_AUTHORIZED, text="this client id is in use by another user")
+    if existing is None and len(core.sessions) >= core.settings.max_sessions:
+        return Verdict(reasons.QUOTA_EXCEEDED, text="the broker keeps no more sessions")
+    will = connect.will
+    if will is not None:
+        if will.topic.startswith("$SYS/") or not core.permissions.may_publish(
+            connection.identity, will.topic
+        ):
+            return Verdict(
+                reasons.NOT_AUTHORIZED, text=f"you may not leave a will on {will.topic!r}"
+            )
+    return None
+
+
+def _take_session(
+    connection: Connection, connect: Connect, client_id: str, user: str, now: float
+) -> tuple[Session, bool]:
+    """The client's old session or a new one [MQTT-3.1.2-4], [MQTT-3.1.2-5], [MQTT-3.1.4-3]."""
+    core = connection.core
+    expiry = _expiry(connect, core.settings.max_session_expiry)
+    existing = core.sessions.get(client_id)
+    if existing is not None:
+        disconnect_session(core, existing, reasons.SESSION_TAKEN_OVER, "", now)
+        existing = core.sessions.get(client_id)  # gone, if it ended with its connection
+    if existing is not None and connect.clean_start:
+        end_session(core, existing, now)
+        existing = None
+    if existing is None:
+        record = SessionRecord(client_id, user, expiry)
+        record.is_311 = connect.version != V5
+        session = Session(core.hub, record, core.settings.max_queued)
+        core.sessions[client_id] = session
+        core.counters.sessions = len(core.sessions)
+        return session, False
+    record = existing.record
+    record.expiry = expiry
+    record.disconnected_at = 0.0
+    record.will = None
+    record.will_due = 0.0
+    if existing.persistent and expiry == 0:
+        # It ends with this connection: from now on a restart must not bring it back.
+        core.journal.session_saved(record)
+    existing.persistent = expiry != 0
+    return existing, True
+
+
+def _expiry(connect: Connect, maximum: int) -> int:
+    if connect.version != V5:
+        return 0 if connect.clean_start else min(NEVER, maximum)
+    properties = connect.properties
+    if properties is None or properties.session_expiry is None:
+        return 0
+    return min(properties.session_expiry, maximum)
+
+
+def _set_will(connection: Connection, session: Session, connect: Connect, now: float) -> None:
+    record = session.record
+    will = connect.will
+    if will is None:
+        record.will = None
+        record.will_delay = 0
+        return
+    properties = will.properties
+    record.will_delay = 0
+    if properties is not None and properties.will_delay is not None:
+        record.will_delay = properties.will_delay
+        properties.will_delay = None
+    packet = Publish(will.topic, will.payload, will.qos, will.retain, properties=properties)
+    # The expiry counts from the moment the will is published, so none is set here.
+    record.will = message_from(packet, will.topic, session.client_id, session.user, 0.0)
+    record.will.expires_at = 0.0
+
+
+def _set_windows(session: Session, connect: Connect, max_inflight: int) -> None:
+    properties = connect.properties
+    session.aliases = None
+    session.aliases_left = 0
+    session.window = max_inflight
+    if properties is None:
+        return
+    if properties.receive_maximum is not None:
+        # [MQTT-3.3.4-9]: never more in flight than the client allows.
+        session.window = min(properties.receive_maximum, max_inflight)
+    if properties.topic_alias_maximum:
+        session.aliases = {}
+        session.aliases_left = properties.topic_alias_maximum
+
+
+def _connack(
+    connection: Connection,
+    connect: Connect,
+    session: Session,
+    is_present: bool,
+    assigned: str,
+    final_data: bytes,
+) -> Connack:
+    settings = connection.core.settings
+    asked = connect.keep_alive
+    keep_alive = asked
+    if settings.max_keep_alive and (asked == 0 or asked > settings.max_keep_alive):
+        keep_alive = 0 if settings.max_keep_alive == 0xFFFF else settings.max_keep_alive
+    if connect.version != V5:
+        keep_alive = asked
+    # [MQTT-3.1.2-22]: one and a half times the interval.
+    connection.keep_alive = keep_alive * 1.5
+    if keep_alive:
+        connection.core.agenda.add(
+            connection.last_seen + connection.keep_alive, KeepAlive(connection)
+        )
+    answer = Connack(is_present, reasons.SUCCESS)
+    if connect.version != V5:
+        return answer
+    properties = Properties()
+    answer.properties = properties
+    if settings.receive_maximum != 65_535:
+        properties.receive_maximum = settings.receive_maximum
+    properties.maximum_packet_size = settings.max_packet
+    properties.topic_alias_maximum = settings.max_topic_alias
+    if assigned:
+        properties.assigned_client_id = assigned
+    if keep_alive != asked:
+        properties.server_keep_alive = keep_alive  # [MQTT-3.1.2-21]
+    asked_properties = connect.properties
+    if asked_properties is None:
+        return answer
+    asked_expiry = asked_properties.session_expiry
+    if asked_expiry is not None and asked_expiry != session.record.expiry:
+        properties.session_expiry = session.record.expiry
+    if asked_properties.request_response_information and settings.response_information:
+        properties.response_information = settings.response_information
+    if asked_properties.authentication_method is not None:
+        properties.authentication_method = asked_properties.authentication_method
+        if final_data:
+            properties.authentication_data = final_data
+    return answer

@@ -1,0 +1,297 @@
+"""One connection: bytes in, packets to their handlers, answers into the outlet.
+
+The shell calls `receive` with each chunk it read and then `Broker.flush`. Everything a chunk holds
+is handled before anything is written. A violation of the protocol ends this connection with the
+reason that the standard names, and touches no other.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gossamer.broker.acknowledging import (
+    handle_puback,
+    handle_pubcomp,
+    handle_pubrec,
+    handle_pubrel,
+)
+from gossamer.broker.connecting import handle_auth, handle_connect
+from gossamer.broker.core import Core
+from gossamer.broker.ending import end_connection
+from gossamer.broker.policy import Exchange, Identity, Meter, Origin
+from gossamer.broker.publishing import forward_acknowledged, forward_plain, handle_publish
+from gossamer.broker.routes import Route
+from gossamer.broker.stages import AWAITING_CONNECT, CLOSED, DECIDING, OPEN
+from gossamer.broker.subscribing import handle_subscribe, handle_unsubscribe
+from gossamer.session.outlet import Outlet, Sink
+from gossamer.session.session import Session
+from gossamer.wire import reasons
+from gossamer.wire.codec import decode, encode
+from gossamer.wire.connect_codec import connect_version
+from gossamer.wire.errors import ProtocolError
+from gossamer.wire.frames import header_length, packet_length
+from gossamer.wire.packets import (
+    CONNECT,
+    PUBACK,
+    PUBCOMP,
+    PUBREC,
+    PUBREL,
+    V5,
+    V311,
+    Acknowledgement,
+    Auth,
+    Connack,
+    Connect,
+    Disconnect,
+    Packet,
+    Publish,
+    Subscribe,
+    Unsubscribe,
+)
+from gossamer.wire.properties import Properties
+
+_PLAIN_PUBLISH: Final = 0x30
+_PINGRESP: Final = b"\xd0\x00"
+
+
+class Connection:
+    """From accept to close."""
+
+    __slots__ = (
+        "_missing",
+        "_pieces",
+        "aliases",
+        "authentication_method",
+        "connect",
+        "core",
+        "exchange",
+        "identity",
+        "keep_alive",
+        "known",
+        "last_seen",
+        "limit",
+        "meter",
+        "opened_at",
+        "origin",
+        "outlet",
+        "seen_policy",
+        "session",
+        "stage",
+        "token",
+        "version",
+        "wants_problems",
+    )
+
+    def __init__(self, core: Core, sink: Sink, origin: Origin, token: int, now: float) -> None:
+        self.core = core
+        self.origin = origin
+        self.token = token
+        self.version = V311
+        self.outlet = Outlet(core.hub, sink, V311, token)
+        self.session: Session | None = None
+        self.identity = Identity("", "", origin.address, origin.listener)
+        self.stage = AWAITING_CONNECT
+        self.opened_at = now
+        self.last_seen = now
+        self.keep_alive = 0.0  # seconds of silence that end the connection, 0 for none
+        self.limit = core.settings.max_connect_packet
+        self.wants_problems = True  # Request Problem Information
+        self.connect: Connect | None = None  # while the login is being decided
+        self.exchange: Exchange | None = None  # enhanced authentication
+        self.authentication_method = ""
+        self.meter: Meter | None = None
+        self.known: dict[bytes, Route] = {}
+        self.seen_policy = core.policy_changes
+        self.aliases: dict[int, str] = {}  # the client's topic aliases
+        self._pieces: list[bytes] = []
+        self._missing = 0
+
+    def receive(self, data: bytes, now: float) -> None:
+        """Handles every whole packet and keeps the rest for the next call."""
+        self.last_seen = now
+        self.core.counters.bytes_received += len(data)
+        if self._missing > 0 or self.stage == DECIDING:
+            self._pieces.append(data)
+            self._missing -= len(data)
+            if self._missing > 0 or self.stage == DECIDING:
+                return
+            data = b"".join(self._pieces)
+            self._pieces.clear()
+        self._handle(data, now)
+
+    def proceed(self, now: float) -> None:
+        """The login was decided: handles what arrived in the meantime."""
+        data = b"".join(self._pieces)
+        self._pieces.clear()
+        self._missing = 0
+        if data:
+            self._handle(data, now)
+
+    def _handle(self, data: bytes, now: float) -> None:
+        try:
+            position = self._handle_packets(data, now)
+        except ProtocolError as error:
+            self.core.counters.protocol_errors += 1
+            self.fail(error.reason, error.text, now)
+            return
+        if position < len(data) and self.stage != CLOSED:
+            self._pieces.append(data[position:] if position else data)
+
+    def _handle_packets(self, data: bytes, now: float) -> int:
+        position = 0
+        end = len(data)
+        while position < end:
+            if self.stage >= CLOSED or self.stage == DECIDING:
+                self._missing = 0
+                return position
+            body = position + 2
+            if body <= end and data[position + 1] < 128:
+                stop = body + data[position + 1]
+            else:
+                length = packet_length(data, position)
+                if length == 0:
+                    self._missing = 1
+                    return position
+                stop = position + length
+                body = position + header_length(data, position)
+            if stop - position > self.limit:
+                raise ProtocolError(
+                    reasons.PACKET_TOO_LARGE,
+                    f"a packet of {stop - position} bytes is over the limit of {self.limit}",
+                )
+            if self.stage == AWAITING_CONNECT and data[position] >> 4 != CONNECT:
+                # [MQTT-3.1.0-1]
+                raise ProtocolError(reasons.PROTOCOL_ERROR, "the first packet must be CONNECT")
+            if stop > end:
+                self._missing = stop - end
+                return position
+            position = self._handle_packet(data, position, body, stop, now)
+        self._missing = 0
+        return position
+
+    def _handle_packet(self, data: bytes, position: int, body: int, stop: int, now: float) -> int:
+        """Answers where the next packet starts."""
+        head = data[position]
+        if self.stage == OPEN:
+            if head == _PLAIN_PUBLISH:
+                after = forward_plain(self, data, position, body, stop, now)
+                if after > 0:
+                    return after
+            elif head == 0x32 or head == 0x34:
+                if forward_acknowledged(self, data, head, position, body, stop, now):
+                    return stop
+            elif stop - body == 2 and (
+                head == 0x40 or head == 0x50 or head == 0x62 or head == 0x70
+            ):
+                packet_id = data[body] << 8 | data[body + 1]
+                if packet_id:
+                    _answer_handlers(self, head >> 4, packet_id, reasons.SUCCESS, now)
+                    return stop
+            elif head == 0xC0 and stop == body:
+                self.outlet.put(_PINGRESP)  # [MQTT-3.12.4-1]
+                return stop
+        self._dispatch(head, data[body:stop], now)
+        return stop
+
+    def _dispatch(self, head: int, body: bytes, now: float) -> None:
+        if head >> 4 == CONNECT:
+            if self.stage != AWAITING_CONNECT:
+                # [MQTT-3.1.0-2]
+                raise ProtocolError(reasons.PROTOCOL_ERROR, "a second CONNECT")
+            version = connect_version(body)
+            self.version = V5 if version == V5 else V311
+            self.outlet.version = self.version
+        packet: Packet = decode(head, body, self.version, self.core.settings.max_user_properties)
+        if isinstance(packet, Publish):
+            handle_publish(self, packet, now)
+        elif isinstance(packet, Acknowledgement):
+            _answer_handlers(self, packet.kind, packet.packet_id, packet.reason, now)
+        elif isinstance(packet, Subscribe):
+            handle_subscribe(self, packet, now)
+        elif isinstance(packet, Unsubscribe):
+            handle_unsubscribe(self, packet, now)
+        elif isinstance(packet, Connect):
+            handle_connect(self, packet, now)
+        elif isinstance(packet, Disconnect):
+            self._handle_disconnect(packet, now)
+        elif isinstance(packet, Auth):
+            handle_auth(self, packet, now)
+        else:
+            raise ProtocolError(
+                reasons.PROTOCOL_ERROR, f"a client must not send packet type {packet.kind}"
+            )
+
+    def _handle_disconnect(self, packet: Disconnect, now: float) -> None:
+        properties = packet.properties
+        session = self.session
+        if properties is not None and properties.session_expiry is not None and session is not None:
+            expiry = properties.session_expiry
+            if not session.record.expiry and expiry:
+                # [MQTT-3.14.2-2] (and the text of 3.14.2.2.2)
+                raise ProtocolError(
+                    reasons.PROTOCOL_ERROR, "a session that ends now cannot be given a future"
+                )
+            session.record.expiry = min(expiry, self.core.settings.max_session_expiry)
+        self.close(now, packet.reason != reasons.DISCONNECT_WITH_WILL)
+
+    # Ending ------------------------------------------------------------------------------------
+
+    def fail(self, reason: int, text: str, now: float) -> None:
+        """Ends the connection because of `reason`; a 5.0 client is told [MQTT-4.13.1-1]."""
+        if self.stage == CLOSED:
+            return
+        if self.version == V5 or self.stage != OPEN:
+            properties: Properties | None = None
+            if text and self.version == V5 and self.wants_problems:
+                properties = Properties()
+                properties.reason_string = text
+            if self.stage == OPEN:
+                self._tell(encode(Disconnect(reason, properties), V5))
+            elif self.version == V5 or reason in reasons.V311_CONNACK:
+                self.core.counters.connections_refused += 1
+                self._tell(encode(Connack(False, reason, properties), self.version))
+        self.close(now, False)
+
+    def close(self, now: float, is_normal: bool) -> None:
+        """Closes after what is written; a normal end discards the will [MQTT-3.14.4-3]."""
+        if self.stage == CLOSED:
+            return
+        self.stage = CLOSED
+        outlet = self.outlet
+        if not outlet.closed:
+            outlet.flush()
+            outlet.closed = True
+            outlet.sink.close()
+        end_connection(self, is_normal, now)
+
+    def lost(self, now: float) -> None:
+        """The shell's word that the network closed the connection."""
+        if self.stage == CLOSED:
+            return
+        self.stage = CLOSED
+        self.outlet.closed = True
+        end_connection(self, False, now)
+
+    def unblocked(self, now: float) -> None:
+        """The socket takes more again."""
+        self.outlet.blocked = False
+        session = self.session
+        if session is not None and session.outlet is self.outlet:
+            session.pump(now)
+
+    def _tell(self, packet: bytes) -> None:
+        if len(packet) <= self.outlet.maximum_packet:
+            self.outlet.put(packet)
+
+
+def _answer_handlers(
+    connection: Connection, kind: int, packet_id: int, reason: int, now: float
+) -> None:
+    if kind == PUBACK:
+        handle_puback(connection, packet_id, now)
+    elif kind == PUBREC:
+        handle_pubrec(connection, packet_id, reason, now)
+    elif kind == PUBREL:
+        handle_pubrel(connection, packet_id)
+    elif kind == PUBCOMP:
+        handle_pubcomp(connection, packet_id, now)

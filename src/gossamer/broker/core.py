@@ -1,0 +1,57 @@
+"""What the parts of one broker share: its tables, its settings, and who answers for policy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gossamer.broker.agenda import Agenda
+from gossamer.broker.policy import Authenticator, Permissions
+from gossamer.broker.retained import Retained
+from gossamer.broker.routes import RouteTable
+from gossamer.broker.settings import Settings
+from gossamer.session.counters import Counters
+from gossamer.session.journal import Journal
+from gossamer.session.outlet import Hub
+from gossamer.session.session import Session
+
+if TYPE_CHECKING:
+    from gossamer.broker.connection import Connection
+
+
+class Core:
+    """State only; the modules beside this one are the behaviour."""
+
+    __slots__ = (
+        "agenda",
+        "authenticator",
+        "connections",
+        "counters",
+        "hub",
+        "journal",
+        "last_token",
+        "permissions",
+        "policy_changes",
+        "retained",
+        "routes",
+        "sessions",
+        "settings",
+        "started_at",
+        "stopping",
+    )
+
+    def __init__(self, settings: Settings, journal: Journal, now: float) -> None:
+        self.settings = settings
+        self.journal = journal
+        self.counters = Counters()
+        self.hub = Hub(journal, self.counters)
+        self.routes = RouteTable()
+        self.retained = Retained(journal, self.counters)
+        self.agenda = Agenda()
+        self.authenticator = Authenticator()
+        self.permissions = Permissions()
+        self.policy_changes = 0  # connections forget what they knew to be allowed when it grows
+        self.sessions: dict[str, Session] = {}
+        self.connections: dict[int, Connection] = {}  # by token
+        self.last_token = 0
+        self.started_at = now
+        self.stopping = False

@@ -1,0 +1,147 @@
+"""The end of connections and sessions: wills, expiry, and what a session leaves to others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gossamer.broker.agenda import Duty
+from gossamer.broker.core import Core
+from gossamer.broker.distributing import give_to_group, publish
+from gossamer.session.message import Message
+from gossamer.session.records import RELEASED
+from gossamer.session.session import NEVER, Session
+from gossamer.topics.shared import split_share
+
+if TYPE_CHECKING:
+    from gossamer.broker.connection import Connection
+
+
+def end_connection(connection: Connection, is_normal: bool, now: float) -> None:
+    """The connection is closed; its session ends, or waits for the client to come back."""
+    core = connection.core
+    core.connections.pop(connection.token, None)
+    core.counters.connections_open = len(core.connections)
+    connection.known.clear()
+    session = connection.session
+    if session is None or session.outlet is not connection.outlet:
+        return
+    session.outlet = None
+    session.aliases = None
+    record = session.record
+    record.disconnected_at = now
+    if is_normal:
+        record.will = None  # [MQTT-3.1.2-10]
+    if record.expiry == 0:
+        end_session(core, session, now)
+        return
+    if record.will is not None:
+        # [MQTT-3.1.3-9]: after its delay, or with the session, whichever comes first.
+        delay = record.will_delay
+        if record.expiry != NEVER:
+            delay = min(delay, record.expiry)
+        if delay == 0:
+            publish_will(core, session, now)
+        else:
+            record.will_due = now + delay
+            core.agenda.add(record.will_due, DelayedWill(core, session))
+    if record.expiry != NEVER:
+        core.agenda.add(now + record.expiry, SessionExpiry(core, session))
+    core.journal.session_saved(record)
+
+
+def disconnect_session(core: Core, session: Session, reason: int, text: str, now: float) -> None:
+    """Ends the connection that the session has, if it has one, for this reason."""
+    outlet = session.outlet
+    if outlet is None:
+        return
+    connection = core.connections.get(outlet.token)
+    if connection is not None:
+        connection.fail(reason, text, now)
+
+
+def end_session(core: Core, session: Session, now: float) -> None:
+    """Frees everything the session had; shared messages it has not taken go to other members."""
+    publish_will(core, session, now)
+    if core.sessions.get(session.client_id) is session:
+        del core.sessions[session.client_id]
+        core.counters.sessions = len(core.sessions)
+    for subscription in session.subscriptions.values():
+        core.routes.remove(subscription)
+    core.counters.subscriptions -= len(session.subscriptions)
+    session.subscriptions.clear()
+    core.journal.session_removed(session.client_id)
+    for delivery in session.left_over():
+        message = delivery.message
+        # A QoS 2 message that was sent stays with its client for ever [MQTT-4.8.2-5].
+        if not delivery.share or message is None or delivery.state == RELEASED:
+            continue
+        if delivery.qos == 2 and delivery.packet_id:
+            continue
+        share, filter = split_share(delivery.share)
+        group = core.routes.group(share, filter)
+        if group is not None:
+            give_to_group(group, message, now)
+
+
+def publish_will(core: Core, session: Session, now: float) -> None:
+    """Once, and never again for this connection [MQTT-3.1.2-8]."""
+    record = session.record
+    will = record.will
+    record.will = None
+    record.will_due = 0.0
+    if will is None:
+        return
+    properties = will.properties
+    expires_at = 0.0
+    if properties is not None and properties.message_expiry is not None:
+        expires_at = now + properties.message_expiry
+    message = Message(
+        will.topic,
+        will.payload,
+        will.qos,
+        will.retain,
+        properties,
+        expires_at,
+        will.publisher,
+        will.user,
+    )
+    publish(core, message, session, now)
+
+
+class DelayedWill(Duty):
+    """Publishes the will unless the client came back in time."""
+
+    def __init__(self, core: Core, session: Session) -> None:
+        self.core = core
+        self.session = session
+
+    def fire(self, now: float) -> float:
+        record = self.session.record
+        if record.will is None or self.session.outlet is not None or record.will_due == 0.0:
+            return 0.0
+        if record.will_due > now:
+            return record.will_due
+        publish_will(self.core, self.session, now)
+        self.core.journal.session_saved(record)
+        return 0.0
+
+
+class SessionExpiry(Duty):
+    """Ends the session unless the client came back in time [MQTT-3.1.2-23]."""
+
+    def __init__(self, core: Core, session: Session) -> None:
+        self.core = core
+        self.session = session
+
+    def fire(self, now: float) -> float:
+        session = self.session
+        record = session.record
+        if session.outlet is not None or self.core.sessions.get(session.client_id) is not session:
+            return 0.0
+        if record.expiry == NEVER:
+            return 0.0
+        due = record.disconnected_at + record.expiry
+        if due > now:
+            return due
+        end_session(self.core, session, now)
+        return 0.0

@@ -1,0 +1,91 @@
+"""The seam to authentication and permissions: the core asks, a shell's classes answer.
+
+The base classes permit everything; `net/` derives the real ones from the configuration.
+"""
+
+from mypy_extensions import mypyc_attr
+
+from gossamer.wire.packets import Connect
+from gossamer.wire.reasons import BAD_AUTHENTICATION_METHOD, SUCCESS
+
+
+class Identity:
+    """Who is at the other end: what rules speak of."""
+
+    def __init__(self, client_id: str, user: str, address: str, listener: str) -> None:
+        self.client_id = client_id
+        self.user = user
+        self.address = address
+        self.listener = listener
+        self.groups: list[str] = []
+
+
+class Origin:
+    """Where a connection comes from, as the shell knows it before a byte is read."""
+
+    def __init__(self, address: str, listener: str, certificate_user: str = "") -> None:
+        self.address = address
+        self.listener = listener
+        self.certificate_user = certificate_user  # subject of a verified client certificate
+
+
+class Verdict:
+    """The answer to a login: `reason` is SUCCESS or the code to refuse with."""
+
+    def __init__(
+        self, reason: int = SUCCESS, user: str = "", text: str = "", groups: list[str] | None = None
+    ) -> None:
+        self.reason = reason
+        self.user = user
+        self.text = text
+        self.groups: list[str] = [] if groups is None else groups
+
+
+class Step:
+    """One answer in an AUTH exchange: more data, or a verdict with final data."""
+
+    def __init__(self, data: bytes, verdict: Verdict | None = None) -> None:
+        self.data = data
+        self.verdict = verdict
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Exchange:
+    """One enhanced authentication (SCRAM and the like) in progress."""
+
+    def step(self, data: bytes) -> Step:
+        return Step(b"", Verdict(BAD_AUTHENTICATION_METHOD))
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Authenticator:
+    """Who may connect."""
+
+    def authenticate(self, token: int, connect: Connect, origin: Origin) -> Verdict | None:
+        """A verdict, or None when it comes later through `Broker.decide(token, verdict, now)`."""
+        return Verdict(SUCCESS, connect.username or origin.certificate_user)
+
+    def begin_exchange(self, method: str, origin: Origin) -> Exchange | None:
+        """Enhanced authentication by this method, or None if there is no such method."""
+        return None
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Permissions:
+    """Who may do what; asked with the topic or filter as it is really read or written."""
+
+    def may_publish(self, client: Identity, topic: str) -> bool:
+        return True
+
+    def may_subscribe(self, client: Identity, filter: str) -> bool:
+        """Asked with the filter that is read: without `$share/…`."""
+        return True
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Meter:
+    """Rate limits of one connection: asked with what arrived, answers how long to stop reading."""
+
+    def pause_after(self, messages: int, size: int, now: float) -> float:
+        """Seconds to read nothing more from this client; 0.0 to go on."""
+        return 0.0

@@ -1,0 +1,51 @@
+"""A broker's state after a restart, from what the store kept."""
+
+from gossamer.broker.core import Core
+from gossamer.broker.ending import DelayedWill, SessionExpiry, end_session
+from gossamer.broker.subscribing import add_subscription
+from gossamer.session.records import Snapshot, StoredSession
+from gossamer.session.session import NEVER, Session
+from gossamer.session.subscription import Subscription
+from gossamer.topics.shared import split_share
+
+
+def restore(core: Core, snapshot: Snapshot, now: float) -> None:
+    """Sessions routable again, expired ones ended, wills due at their time."""
+    for message in snapshot.retained:
+        if not message.is_expired(now):
+            core.retained.restore(message)
+        else:
+            core.journal.retained_removed(message.topic)
+    sessions = [_restore_session(core, stored) for stored in snapshot.sessions]
+    for session in sessions:
+        _resume_time(core, session, now)
+
+
+def _restore_session(core: Core, stored: StoredSession) -> Session:
+    session = Session(core.hub, stored.record, core.settings.max_queued)
+    session.restore(stored.deliveries, stored.incoming)
+    core.sessions[session.client_id] = session
+    core.counters.sessions = len(core.sessions)
+    for record in stored.subscriptions:
+        share, filter = split_share(record.filter)
+        add_subscription(core, Subscription(session, record, share, filter), True)
+    return session
+
+
+def _resume_time(core: Core, session: Session, now: float) -> None:
+    """Time spent down counts; a client that was connected when we died is gone since now."""
+    record = session.record
+    if record.disconnected_at == 0.0:
+        record.disconnected_at = now
+        if record.will is not None:
+            delay = record.will_delay
+            if record.expiry != NEVER:
+                delay = min(delay, record.expiry)
+            record.will_due = now + delay
+        core.journal.session_saved(record)
+    if record.will is not None:
+        core.agenda.add(max(record.will_due, now), DelayedWill(core, session))
+    if record.expiry == 0:
+        end_session(core, session, now)
+    elif record.expiry != NEVER:
+        core.agenda.add(record.disconnected_at + record.expiry, SessionExpiry(core, session))

@@ -1,0 +1,220 @@
+"""Topic to receivers: the filter tree, and a cache of answers that changes keep true.
+
+A route is the answer for one topic. It stays an object for ever and is refreshed in place, so
+that a connection may keep it; whether it is still true is two comparisons. A change of filter
+`a/…` makes stale only the routes under `a`, a change of `+/…` or `#` all of them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gossamer.session.session import Session
+from gossamer.session.subscription import Receiver, Subscription
+from gossamer.topics.tree import Entry, FilterTree
+
+# Enough for the topics in use on a large broker; past it the cache starts anew.
+MAX_ROUTES: Final = 131_072
+MAX_BRANCHES: Final = 131_072
+
+
+class Group:
+    """The members of one shared subscription, who take turns."""
+
+    __slots__ = ("members", "name", "turn")
+
+    def __init__(self, name: str) -> None:
+        self.name = name  # the whole `$share/group/filter`
+        self.members: list[Subscription] = []
+        self.turn = 0
+
+    def choose(self) -> Subscription | None:
+        """The next member that can take a message now; failing that, one that will come back."""
+        members = self.members
+        count = len(members)
+        fallback: Subscription | None = None
+        for step in range(count):
+            member = members[(self.turn + step) % count]
+            session = member.session
+            outlet = session.outlet
+            if outlet is not None and not outlet.blocked and session.queue is None:
+                self.turn = (self.turn + step + 1) % count
+                return member
+            if fallback is None and (outlet is not None or session.persistent):
+                fallback = member
+        if fallback is not None:
+            self.turn = (members.index(fallback) + 1) % count
+        return fallback
+
+
+class FilterEntry(Entry):
+    """Who subscribed to one filter."""
+
+    __slots__ = ("groups", "subscriptions")
+
+    def __init__(self, filter: str) -> None:
+        super().__init__(filter)
+        self.subscriptions: dict[str, Subscription] = {}  # by client id
+        self.groups: dict[str, Group] | None = None
+
+    def is_empty(self) -> bool:
+        return not self.subscriptions and not self.groups
+
+
+class Branch:
+    """The topics that begin with one level; `changes` grows with each change of their filters."""
+
+    __slots__ = ("changes",)
+
+    def __init__(self) -> None:
+        self.changes = 0
+
+
+class Route:
+    """Who gets what is published on one topic."""
+
+    __slots__ = (
+        "branch",
+        "groups",
+        "receivers",
+        "seen_all",
+        "seen_branch",
+        "topic",
+        "topic_bytes",
+    )
+
+    def __init__(self, topic: str, topic_bytes: bytes, branch: Branch) -> None:
+        self.topic = topic
+        self.topic_bytes = topic_bytes
+        self.branch = branch
+        self.seen_branch = -1
+        self.seen_all = -1
+        self.receivers: list[Receiver] = []
+        self.groups: list[Group] = []
+
+
+class RouteTable:
+    """All subscriptions of this broker's clients, by filter."""
+
+    __slots__ = ("_branches", "_routes", "changes", "tree")
+
+    def __init__(self) -> None:
+        self.tree = FilterTree()
+        self.changes = 0  # of filters that begin with a wildcard
+        self._branches: dict[str, Branch] = {}
+        self._routes: dict[str, Route] = {}
+
+    def route(self, topic: str, topic_bytes: bytes) -> Route:
+        """The route of a valid topic name, up to date."""
+        found = self._routes.get(topic)
+        if found is None:
+            if len(self._routes) >= MAX_ROUTES:
+                self._routes.clear()
+            found = Route(topic, topic_bytes, self._branch(topic))
+            self._routes[topic] = found
+        if found.seen_branch != found.branch.changes or found.seen_all != self.changes:
+            self.refresh(found)
+        return found
+
+    def refresh(self, route: Route) -> None:
+        """Asks the tree again."""
+        route.branch = self._branch(route.topic)
+        route.seen_branch = route.branch.changes
+        route.seen_all = self.changes
+        receivers: list[Receiver] = []
+        groups: list[Group] = []
+        firsts: dict[Session, tuple[Receiver, Subscription]] = {}
+        for entry in self.tree.match(route.topic):
+            assert isinstance(entry, FilterEntry)
+            for subscription in entry.subscriptions.values():
+                known = firsts.get(subscription.session)
+                if known is None:
+                    receiver = Receiver(subscription)
+                    firsts[subscription.session] = (receiver, subscription)
+                    receivers.append(receiver)
+                else:
+                    known[0].join(known[1], subscription)
+            if entry.groups is not None:
+                groups.extend(entry.groups.values())
+        route.receivers = receivers
+        route.groups = groups
+
+    def add(self, subscription: Subscription) -> None:
+        """Adds or replaces this session's subscription to the filter."""
+        filter = subscription.filter
+        entry = self._entry(filter)
+        if not subscription.share:
+            entry.subscriptions[subscription.session.client_id] = subscription
+        else:
+            if entry.groups is None:
+                entry.groups = {}
+            group = entry.groups.get(subscription.share)
+            if group is None:
+                group = Group(subscription.record.filter)
+                entry.groups[subscription.share] = group
+            for index, member in enumerate(group.members):
+                if member.session is subscription.session:
+                    group.members[index] = subscription
+                    break
+            else:
+                group.members.append(subscription)
+        self._changed(filter)
+
+    def remove(self, subscription: Subscription) -> None:
+        filter = subscription.filter
+        entry = self.tree.get(filter)
+        if entry is None:
+            return
+        assert isinstance(entry, FilterEntry)
+        if not subscription.share:
+            entry.subscriptions.pop(subscription.session.client_id, None)
+        elif entry.groups is not None:
+            group = entry.groups.get(subscription.share)
+            if group is not None:
+                group.members = [
+                    member for member in group.members if member.session is not subscription.session
+                ]
+                group.turn = 0
+                if not group.members:
+                    del entry.groups[subscription.share]
+        if entry.is_empty():
+            self.tree.remove(filter)
+        self._changed(filter)
+
+    def group(self, share: str, filter: str) -> Group | None:
+        entry = self.tree.get(filter)
+        if entry is None:
+            return None
+        assert isinstance(entry, FilterEntry)
+        return None if entry.groups is None else entry.groups.get(share)
+
+    def _entry(self, filter: str) -> FilterEntry:
+        found = self.tree.get(filter)
+        if found is None:
+            entry = FilterEntry(filter)
+            self.tree.put(entry)
+            return entry
+        assert isinstance(found, FilterEntry)
+        return found
+
+    def _changed(self, filter: str) -> None:
+        first = filter.split("/", 1)[0]
+        if first == "+" or first == "#":
+            self.changes += 1
+            return
+        branch = self._branches.get(first)
+        if branch is not None:
+            branch.changes += 1
+
+    def _branch(self, topic: str) -> Branch:
+        first = topic.split("/", 1)[0]
+        branch = self._branches.get(first)
+        if branch is None:
+            if len(self._branches) >= MAX_BRANCHES:
+                # Routes of forgotten branches would never hear of a change: forget them too.
+                self._branches.clear()
+                self._routes.clear()
+                self.changes += 1
+            branch = Branch()
+            self._branches[first] = branch
+        return branch

@@ -1,0 +1,29 @@
+"""The broker's limits, each with its default; the configuration fills them in."""
+
+from typing import Final
+
+NO_LIMIT: Final = 0
+
+
+class Settings:
+    """What the core obeys. Changed as a whole at a reload, never field by field."""
+
+    def __init__(self) -> None:
+        self.max_connections = 100_000
+        # Before CONNECT has succeeded a stranger may make us hold no more than this.
+        self.max_connect_packet = 65_536
+        self.max_packet = 1_048_576 + 65_536  # a megabyte of payload and its header
+        self.max_queued = 10_000  # QoS 1 and 2 messages that wait for one session
+        self.max_inflight = 1_000  # of ours towards a client that names no Receive Maximum
+        self.receive_maximum = 1_000  # of a client's towards us
+        self.max_subscriptions = 10_000  # of one session
+        self.max_levels = 200
+        self.max_user_properties = 100
+        self.max_topic_alias = 1_000
+        self.max_retained = 1_000_000
+        self.max_session_expiry = 0xFFFFFFFF
+        self.max_sessions = 1_000_000
+        self.max_keep_alive = 0xFFFF
+        self.login_timeout = 10.0  # seconds from accept to an accepted CONNECT
+        self.sys_interval = 10.0  # seconds between `$SYS` reports, 0 for none
+        self.response_information = ""  # answered to clients that request it

@@ -1,0 +1,148 @@
+"""SUBSCRIBE and UNSUBSCRIBE: validation, permission, the route table, retained messages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gossamer.session.records import SubscriptionRecord
+from gossamer.session.session import Session
+from gossamer.session.subscription import Receiver, Subscription
+from gossamer.topics.names import TopicError, check_filter
+from gossamer.topics.shared import split_share
+from gossamer.wire import reasons
+from gossamer.wire.codec import encode
+from gossamer.wire.errors import ProtocolError
+from gossamer.wire.packets import V5, Request, Suback, Subscribe, Unsuback, Unsubscribe
+from gossamer.wire.properties import Properties
+
+if TYPE_CHECKING:
+    from gossamer.broker.connection import Connection
+    from gossamer.broker.core import Core
+
+# Retain handling, as asked for in the subscription options.
+SEND_ALWAYS = 0
+SEND_IF_NEW = 1
+SEND_NEVER = 2
+
+
+class Refusal(Exception):
+    """A filter that is not granted: the reason code for it, and a text."""
+
+    def __init__(self, reason: int, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+        self.text = text
+
+
+def handle_subscribe(connection: Connection, packet: Subscribe, now: float) -> None:
+    """Each filter is answered for itself; the first refusal's text goes with the answer."""
+    identifier = 0
+    properties = packet.properties
+    if properties is not None and properties.subscription_ids:
+        identifier = properties.subscription_ids[0]
+    answers: list[int] = []
+    granted: list[tuple[Subscription, bool]] = []
+    text = ""
+    for request in packet.requests:
+        try:
+            granted.append(_subscribe(connection, request, identifier))
+            answers.append(request.qos)
+        except Refusal as refusal:
+            text = text or refusal.text
+            # 3.1.1 knows one failure only [MQTT-3.9.3-2].
+            answers.append(
+                refusal.reason if connection.version == V5 else reasons.UNSPECIFIED_ERROR
+            )
+    answer = Suback(packet.packet_id, answers, _with_text(connection, text))
+    connection.outlet.put_promise(encode(answer, connection.version))
+    for subscription, is_new in granted:
+        _send_retained(connection.core, subscription, is_new, now)
+
+
+def handle_unsubscribe(connection: Connection, packet: Unsubscribe, now: float) -> None:
+    session = connection.session
+    assert session is not None
+    answers: list[int] = []
+    for filter in packet.filters:
+        known = remove_subscription(connection.core, session, filter)
+        answers.append(reasons.SUCCESS if known else reasons.NO_SUBSCRIPTION_EXISTED)
+    # [MQTT-3.10.4-4], [MQTT-3.10.4-5]: answered even if nothing matched.
+    answer = Unsuback(packet.packet_id, answers, None)
+    connection.outlet.put_promise(encode(answer, connection.version))
+
+
+def _subscribe(
+    connection: Connection, request: Request, identifier: int
+) -> tuple[Subscription, bool]:
+    core = connection.core
+    session = connection.session
+    assert session is not None
+    try:
+        share, filter = split_share(request.filter)
+        check_filter(filter, core.settings.max_levels)
+    except TopicError as error:
+        raise Refusal(reasons.TOPIC_FILTER_INVALID, str(error)) from None
+    if share and request.no_local:
+        # [MQTT-3.8.3-4]
+        raise ProtocolError(reasons.PROTOCOL_ERROR, "No Local on a shared subscription")
+    if not core.permissions.may_subscribe(connection.identity, filter):
+        raise Refusal(reasons.NOT_AUTHORIZED, f"you may not read {filter!r}")
+    is_new = request.filter not in session.subscriptions
+    if is_new and len(session.subscriptions) >= core.settings.max_subscriptions:
+        raise Refusal(
+            reasons.QUOTA_EXCEEDED,
+            f"no more than {core.settings.max_subscriptions} subscriptions for one client",
+        )
+    if session.persistent and not core.journal.accepts:
+        raise Refusal(reasons.QUOTA_EXCEEDED, "the store is full")
+    record = SubscriptionRecord(
+        request.filter,
+        request.qos,
+        request.no_local,
+        request.retain_as_published,
+        request.retain_handling,
+        identifier,
+    )
+    subscription = Subscription(session, record, share, filter)
+    add_subscription(core, subscription, is_new)
+    if session.persistent:
+        core.journal.subscription_saved(session.client_id, record)
+    return subscription, is_new
+
+
+def add_subscription(core: Core, subscription: Subscription, is_new: bool) -> None:
+    """Makes it part of its session and of the routes; replaces one with the same filter."""
+    subscription.session.subscriptions[subscription.record.filter] = subscription
+    core.routes.add(subscription)
+    if is_new:
+        core.counters.subscriptions += 1
+
+
+def remove_subscription(core: Core, session: Session, filter: str) -> bool:
+    """What is already on its way is still delivered [MQTT-3.10.4-3]."""
+    subscription = session.subscriptions.pop(filter, None)
+    if subscription is None:
+        return False
+    core.routes.remove(subscription)
+    core.counters.subscriptions -= 1
+    if session.persistent:
+        core.journal.subscription_removed(session.client_id, filter)
+    return True
+
+
+def _send_retained(core: Core, subscription: Subscription, is_new: bool, now: float) -> None:
+    handling = subscription.record.retain_handling
+    # [MQTT-4.8.2-6]-[MQTT-3.3.1-9..11]: never for shared subscriptions.
+    if subscription.share or handling == SEND_NEVER or (handling == SEND_IF_NEW and not is_new):
+        return
+    messages = core.retained.search(subscription.filter, now)
+    if messages:
+        subscription.session.enqueue_retained(messages, Receiver(subscription), now)
+
+
+def _with_text(connection: Connection, text: str) -> Properties | None:
+    if not text or connection.version != V5 or not connection.wants_problems:
+        return None
+    properties = Properties()
+    properties.reason_string = text
+    return properties

@@ -1,0 +1,55 @@
+"""A broker on real sockets: starts listeners, keeps time, and stops cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from asyncio import AbstractEventLoop
+
+from gossamer.broker.broker import Broker
+from gossamer.net.transport import Host, SocketSink
+
+# How often timed matters are looked at; keep-alives and expiries are in whole seconds.
+_TICK_SECONDS = 0.25
+
+
+class Server:
+    """One broker and its listeners, on the running event loop."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        self.loop: AbstractEventLoop = asyncio.get_running_loop()
+        self.host = Host(broker, self.loop, self._end_turn)
+        self._listeners: list[asyncio.Server] = []
+        self._ticker: asyncio.TimerHandle | None = None
+
+    async def start(self, address: str, port: int) -> int:
+        """Listens on plain TCP; answers the port in use (port 0 takes a free one)."""
+        server = await self.loop.create_server(
+            lambda: SocketSink(self.host, "tcp"),  # type: ignore[arg-type, return-value]
+            address,
+            port,
+            backlog=1024,
+        )
+        self._listeners.append(server)
+        if self._ticker is None:
+            self._tick()
+        return int(server.sockets[0].getsockname()[1])
+
+    async def stop(self) -> None:
+        """Tells every client, waits a moment for the words to leave, and closes."""
+        if self._ticker is not None:
+            self._ticker.cancel()
+        for listener in self._listeners:
+            listener.close()
+        self.broker.stop(time.time())
+        await asyncio.sleep(0)
+
+    def _tick(self) -> None:
+        now = time.time()
+        self.broker.tick(now)
+        self.host.after_chunk(now)
+        self._ticker = self.loop.call_later(_TICK_SECONDS, self._tick)
+
+    def _end_turn(self) -> None:
+        """Without a store there is nothing to commit."""

@@ -1,0 +1,42 @@
+"""What the broker counts; `$SYS` topics, metrics and the admin API read it."""
+
+
+class Counters:
+    """Totals since start, plus a few gauges that the core keeps current."""
+
+    __slots__ = (
+        "bytes_received",
+        "bytes_sent",
+        "connections_accepted",
+        "connections_open",
+        "connections_refused",
+        "dropped_full",
+        "dropped_slow",
+        "dropped_too_large",
+        "expired",
+        "messages_received",
+        "messages_sent",
+        "protocol_errors",
+        "publications_refused",
+        "retained",
+        "sessions",
+        "subscriptions",
+    )
+
+    def __init__(self) -> None:
+        self.bytes_received = 0
+        self.bytes_sent = 0
+        self.connections_accepted = 0
+        self.connections_open = 0
+        self.connections_refused = 0
+        self.dropped_full = 0  # QoS 1 and 2, refused by a full queue
+        self.dropped_slow = 0  # QoS 0, to a subscriber that does not read
+        self.dropped_too_large = 0  # over the receiver's Maximum Packet Size
+        self.expired = 0
+        self.messages_received = 0
+        self.messages_sent = 0
+        self.protocol_errors = 0
+        self.publications_refused = 0
+        self.retained = 0
+        self.sessions = 0
+        self.subscriptions = 0

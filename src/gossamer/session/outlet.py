@@ -1,0 +1,155 @@
+"""The outgoing half of a connection: chunks collected in a turn, written once at its end.
+
+Output that promises something durable is held until the transaction that makes it true has
+committed; held chunks keep their order.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mypy_extensions import mypyc_attr
+
+from gossamer.session.counters import Counters
+from gossamer.session.journal import Journal
+
+if TYPE_CHECKING:
+    from gossamer.session.session import Session
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Sink:
+    """The shell's end of a connection: it moves bytes and knows nothing of MQTT."""
+
+    def write(self, data: bytes) -> None:
+        """Sends, or buffers what the socket does not take now."""
+
+    def close(self) -> None:
+        """Closes once everything written has been sent."""
+
+    def abort(self) -> None:
+        """Closes now; what was not sent is lost."""
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+
+class Hub:
+    """What all outlets and sessions of one broker share."""
+
+    __slots__ = ("counters", "dirty", "holding", "journal", "waiting")
+
+    def __init__(self, journal: Journal, counters: Counters) -> None:
+        self.journal = journal
+        self.counters = counters
+        self.dirty: list[Outlet] = []
+        self.holding: list[Outlet] = []
+        self.waiting: list[Session] = []  # their queues were cut off by the size of a turn
+
+    def committed(self, batch: int) -> None:
+        """Lets go of everything that waited for this transaction or an earlier one."""
+        still: list[Outlet] = []
+        for outlet in self.holding:
+            if outlet.release(batch):
+                still.append(outlet)
+        self.holding = still
+
+
+class Outlet:
+    """Collects what goes to one client."""
+
+    __slots__ = (
+        "_held_batches",
+        "_held_chunks",
+        "blocked",
+        "chunks",
+        "closed",
+        "hub",
+        "maximum_packet",
+        "messages",
+        "pending",
+        "sink",
+        "size",
+        "token",
+        "version",
+    )
+
+    def __init__(self, hub: Hub, sink: Sink, version: int, token: int) -> None:
+        self.hub = hub
+        self.sink = sink
+        self.version = version
+        self.token = token  # the connection's number
+        self.maximum_packet = 268_435_460  # more than the protocol's largest packet
+        self.chunks: list[bytes] = []
+        self.size = 0
+        self.messages = 0  # PUBLISH packets among the chunks
+        self.pending = False  # whether the hub knows that there is something to write
+        self.blocked = False  # the socket does not take more; the shell says so
+        self.closed = False
+        self._held_batches: list[int] | None = None
+        self._held_chunks: list[bytes] | None = None
+
+    def put(self, chunk: bytes) -> None:
+        if not self.pending:
+            self.pending = True
+            self.hub.dirty.append(self)
+        self.chunks.append(chunk)
+        self.size += len(chunk)
+
+    def put_promise(self, chunk: bytes) -> None:
+        """Output that is true only once the changes of this turn are on disk."""
+        held = self._held_chunks
+        journal = self.hub.journal
+        if held is None:
+            if not (journal.durable and journal.dirty):
+                self.put(chunk)
+                return
+            held = []
+            self._held_chunks = held
+            self._held_batches = []
+            self.hub.holding.append(self)
+        batches = self._held_batches
+        assert batches is not None
+        held.append(chunk)
+        batches.append(journal.batch)
+
+    def release(self, batch: int) -> bool:
+        """Moves what waited for `batch` to the chunks; tells whether something still waits."""
+        batches = self._held_batches
+        held = self._held_chunks
+        if batches is None or held is None:
+            return False
+        count = 0
+        for needed in batches:
+            if needed > batch:
+                break
+            count += 1
+        if self.closed or count == len(held):
+            ready = held
+            self._held_chunks = None
+            self._held_batches = None
+        else:
+            ready = held[:count]
+            self._held_chunks = held[count:]
+            self._held_batches = batches[count:]
+        if not self.closed:
+            for chunk in ready:
+                self.put(chunk)
+        return self._held_chunks is not None
+
+    def flush(self) -> None:
+        """Writes everything collected, in one go."""
+        self.pending = False
+        chunks = self.chunks
+        if not chunks:
+            return
+        data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        self.chunks = []
+        counters = self.hub.counters
+        counters.bytes_sent += self.size
+        counters.messages_sent += self.messages
+        self.size = 0
+        self.messages = 0
+        if not self.closed:
+            self.sink.write(data)

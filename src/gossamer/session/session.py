@@ -1,0 +1,408 @@
+"""One client's state: subscriptions, what is on its way in both directions, expiry and will.
+
+A session outlives its connection when its expiry says so; then every change is told to the
+journal. A session that ends with its connection never needs to send a message twice, so what is
+in flight is remembered by number only.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from gossamer.session.frames import (
+    IDENTIFIERS,
+    PUBCOMP_HEAD,
+    PUBREL_HEAD,
+    special_publish,
+)
+from gossamer.session.message import Message
+from gossamer.session.outlet import Hub, Outlet
+from gossamer.session.records import QUEUED, RELEASED, SENT, DeliveryRecord, SessionRecord
+from gossamer.session.subscription import NO_IDENTIFIERS, Receiver, Subscription
+from gossamer.wire.packets import V5
+
+NEVER: Final = 0xFFFFFFFF  # the expiry of a session that stays until it is discarded
+# Enough output for one turn: a long queue is sent in pieces, so that a client that does not read
+# costs no more than this beside its queue.
+TURN_BYTES: Final = 262_144
+
+# What a session without a future remembers of a message in flight.
+_SENT_ONCE: Final = DeliveryRecord(0, None, 1, False, NO_IDENTIFIERS, 0, SENT)
+_SENT_EXACTLY: Final = DeliveryRecord(0, None, 2, False, NO_IDENTIFIERS, 0, SENT)
+_RELEASED: Final = DeliveryRecord(0, None, 2, False, NO_IDENTIFIERS, 0, RELEASED)
+
+
+class Session:
+    """The client's side of nothing but itself: it never looks at another session."""
+
+    __slots__ = (
+        "_last_id",
+        "_number",
+        "aliases",
+        "aliases_left",
+        "client_id",
+        "groups",
+        "hub",
+        "incoming",
+        "inflight",
+        "outlet",
+        "persistent",
+        "queue",
+        "queue_limit",
+        "record",
+        "subscriptions",
+        "user",
+        "window",
+    )
+
+    def __init__(self, hub: Hub, record: SessionRecord, queue_limit: int) -> None:
+        self.hub = hub
+        self.record = record
+        self.client_id = record.client_id
+        self.user = record.user
+        self.groups: list[str] = []
+        self.persistent = record.expiry != 0
+        self.queue_limit = queue_limit
+        self.outlet: Outlet | None = None
+        self.window = 65_535  # the client's Receive Maximum
+        self.subscriptions: dict[str, Subscription] = {}
+        self.inflight: dict[int, DeliveryRecord] = {}
+        self.incoming: set[int] | None = None  # QoS 2 publications that wait for their PUBREL
+        self.queue: deque[DeliveryRecord] | None = None
+        self.aliases: dict[str, int] | None = None  # topics the client knows by number
+        self.aliases_left = 0
+        self._last_id = 0
+        self._number = 0
+
+    # Sending ---------------------------------------------------------------------------------
+
+    def deliver(self, message: Message, receiver: Receiver, now: float) -> None:
+        """A message that matched, at the QoS both sides agreed on."""
+        qos = message.qos if message.qos < receiver.qos else receiver.qos
+        if qos == 0:
+            self._deliver_at_most_once(message, receiver, now)
+            return
+        retain = message.retain and receiver.retain_as_published
+        self.enqueue(message, qos, retain, receiver.identifiers, "", now)
+
+    def enqueue(
+        self,
+        message: Message,
+        qos: int,
+        retain: bool,
+        identifiers: list[int],
+        share: str,
+        now: float,
+    ) -> None:
+        """A message at QoS 1 or 2: sent now if the window allows it, else queued."""
+        outlet = self.outlet
+        queue = self.queue
+        if (
+            outlet is not None
+            and not outlet.blocked
+            and not queue
+            and len(self.inflight) < self.window
+        ):
+            if not self.persistent and not share:
+                packet_id = self._free_id()
+                self.inflight[packet_id] = _SENT_ONCE if qos == 1 else _SENT_EXACTLY
+                self._send(outlet, message, qos, retain, False, packet_id, identifiers, now)
+                return
+            delivery = self._new_delivery(message, qos, retain, identifiers, share)
+            packet_id = self._free_id()
+            delivery.packet_id = packet_id
+            delivery.state = SENT
+            self.inflight[packet_id] = delivery
+            if self.persistent:
+                self.hub.journal.delivery_queued(self.client_id, delivery)
+            self._send(outlet, message, qos, retain, False, packet_id, identifiers, now)
+            return
+        if outlet is None and not self.persistent:
+            return
+        if queue is None:
+            queue = deque()
+            self.queue = queue
+        elif len(queue) >= self.queue_limit:
+            # A full queue keeps what it has promised and refuses what is new.
+            self.hub.counters.dropped_full += 1
+            return
+        delivery = self._new_delivery(message, qos, retain, identifiers, share)
+        queue.append(delivery)
+        if self.persistent:
+            self.hub.journal.delivery_queued(self.client_id, delivery)
+
+    def enqueue_retained(self, messages: list[Message], receiver: Receiver, now: float) -> None:
+        """The retained messages of a new subscription, at the client's own pace.
+
+        They wait in the queue by reference, at QoS 0 too, so that a million of them cost a client
+        that reads slowly no memory for encodings; the queue's limit does not apply.
+        """
+        queue = self.queue
+        if queue is None:
+            queue = deque()
+            self.queue = queue
+        for message in messages:
+            qos = min(message.qos, receiver.qos)
+            delivery = self._new_delivery(message, qos, True, receiver.identifiers, "")
+            queue.append(delivery)
+            if qos and self.persistent:
+                self.hub.journal.delivery_queued(self.client_id, delivery)
+        self.pump(now)
+
+    def pump(self, now: float) -> None:
+        """Sends from the queue what the window, the socket and the turn allow."""
+        queue = self.queue
+        outlet = self.outlet
+        if queue is None or outlet is None:
+            return
+        while queue and not outlet.blocked:
+            if outlet.size >= TURN_BYTES:
+                self.hub.waiting.append(self)
+                return
+            delivery = queue[0]
+            qos = delivery.qos
+            if qos and len(self.inflight) >= self.window:
+                return
+            queue.popleft()
+            message = delivery.message
+            assert message is not None
+            if message.is_expired(now):
+                # [MQTT-3.3.2-5]
+                self.hub.counters.expired += 1
+                self._forget(delivery)
+                continue
+            packet_id = 0
+            if qos:
+                packet_id = self._free_id()
+                delivery.packet_id = packet_id
+                delivery.state = SENT
+                self.inflight[packet_id] = delivery
+                if self.persistent:
+                    self.hub.journal.delivery_sent(self.client_id, delivery.number, packet_id)
+            self._send(
+                outlet, message, qos, delivery.retain, False, packet_id, delivery.identifiers, now
+            )
+        if not queue:
+            self.queue = None
+
+    def resume(self, now: float) -> None:
+        """A client came back: what it has not acknowledged goes out again [MQTT-4.4.0-1]."""
+        outlet = self.outlet
+        assert outlet is not None
+        pending = list(self.inflight.values())
+        pending.sort(key=_by_number)
+        for delivery in pending:
+            if delivery.state == RELEASED:
+                outlet.put(PUBREL_HEAD + IDENTIFIERS[delivery.packet_id])
+                continue
+            message = delivery.message
+            assert message is not None
+            self._send(
+                outlet,
+                message,
+                delivery.qos,
+                delivery.retain,
+                True,  # [MQTT-3.3.1-1]
+                delivery.packet_id,
+                delivery.identifiers,
+                now,
+            )
+        self.pump(now)
+
+    def _deliver_at_most_once(self, message: Message, receiver: Receiver, now: float) -> None:
+        outlet = self.outlet
+        if outlet is None:
+            return
+        if outlet.blocked:
+            self.hub.counters.dropped_slow += 1
+            return
+        retain = message.retain and receiver.retain_as_published
+        self._send(outlet, message, 0, retain, False, 0, receiver.identifiers, now)
+
+    def _send(
+        self,
+        outlet: Outlet,
+        message: Message,
+        qos: int,
+        retain: bool,
+        dup: bool,
+        packet_id: int,
+        identifiers: list[int],
+        now: float,
+    ) -> None:
+        version = outlet.version
+        if not (retain or dup or identifiers or message.expires_at) and self.aliases is None:
+            head = message.head(version, qos)
+            if qos == 0:
+                if len(head) <= outlet.maximum_packet:
+                    outlet.messages += 1
+                    outlet.put(head)
+                else:
+                    self._too_large(0)
+                return
+            tail = message.tail(version)
+            if len(head) + 2 + len(tail) > outlet.maximum_packet:
+                self._too_large(packet_id)
+                return
+            outlet.messages += 1
+            if qos == 1:
+                outlet.put(head)
+                outlet.put(IDENTIFIERS[packet_id])
+                outlet.put(tail)
+            else:
+                # Exactly once: the identifier must be on disk before the client sees it.
+                outlet.put_promise(head + IDENTIFIERS[packet_id] + tail)
+            return
+        alias = 0
+        alias_is_known = False
+        aliases = self.aliases
+        if aliases is not None:
+            alias = aliases.get(message.topic, 0)
+            alias_is_known = alias != 0
+            if not alias_is_known and self.aliases_left:
+                self.aliases_left -= 1
+                alias = len(aliases) + 1
+        packet = special_publish(
+            message,
+            version,
+            qos,
+            retain,
+            dup,
+            packet_id,
+            identifiers if version == V5 else NO_IDENTIFIERS,
+            alias,
+            alias_is_known,
+            now,
+        )
+        if len(packet) > outlet.maximum_packet:
+            if alias and not alias_is_known:
+                self.aliases_left += 1
+            self._too_large(packet_id)
+            return
+        if alias and not alias_is_known:
+            assert aliases is not None
+            aliases[message.topic] = alias
+        outlet.messages += 1
+        if qos == 2:
+            outlet.put_promise(packet)
+        else:
+            outlet.put(packet)
+
+    def _too_large(self, packet_id: int) -> None:
+        # [MQTT-3.1.2-25]: the server acts as if it had sent the message.
+        self.hub.counters.dropped_too_large += 1
+        if packet_id:
+            delivery = self.inflight.pop(packet_id)
+            self._forget(delivery)
+
+    # Acknowledgements of what we sent -----------------------------------------------------------
+
+    def acknowledged(self, packet_id: int, now: float) -> bool:
+        """PUBACK, or the PUBREC that refuses: the message is done with."""
+        delivery = self.inflight.pop(packet_id, None)
+        if delivery is None:
+            return False
+        if self.persistent:
+            self.hub.journal.delivery_removed(self.client_id, delivery.number)
+        if self.queue is not None:
+            self.pump(now)
+        return True
+
+    def received(self, packet_id: int) -> bool:
+        """PUBREC: from here on only PUBREL is repeated [MQTT-4.3.3-1]."""
+        delivery = self.inflight.get(packet_id)
+        if delivery is None or delivery.qos != 2:
+            return False
+        if not self.persistent:
+            self.inflight[packet_id] = _RELEASED
+        elif delivery.state == SENT:
+            delivery.state = RELEASED
+            delivery.message = None
+            self.hub.journal.delivery_released(self.client_id, delivery.number)
+        outlet = self.outlet
+        assert outlet is not None
+        outlet.put_promise(PUBREL_HEAD + IDENTIFIERS[packet_id])
+        return True
+
+    # What the client sends at QoS 2 -------------------------------------------------------------
+
+    def is_incoming(self, packet_id: int) -> bool:
+        incoming = self.incoming
+        return incoming is not None and packet_id in incoming
+
+    def accept_incoming(self, packet_id: int) -> None:
+        incoming = self.incoming
+        if incoming is None:
+            incoming = set()
+            self.incoming = incoming
+        incoming.add(packet_id)
+        if self.persistent:
+            self.hub.journal.incoming_added(self.client_id, packet_id)
+
+    def release_incoming(self, packet_id: int) -> bool:
+        """PUBREL: answered with PUBCOMP, whether the identifier is known or not."""
+        incoming = self.incoming
+        known = incoming is not None and packet_id in incoming
+        if known:
+            assert incoming is not None
+            incoming.discard(packet_id)
+            if self.persistent:
+                self.hub.journal.incoming_removed(self.client_id, packet_id)
+            outlet = self.outlet
+            assert outlet is not None
+            outlet.put_promise(PUBCOMP_HEAD + IDENTIFIERS[packet_id])
+        return known
+
+    # Bookkeeping --------------------------------------------------------------------------------
+
+    def restore(self, deliveries: list[DeliveryRecord], incoming: list[int]) -> None:
+        """What a store kept of this session."""
+        for delivery in deliveries:
+            self._number = max(self._number, delivery.number)
+            if delivery.state == QUEUED:
+                if self.queue is None:
+                    self.queue = deque()
+                self.queue.append(delivery)
+            else:
+                self.inflight[delivery.packet_id] = delivery
+                self._last_id = max(self._last_id, delivery.packet_id)
+        if incoming:
+            self.incoming = set(incoming)
+
+    def queued(self) -> int:
+        queue = self.queue
+        return 0 if queue is None else len(queue)
+
+    def left_over(self) -> list[DeliveryRecord]:
+        """Everything not acknowledged, in order: what a session that ends leaves behind."""
+        pending = list(self.inflight.values())
+        pending.sort(key=_by_number)
+        if self.queue is not None:
+            pending.extend(self.queue)
+        return pending
+
+    def _new_delivery(
+        self, message: Message, qos: int, retain: bool, identifiers: list[int], share: str
+    ) -> DeliveryRecord:
+        self._number += 1
+        return DeliveryRecord(self._number, message, qos, retain, identifiers, 0, QUEUED, share)
+
+    def _forget(self, delivery: DeliveryRecord) -> None:
+        if self.persistent and delivery.number and delivery.qos:
+            self.hub.journal.delivery_removed(self.client_id, delivery.number)
+
+    def _free_id(self) -> int:
+        """The next packet identifier not in use; the window keeps one free [MQTT-2.2.1-3]."""
+        packet_id = self._last_id
+        inflight = self.inflight
+        while True:
+            packet_id = packet_id + 1 if packet_id < 65_535 else 1
+            if packet_id not in inflight:
+                break
+        self._last_id = packet_id
+        return packet_id
+
+
+def _by_number(delivery: DeliveryRecord) -> int:
+    return delivery.number

@@ -1,0 +1,84 @@
+"""A subscription of one session, and the receiver that several matching ones make together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gossamer.session.records import SubscriptionRecord
+
+if TYPE_CHECKING:
+    from gossamer.session.session import Session
+
+NO_IDENTIFIERS: Final[list[int]] = []
+
+
+class Subscription:
+    """What a session asked for; `share` is the group's name, "" for a subscription of its own."""
+
+    __slots__ = ("filter", "record", "session", "share")
+
+    def __init__(
+        self, session: Session, record: SubscriptionRecord, share: str, filter: str
+    ) -> None:
+        self.session = session
+        self.record = record
+        self.share = share
+        self.filter = filter  # without `$share/…`
+
+
+class Receiver:
+    """How one session gets messages of one topic: its matching subscriptions, joined.
+
+    A session that matches with several filters gets one copy at the highest QoS, with all their
+    identifiers [MQTT-3.3.4-2], [MQTT-3.3.4-3].
+    """
+
+    __slots__ = (
+        "identifiers",
+        "is_plain",
+        "members",
+        "no_local",
+        "qos",
+        "retain_as_published",
+        "session",
+    )
+
+    def __init__(self, first: Subscription) -> None:
+        record = first.record
+        self.session = first.session
+        self.qos = record.qos
+        self.identifiers = [record.identifier] if record.identifier else NO_IDENTIFIERS
+        self.no_local = record.no_local
+        self.retain_as_published = record.retain_as_published
+        # Plain: every message goes out in the encoding that all such receivers share.
+        self.is_plain = not record.identifier and not record.retain_as_published
+        self.members: list[Subscription] | None = None
+
+    def join(self, first: Subscription, other: Subscription) -> None:
+        """Adds another matching subscription of the same session."""
+        if self.members is None:
+            self.members = [first]
+        self.members.append(other)
+        record = other.record
+        self.qos = max(self.qos, record.qos)
+        if record.identifier:
+            self.identifiers = [*self.identifiers, record.identifier]
+        # No Local keeps a message back only if every matching subscription says so.
+        self.no_local = self.no_local and record.no_local
+        self.retain_as_published = self.retain_as_published or record.retain_as_published
+        self.is_plain = not self.identifiers and not self.retain_as_published
+
+    def for_own_message(self) -> Receiver | None:
+        """The receiver for what the session itself published: without its No Local filters."""
+        if self.no_local:
+            return None
+        members = self.members
+        if members is None:
+            return self
+        rest = [member for member in members if not member.record.no_local]
+        if len(rest) == len(members):
+            return self
+        receiver = Receiver(rest[0])
+        for other in rest[1:]:
+            receiver.join(rest[0], other)
+        return receiver
