@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gossamer.broker.ending import disconnect_session, end_session
 from gossamer.broker.keeping import KeepAlive
 from gossamer.broker.policy import Identity, Verdict
-from gossamer.broker.publishing import message_from
+from gossamer.broker.publishing import is_allowed, message_from
 from gossamer.broker.stages import DECIDING, OPEN
 from gossamer.session.records import SessionRecord
 from gossamer.session.session import NEVER, Session
@@ -82,7 +82,8 @@ def _begin_exchange(connection: Connection, method: str, now: float) -> None:
     connection.exchange = exchange
     connection.authentication_method = method
     connect = connection.connect
-    assert connect is not None and connect.properties is not None
+    assert connect is not None
+    assert connect.properties is not None
     _step(connection, connect.properties.authentication_data or b"", now)
 
 
@@ -169,13 +170,8 @@ def _refusal(connection: Connection, connect: Connect, client_id: str, user: str
     if existing is None and len(core.sessions) >= core.settings.max_sessions:
         return Verdict(reasons.QUOTA_EXCEEDED, text="the broker keeps no more sessions")
     will = connect.will
-    if will is not None:
-        if will.topic.startswith("$SYS/") or not core.permissions.may_publish(
-            connection.identity, will.topic
-        ):
-            return Verdict(
-                reasons.NOT_AUTHORIZED, text=f"you may not leave a will on {will.topic!r}"
-            )
+    if will is not None and not is_allowed(connection, will.topic):
+        return Verdict(reasons.NOT_AUTHORIZED, text=f"you may not leave a will on {will.topic!r}")
     return None
 
 
