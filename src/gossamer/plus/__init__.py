@@ -1,0 +1,1 @@
+"""MQTT+: subscriptions that filter, aggregate and process before a byte is sent."""

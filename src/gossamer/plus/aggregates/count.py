@@ -1,0 +1,23 @@
+"""COUNT: how many values."""
+
+from gossamer.plus.aggregates.base import Aggregate, Saved, integer
+
+
+class Count(Aggregate):
+    def __init__(self) -> None:
+        self.count = 0
+
+    def add(self, value: float, order: int) -> None:
+        self.count += 1
+
+    def remove(self, value: float, order: int) -> None:
+        self.count -= 1
+
+    def result(self) -> float:
+        return float(self.count)
+
+    def save(self) -> Saved:
+        return [self.count]
+
+    def restore(self, saved: Saved) -> None:
+        self.count = integer(saved[0])

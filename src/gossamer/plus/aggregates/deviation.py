@@ -1,0 +1,44 @@
+"""STDDEV: the population standard deviation, from exact sums of values and of their squares."""
+
+import math
+
+from gossamer.plus.aggregates.base import Aggregate, Saved, integer, ratio
+from gossamer.plus.aggregates.exact import ExactSum, shift_of
+
+
+class Deviation(Aggregate):
+    """One value has the deviation 0. The variance is rounded once, and its root once more."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.sum = ExactSum()
+        self.squares = ExactSum()
+
+    def add(self, value: float, order: int) -> None:
+        numerator, denominator = value.as_integer_ratio()
+        shift = shift_of(denominator)
+        self.sum.add(numerator, shift)
+        self.squares.add(numerator * numerator, 2 * shift)
+        self.count += 1
+
+    def remove(self, value: float, order: int) -> None:
+        numerator, denominator = value.as_integer_ratio()
+        shift = shift_of(denominator)
+        self.sum.add(-numerator, shift)
+        self.squares.add(-numerator * numerator, 2 * shift)
+        self.count -= 1
+
+    def result(self) -> float:
+        # n·Σx² − (Σx)² over n², all at the scale 2**(2·shift); squares.shift is twice sum.shift.
+        spread = self.count * self.squares.total - self.sum.total * self.sum.total
+        return math.sqrt(ratio(spread, self.count * self.count << self.squares.shift))
+
+    def save(self) -> Saved:
+        return [self.count, self.sum.total, self.sum.shift, self.squares.total]
+
+    def restore(self, saved: Saved) -> None:
+        self.count = integer(saved[0])
+        self.sum.total = integer(saved[1])
+        self.sum.shift = integer(saved[2])
+        self.squares.total = integer(saved[3])
+        self.squares.shift = 2 * self.sum.shift

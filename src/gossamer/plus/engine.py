@@ -1,0 +1,116 @@
+"""The operators of one broker: states shared by those who subscribed to the same, and their time.
+
+The engine reads no clock and does no IO. The broker brings publications and the time; what comes
+out are results, jobs for processors, and the parts of the states that should survive a restart.
+"""
+
+from gossamer.plus.filtering import Filtering
+from gossamer.plus.grammar import parse
+from gossamer.plus.jobs import Job
+from gossamer.plus.limits import Limits
+from gossamer.plus.nodes import Plan
+from gossamer.plus.options import Options, settled
+from gossamer.plus.publication import PROCESSOR_FAILED, Publication
+from gossamer.plus.spatial import SpatialState
+from gossamer.plus.state import OperatorState, Result, Services
+from gossamer.plus.temporal import SpatioTemporalState, TemporalState
+from gossamer.plus.ttl import IMPLICIT_TTL
+from gossamer.plus.vocabulary import Vocabulary
+
+
+class Engine:
+    """`states` is by key; a state lives while someone holds it."""
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary | None = None,
+        implicit_ttl: float = IMPLICIT_TTL,
+        limits: Limits | None = None,
+    ) -> None:
+        self.vocabulary = vocabulary if vocabulary is not None else Vocabulary()
+        self.services = Services(implicit_ttl, limits)
+        self.states: dict[str, OperatorState] = {}
+        self._latest_tick = 0.0
+
+    def parse(self, filter: str) -> Plan:
+        """Raises PlusError."""
+        return parse(filter, self.vocabulary)
+
+    def subscribe(self, plan: Plan, options: Options | None = None) -> OperatorState:
+        """The state for it, made if it is the first; `release` gives it back."""
+        asked = settled(plan, options if options is not None else Options())
+        key = state_key(plan, asked)
+        state = self.states.get(key)
+        if state is None:
+            state = _make_state(key, plan, asked, self.services)
+            self.states[key] = state
+        state.references += 1
+        return state
+
+    def release(self, state: OperatorState) -> bool:
+        """Whether it was the last holder, and the state is gone."""
+        state.references -= 1
+        if state.references:
+            return False
+        del self.states[state.key]
+        return True
+
+    def next_due(self) -> float:
+        """When `tick` should be called; infinite if at no time."""
+        return self.services.next_due()
+
+    def tick(self, now: float) -> list[tuple[OperatorState, Result]]:
+        """Ends windows and sends what is owed."""
+        if now < self._latest_tick:
+            for state in self.states.values():
+                state.clock_set_back(now)
+        self._latest_tick = now
+        results: list[tuple[OperatorState, Result]] = []
+        due = self.services.take_due(now)
+        while due is not None:
+            for result in due.tick(now):
+                results.append((due, result))
+            due = self.services.take_due(now)
+        return results
+
+    def take_jobs(self) -> list[Job]:
+        """The work that came up for processors; each must be answered with `processed`."""
+        return self.services.jobs.take_new()
+
+    def processed(
+        self, job: Job, answer: bytes | None, now: float
+    ) -> list[tuple[OperatorState, Result]]:
+        """The answer to a job, None if it failed; it may release answers that came before it."""
+        results: list[tuple[OperatorState, Result]] = []
+        for ready in self.services.jobs.finish(job, answer):
+            if ready.answer is None:
+                self.services.skip(PROCESSOR_FAILED)
+                continue
+            asked = ready.publication
+            # The answer is as old as the question: its validity was settled on arrival.
+            valid_until = asked.valid_until(now, self.services.implicit_ttl)
+            publication = Publication(asked.topic, ready.answer, valid_until)
+            for key in ready.waiting:
+                state = self.states.get(key)
+                if state is not None:
+                    for result in state.enter(publication, now):
+                        results.append((state, result))
+        return results
+
+
+def state_key(plan: Plan, options: Options) -> str:
+    """Tells apart the states of subscriptions that differ; the filter is readable in it."""
+    reply = "rpt" if options.names_participants else "skr"
+    return f"{reply} {options.every!r} {plan.chain}/{plan.filter}"
+
+
+def _make_state(key: str, plan: Plan, options: Options, services: Services) -> OperatorState:
+    spatial, temporal = plan.spatial, plan.temporal
+    named = options.names_participants
+    if temporal is not None and spatial is not None:
+        return SpatioTemporalState(key, plan, services, temporal, spatial, named)
+    if temporal is not None:
+        return TemporalState(key, plan, services, temporal)
+    if spatial is not None:
+        return SpatialState(key, plan, services, spatial, named, options.every)
+    return Filtering(key, plan, services)

@@ -1,0 +1,242 @@
+"""The text of an operator subscription to its plan, or a refusal that says what is wrong where.
+
+The first level is a chain `$OP[;ARG…][$OP[;ARG…]…]`, the rest an ordinary filter. Arguments are
+percent-encoded where they hold one of `/ $ ; + # %`. Outermost first, a chain reads
+`rule* spatial? rule* temporal? processor?`.
+"""
+
+import re
+from itertools import product
+from typing import Final
+from urllib.parse import unquote
+
+from gossamer.plus.aggregates.table import FUNCTIONS_BY_KEYWORD
+from gossamer.plus.errors import PlusError
+from gossamer.plus.fields import Field, parse_field
+from gossamer.plus.limits import MAX_CHAIN_CHARACTERS, MAX_LISTED_TOPICS, MAX_OPERATORS
+from gossamer.plus.nodes import Plan, Processor, Rule, Spatial, Temporal
+from gossamer.plus.rules import RULES_BY_KEYWORD
+from gossamer.plus.values import read_number
+from gossamer.plus.vocabulary import RESERVED, Vocabulary
+
+# What makes a filter ours. `$SYS/…`, and lower-case names that other brokers use
+# (`$share`, `$queue`, `$aws`), stay ordinary filters.
+_OPERATOR = re.compile(r"\$([A-Z][A-Z0-9]*)(?:[;$/]|$)")
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+_REPLIES: Final = {"": None, "SKR": False, "RPT": True}
+
+# The order in which the kinds may follow each other, outermost first.
+_RULE: Final = 0
+_SPATIAL: Final = 1
+_TEMPORAL: Final = 2
+_PROCESSOR: Final = 3
+_KIND_NAMES: Final = ("rule", "spatial operator", "temporal operator", "processor")
+
+
+def is_operator_filter(filter: str) -> bool:
+    """Whether the filter (without a `$share/…` prefix) is meant for the operators."""
+    found = _OPERATOR.match(filter)
+    return found is not None and found[1] not in RESERVED
+
+
+class _Link:
+    """One operator of a chain, as written."""
+
+    def __init__(self, place: int, text: str) -> None:
+        self.place = place
+        parts = text.split(";")
+        self.keyword = parts[0]
+        self.arguments = [self._decoded(part) for part in parts[1:]]
+
+    def error(self, reason: str) -> PlusError:
+        return PlusError(f"operator {self.place}, ${self.keyword[:40]}: {reason}")
+
+    def argument(self, index: int) -> str:
+        return self.arguments[index] if index < len(self.arguments) else ""
+
+    def field(self) -> Field | None:
+        """The second argument of every operator that takes a value."""
+        if len(self.arguments) > 2:
+            raise self.error("has more than two arguments")
+        text = self.argument(1)
+        if not text:
+            return None
+        try:
+            return parse_field(text)
+        except PlusError as error:
+            raise self.error(str(error)) from None
+
+    def _decoded(self, text: str) -> str:
+        if _BAD_ESCAPE.search(text):
+            raise self.error("an argument has a % without two hexadecimal digits")
+        try:
+            return unquote(text, errors="strict")
+        except UnicodeDecodeError:
+            raise self.error("an argument is not UTF-8 behind its % signs") from None
+
+
+def parse(filter: str, vocabulary: Vocabulary) -> Plan:
+    """`filter` is a valid MQTT filter. Raises PlusError."""
+    chain, slash, rest = filter.partition("/")
+    if len(chain) > MAX_CHAIN_CHARACTERS:
+        raise PlusError(
+            f"the operators take {len(chain)} characters; {MAX_CHAIN_CHARACTERS} is most"
+        )
+    if not slash or not rest:
+        raise PlusError(f"{chain} needs a topic filter behind it")
+    texts = chain[1:].split("$")
+    if len(texts) > MAX_OPERATORS:
+        raise PlusError(f"{len(texts)} operators in one chain; {MAX_OPERATORS} is most")
+    return _Reader(vocabulary).read(chain, rest, texts)
+
+
+class _Reader:
+    """Reads one chain, outermost operator first, and keeps what it has seen."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self.outer: list[Rule] = []
+        self.inner: list[Rule] = []
+        self.spatial: Spatial | None = None
+        self.temporal: Temporal | None = None
+        self.processor: Processor | None = None
+        self.with_field: list[_Link] = []
+        self.latest = _Link(0, "")
+        self.latest_kind = _RULE
+
+    def read(self, chain: str, rest: str, texts: list[str]) -> Plan:
+        for place, text in enumerate(texts, 1):
+            self._read_link(_Link(place, text))
+        self._refuse_fields_of_results()
+        return Plan(
+            chain,
+            rest,
+            _reads(rest) if self.spatial is not None else (rest,),
+            tuple(self.outer),
+            self.spatial,
+            tuple(self.inner),
+            self.temporal,
+            self.processor,
+        )
+
+    def _read_link(self, link: _Link) -> None:
+        kind = self._kind(link)
+        self._refuse_wrong_order(link, kind)
+        if kind == _RULE:
+            self._read_rule(link)
+        elif kind == _SPATIAL:
+            self.spatial = self._spatial(link)
+        elif kind == _TEMPORAL:
+            self.temporal = self._temporal(link)
+        else:
+            self.processor = self._processor(link)
+        self.latest = link
+        self.latest_kind = kind
+
+    def _kind(self, link: _Link) -> int:
+        keyword = link.keyword
+        if keyword in RULES_BY_KEYWORD:
+            return _RULE
+        if keyword in FUNCTIONS_BY_KEYWORD:
+            return _SPATIAL
+        if keyword in self.vocabulary.temporal:
+            return _TEMPORAL
+        if keyword in self.vocabulary.processors:
+            return _PROCESSOR
+        if not keyword:
+            raise link.error("the operator has no name")
+        raise link.error("no such operator here; $SYS/capabilities lists those there are")
+
+    def _refuse_wrong_order(self, link: _Link, kind: int) -> None:
+        before = f"${self.latest.keyword}, operator {self.latest.place}"
+        if self.latest_kind == _PROCESSOR or (kind == _RULE and self.latest_kind == _TEMPORAL):
+            raise link.error(f"a {_KIND_NAMES[kind]} cannot stand inside {before}")
+        if kind == _SPATIAL and (self.spatial is not None or self.temporal is not None):
+            raise link.error(f"a spatial operator cannot stand inside another aggregate ({before})")
+        if kind == _TEMPORAL and self.temporal is not None:
+            raise link.error(f"a temporal operator cannot stand inside another ({before})")
+
+    def _read_rule(self, link: _Link) -> None:
+        kind = RULES_BY_KEYWORD[link.keyword]
+        operand = link.argument(0)
+        value = read_number(operand.encode())
+        number = value if value - value == 0.0 else None
+        if not link.arguments:
+            raise link.error(f"needs a value, as in ${link.keyword};30")
+        if number is None and kind.texts is None:
+            raise link.error(f"needs a number, not {operand[:40]!r}")
+        field = self._field(link)
+        if self.spatial is None:
+            self.outer.append(Rule(link.keyword, operand, number, field))
+            return
+        # A rule judges what enters the aggregate, unless it names another field.
+        entering = self.spatial.field
+        self.inner.append(
+            Rule(link.keyword, operand, number, field if field is not None else entering)
+        )
+
+    def _spatial(self, link: _Link) -> Spatial:
+        reply = link.argument(0)
+        if reply not in _REPLIES:
+            raise link.error(f"replies as SKR or RPT, not as {reply[:40]!r}")
+        return Spatial(link.keyword, self._field(link), _REPLIES[reply])
+
+    def _temporal(self, link: _Link) -> Temporal:
+        if link.argument(0):
+            raise link.error("its first argument must be empty; the second may name a field")
+        window, function = self.vocabulary.temporal[link.keyword]
+        return Temporal(window, function, self._field(link))
+
+    def _processor(self, link: _Link) -> Processor:
+        if link.arguments:
+            raise link.error("takes no argument")
+        return Processor(link.keyword)
+
+    def _field(self, link: _Link) -> Field | None:
+        field = link.field()
+        if field is not None:
+            self.with_field.append(link)
+        return field
+
+    def _refuse_fields_of_results(self) -> None:
+        """Only what reads the payload has fields; the result of an aggregate is one number."""
+        for link in self.with_field:
+            if link.keyword in self.vocabulary.temporal:
+                continue
+            if self.temporal is not None:
+                raise link.error(
+                    f"reads the result of ${self._temporal_keyword()}, which has no fields"
+                )
+            if (
+                self.spatial is not None
+                and link.keyword in RULES_BY_KEYWORD
+                and self._is_outer(link)
+            ):
+                raise link.error(
+                    f"reads the result of ${self.spatial.function}, which has no fields"
+                )
+
+    def _is_outer(self, link: _Link) -> bool:
+        return link.place <= len(self.outer)
+
+    def _temporal_keyword(self) -> str:
+        assert self.temporal is not None
+        return self.temporal.window.name + self.temporal.function
+
+
+def _reads(filter: str) -> tuple[str, ...]:
+    """The filters that explicit lists (`sens1;sens2`) stand for: every combination."""
+    if ";" not in filter:
+        return (filter,)
+    choices: list[list[str]] = []
+    combinations = 1
+    for level in filter.split("/"):
+        names = list(dict.fromkeys(level.split(";")))
+        if len(names) > 1 and "" in names:
+            raise PlusError(f"the list {level[:40]!r} has an empty name")
+        combinations *= len(names)
+        choices.append(names)
+    if combinations > MAX_LISTED_TOPICS:
+        raise PlusError(f"the lists name {combinations} topics; {MAX_LISTED_TOPICS} is most")
+    return tuple("/".join(levels) for levels in product(*choices))

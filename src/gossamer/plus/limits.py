@@ -1,0 +1,38 @@
+"""How much one operator subscription may ask of the broker, each limit with its reason."""
+
+from typing import Final
+
+# A chain is written by hand or by a small program; the longest sensible one is under 200.
+MAX_CHAIN_CHARACTERS: Final = 1024
+MAX_OPERATORS: Final = 16
+
+# `a;b/c;d` reads every combination, and each is one entry of the subscription tree.
+MAX_LISTED_TOPICS: Final = 10_000
+
+# The longest text that `repr` gives for a double has 24 characters; the rest is padding.
+MAX_NUMBER_BYTES: Final = 128
+
+# Parsing takes about 10 ms for each MiB of JSON, and the event loop waits for it.
+MAX_JSON_BYTES: Final = 1 << 20
+
+# The longest name that fits MQTT's two-byte length.
+MAX_TOPIC_BYTES: Final = 65_535
+
+# A day is the longest interval that a subscriber can reasonably wait between two results.
+MAX_EVERY_SECONDS: Final = 86_400.0
+
+
+class Limits:
+    """Limits that an installation may want to change."""
+
+    def __init__(
+        self,
+        topics: int = 100_000,
+        last_results: int = 10_000,
+        last_result_bytes: int = 65_536,
+        pending_jobs: int = 1_000,
+    ) -> None:
+        self.topics = topics  # that one operator keeps values of
+        self.last_results = last_results  # kept per operator for those who subscribe later
+        self.last_result_bytes = last_result_bytes  # a larger payload is not kept
+        self.pending_jobs = pending_jobs  # publications that wait for a processor

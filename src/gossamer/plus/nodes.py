@@ -1,0 +1,84 @@
+"""What an operator subscription means: small typed nodes that know nothing of who evaluates them.
+
+`rule* spatial? rule* temporal? processor?`, outermost first, is one `Plan`. A value flows from the
+publication inwards-out: processor, temporal, inner rules, spatial, outer rules, subscriber.
+"""
+
+from gossamer.plus.fields import Field
+from gossamer.plus.windows import Window
+
+
+class Rule:
+    """A condition. `number` is the operand as a number, None if it is not one."""
+
+    __slots__ = ("field", "keyword", "number", "operand")
+
+    def __init__(
+        self, keyword: str, operand: str, number: float | None, field: Field | None
+    ) -> None:
+        self.keyword = keyword  # "EQ", without the dollar
+        self.operand = operand
+        self.number = number
+        self.field = field  # of the payload; None for the whole
+
+
+class Spatial:
+    """An aggregate over the topics that the filter matches."""
+
+    __slots__ = ("field", "function", "names_participants")
+
+    def __init__(self, function: str, field: Field | None, names_participants: bool | None) -> None:
+        self.function = function
+        self.field = field
+        self.names_participants = names_participants  # RPT, SKR, or None: not said in the chain
+
+
+class Temporal:
+    """An aggregate over the values that one topic had in a window of time."""
+
+    __slots__ = ("field", "function", "window")
+
+    def __init__(self, window: Window, function: str, field: Field | None) -> None:
+        self.window = window
+        self.function = function
+        self.field = field
+
+
+class Processor:
+    """Turns a payload (an image) into another one (a number, a JSON document)."""
+
+    __slots__ = ("keyword",)
+
+    def __init__(self, keyword: str) -> None:
+        self.keyword = keyword
+
+
+class Plan:
+    """One operator subscription.
+
+    `chain` is the filter's first level as the subscriber wrote it, `filter` what follows it, and
+    `reads` the ordinary filters whose publications it needs: more than one for explicit lists.
+    Without a spatial operator every rule is an outer one.
+    """
+
+    __slots__ = ("chain", "filter", "inner", "outer", "processor", "reads", "spatial", "temporal")
+
+    def __init__(
+        self,
+        chain: str,
+        filter: str,
+        reads: tuple[str, ...],
+        outer: tuple[Rule, ...],
+        spatial: Spatial | None,
+        inner: tuple[Rule, ...],
+        temporal: Temporal | None,
+        processor: Processor | None,
+    ) -> None:
+        self.chain = chain
+        self.filter = filter
+        self.reads = reads
+        self.outer = outer
+        self.spatial = spatial
+        self.inner = inner
+        self.temporal = temporal
+        self.processor = processor

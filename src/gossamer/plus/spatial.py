@@ -1,0 +1,149 @@
+"""Aggregates over topics: the last valid values of all that match, at each publication."""
+
+import json
+
+from gossamer.plus.aggregates.table import FUNCTIONS_BY_KEYWORD
+from gossamer.plus.last_values import LastValue, LastValues
+from gossamer.plus.nodes import Plan, Spatial
+from gossamer.plus.publication import OVERFLOW, TOO_MANY_TOPICS, Publication
+from gossamer.plus.replies import ReplyTopic
+from gossamer.plus.rules import PASSES, SKIPPED, admits_all, checks_of, judge_all
+from gossamer.plus.state import SAVED_VERSION, OperatorState, Result, Services
+from gossamer.plus.values import INFINITY
+
+
+class SpatialState(OperatorState):
+    """A publication changes one value and costs the same with ten topics and ten thousand.
+
+    With a minimum interval, a result that comes too early is owed: it is sent when the interval is
+    over, with the values valid then.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        plan: Plan,
+        services: Services,
+        spatial: Spatial,
+        names_participants: bool,
+        every: float,
+    ) -> None:
+        super().__init__(key, plan, services)
+        function = FUNCTIONS_BY_KEYWORD[spatial.function]
+        self._field = spatial.field
+        self._aggregate = function.moving()
+        self._write = function.write
+        self._inner = checks_of(plan.inner)
+        self._outer = checks_of(plan.outer)
+        self._reply = ReplyTopic(plan, names_participants)
+        self._every = every
+        self._sent_at = -INFINITY
+        self._last = LastValues()
+        self._order = 0
+
+    def enter(self, publication: Publication, now: float) -> list[Result]:
+        self._expire(now)
+        verdict = judge_all(self._inner, publication)
+        if verdict == SKIPPED:
+            self.services.skip(publication.trouble)
+            return []
+        value = publication.as_number(self._field)
+        if value != value:
+            self.services.skip(publication.trouble)
+            return []
+        expires_at = self.valid_until(publication, now)
+        if verdict == PASSES and expires_at > now:
+            return self._send(now) if self._put(publication.topic, value, expires_at) else []
+        # The topic's last value is one that takes no part: whatever it had before is outdated.
+        return self._send(now) if self._leave(publication.topic) else []
+
+    def tick(self, now: float) -> list[Result]:
+        self._expire(now)
+        self._sent_at = now
+        return self._results()
+
+    def last_results(self, now: float) -> list[Result]:
+        """Made anew from the values valid now."""
+        self._expire(now)
+        return self._results()
+
+    def clock_set_back(self, now: float) -> None:
+        if self._sent_at > now:
+            self._sent_at = now
+        if self.due != INFINITY and self.due > now + self._every:
+            self.services.schedule(self, now + self._every)
+
+    def part(self, name: str) -> bytes | None:
+        value = self._last.values.get(name)
+        if value is None:
+            return None
+        saved = [SAVED_VERSION, value.value, value.expires_at, value.order]
+        return json.dumps(saved).encode()
+
+    def restore(self, parts: list[tuple[str, bytes]], now: float) -> None:
+        found: list[tuple[int, str, float, float]] = []
+        for topic, part in parts:
+            try:
+                version, value, expires_at, order = json.loads(part)
+                if version == SAVED_VERSION and expires_at > now:
+                    found.append((int(order), topic, float(value), float(expires_at)))
+                else:
+                    self.changed.add(topic)
+            except (ValueError, TypeError):
+                self.changed.add(topic)
+        for _, topic, value, expires_at in sorted(found):
+            self._put(topic, value, expires_at)
+
+    def _put(self, topic: str, value: float, expires_at: float) -> bool:
+        """False if there is no room for another topic."""
+        values = self._last.values
+        if topic not in values and len(values) >= self.services.limits.topics:
+            self.services.skip(TOO_MANY_TOPICS)
+            return False
+        self._order += 1
+        old = self._last.put(topic, LastValue(value, expires_at, self._order))
+        if old is not None:
+            self._aggregate.remove(old.value, old.order)
+        else:
+            self._reply.join(topic)
+        self._aggregate.add(value, self._order)
+        self.changed.add(topic)
+        return True
+
+    def _leave(self, topic: str) -> bool:
+        """Whether it took part."""
+        old = self._last.remove(topic)
+        if old is None:
+            return False
+        self._forget(topic, old)
+        return True
+
+    def _expire(self, now: float) -> None:
+        for topic, value in self._last.take_expired(now):
+            self._forget(topic, value)
+
+    def _forget(self, topic: str, value: LastValue) -> None:
+        self._aggregate.remove(value.value, value.order)
+        self._reply.leave(topic)
+        self.changed.add(topic)
+
+    def _send(self, now: float) -> list[Result]:
+        if self._every > 0.0:
+            if self.due != INFINITY:
+                return []
+            if self._sent_at <= now < self._sent_at + self._every:
+                self.services.schedule(self, self._sent_at + self._every)
+                return []
+            self._sent_at = now
+        return self._results()
+
+    def _results(self) -> list[Result]:
+        if not self._last.values:
+            return []
+        value = self._aggregate.result()
+        if abs(value) == INFINITY:
+            self.services.skip(OVERFLOW)
+            return []
+        if not admits_all(self._outer, value):
+            return []
+        return [Result(self._reply.topic(), self._write(value))]

@@ -1,0 +1,126 @@
+"""The state of one distinct operator subscription, shared by all who subscribed to the same."""
+
+from heapq import heappop, heappush
+from typing import Final
+
+from gossamer.plus.jobs import Jobs
+from gossamer.plus.limits import Limits
+from gossamer.plus.nodes import Plan
+from gossamer.plus.publication import BAD_TTL, BUSY, Publication
+from gossamer.plus.ttl import IMPLICIT_TTL
+from gossamer.plus.values import INFINITY
+
+# The first item of every saved part; a part of another version is not read.
+SAVED_VERSION: Final = 1
+
+
+class Result:
+    """What a subscriber gets. `forwarded` if it is the publication itself, on another topic."""
+
+    __slots__ = ("forwarded", "payload", "topic")
+
+    def __init__(self, topic: str, payload: bytes, forwarded: bool = False) -> None:
+        self.topic = topic
+        self.payload = payload
+        self.forwarded = forwarded
+
+
+class OperatorState:
+    """Takes publications in and gives results out.
+
+    `due` is when it must be ticked, infinite for never. What it keeps over a restart is a set of
+    named parts, and only the changed ones are given out to be saved. A part's name is a topic;
+    the empty name stands for what concerns all topics.
+    """
+
+    def __init__(self, key: str, plan: Plan, services: "Services") -> None:
+        self.key = key
+        self.plan = plan
+        self.services = services
+        self.references = 0
+        self.due = INFINITY
+        self.changed: set[str] = set()
+
+    def accept(self, publication: Publication, now: float) -> list[Result]:
+        """A publication that matches one of the plan's filters."""
+        processor = self.plan.processor
+        if processor is None:
+            return self.enter(publication, now)
+        self.valid_until(publication, now)
+        if not self.services.jobs.submit(self.key, processor.keyword, publication):
+            self.services.skip(BUSY)
+        return []
+
+    def enter(self, publication: Publication, now: float) -> list[Result]:
+        """A publication whose payload is what the operators read (a processor's answer, if any)."""
+        raise NotImplementedError
+
+    def tick(self, now: float) -> list[Result]:
+        """Called once `due` has come."""
+        raise NotImplementedError
+
+    def last_results(self, now: float) -> list[Result]:
+        """What a new subscriber is sent at once."""
+        raise NotImplementedError
+
+    def clock_set_back(self, now: float) -> None:
+        """The wall clock now shows an earlier time than before."""
+
+    def take_changes(self) -> list[tuple[str, bytes | None]]:
+        """The parts that changed since the last call, with None for those that are gone."""
+        changes = [(name, self.part(name)) for name in self.changed]
+        self.changed.clear()
+        return changes
+
+    def part(self, name: str) -> bytes | None:
+        """What to save under that name; None for nothing."""
+        raise NotImplementedError
+
+    def restore(self, parts: list[tuple[str, bytes]], now: float) -> None:
+        """Takes up what an earlier process saved. Parts that cannot be read are left out."""
+        raise NotImplementedError
+
+    def valid_until(self, publication: Publication, now: float) -> float:
+        try:
+            return publication.valid_until(now, self.services.implicit_ttl)
+        except ValueError:
+            self.services.skip(BAD_TTL)
+            return publication.valid_until(now, self.services.implicit_ttl)
+
+
+class Services:
+    """What all states share: limits, counters, the agenda of due times, the processors' jobs."""
+
+    def __init__(self, implicit_ttl: float = IMPLICIT_TTL, limits: Limits | None = None) -> None:
+        self.implicit_ttl = implicit_ttl
+        self.limits = limits if limits is not None else Limits()
+        self.skipped: dict[str, int] = {}
+        self.jobs = Jobs(self.limits.pending_jobs)
+        self._agenda: list[tuple[float, int, OperatorState]] = []
+        self._scheduled = 0  # orders entries of the same time
+
+    def skip(self, reason: str) -> None:
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
+
+    def schedule(self, state: OperatorState, due: float) -> None:
+        state.due = due
+        self._scheduled += 1
+        heappush(self._agenda, (due, self._scheduled, state))
+
+    def next_due(self) -> float:
+        """Infinite if nothing is due at any time."""
+        agenda = self._agenda
+        while agenda and not self._stands(agenda[0]):
+            heappop(agenda)
+        return agenda[0][0] if agenda else INFINITY
+
+    def take_due(self, now: float) -> OperatorState | None:
+        """The next state whose time has come; its `due` is no more."""
+        if self.next_due() > now:
+            return None
+        state = heappop(self._agenda)[2]
+        state.due = INFINITY
+        return state
+
+    def _stands(self, entry: tuple[float, int, OperatorState]) -> bool:
+        return entry[2].due == entry[0] and entry[2].references > 0

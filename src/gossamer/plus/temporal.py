@@ -1,0 +1,169 @@
+"""Aggregates over time: what each topic published in a window, sent when the window ends.
+
+A spatial operator around it folds the topics' results into one, at the same moment.
+"""
+
+import json
+
+from gossamer.plus.aggregates.base import Aggregate
+from gossamer.plus.aggregates.table import FUNCTIONS_BY_KEYWORD
+from gossamer.plus.nodes import Plan, Spatial, Temporal
+from gossamer.plus.publication import OVERFLOW, TOO_MANY_TOPICS, TOPIC_TOO_LONG, Publication
+from gossamer.plus.replies import ReplyTopic, fits
+from gossamer.plus.rules import admits_all, checks_of
+from gossamer.plus.state import SAVED_VERSION, OperatorState, Result, Services
+from gossamer.plus.values import INFINITY
+
+
+class TemporalState(OperatorState):
+    """One window is open while it has a value. The last window's results are kept for newcomers.
+
+    A clock that is set back moves the open window to the time that it shows, with what was
+    counted; a window that ended while the broker was down fires when it is back.
+    """
+
+    def __init__(self, key: str, plan: Plan, services: Services, temporal: Temporal) -> None:
+        super().__init__(key, plan, services)
+        self._function = FUNCTIONS_BY_KEYWORD[temporal.function]
+        self._field = temporal.field
+        self._window = temporal.window
+        self._outer = checks_of(plan.outer)
+        self._prefix = plan.chain + "/"
+        self._start = 0.0
+        self._end = INFINITY
+        self._topics: dict[str, Aggregate] = {}
+        self._last: list[Result] = []
+
+    def enter(self, publication: Publication, now: float) -> list[Result]:
+        value = publication.as_number(self._field)
+        if value != value:
+            self.services.skip(publication.trouble)
+            return []
+        results: list[Result] = []
+        if now >= self._end:
+            results = self._fire()
+        if not self._start <= now < self._end or not self._topics:
+            self._open(now)
+        self._count(publication.topic, value)
+        return results
+
+    def tick(self, now: float) -> list[Result]:
+        return self._fire()
+
+    def last_results(self, now: float) -> list[Result]:
+        return list(self._last)
+
+    def clock_set_back(self, now: float) -> None:
+        if self._topics and now < self._start:
+            self._open(now)
+
+    def part(self, name: str) -> bytes | None:
+        if not name:
+            last = [[result.topic, result.payload.decode()] for result in self._last]
+            return json.dumps([SAVED_VERSION, self._start, last]).encode()
+        aggregate = self._topics.get(name)
+        if aggregate is None:
+            return None
+        return json.dumps([SAVED_VERSION, *aggregate.save()]).encode()
+
+    def restore(self, parts: list[tuple[str, bytes]], now: float) -> None:
+        start = now
+        for name, part in parts:
+            try:
+                version, *saved = json.loads(part)
+                if version != SAVED_VERSION:
+                    raise ValueError(f"version {version}")
+                if name:
+                    aggregate = self._function.running()
+                    aggregate.restore(saved)
+                    self._topics[name] = aggregate
+                else:
+                    start = float(saved[0])
+                    self._last = [Result(topic, text.encode()) for topic, text in saved[1]]
+            except (ValueError, TypeError, IndexError, AttributeError):
+                self.changed.add(name)
+        if self._topics:
+            self._open(min(start, now))
+
+    def results_of(self, values: list[tuple[str, float]]) -> list[Result]:
+        """What the topics' values of one window become."""
+        results: list[Result] = []
+        for topic, value in values:
+            address = self._prefix + topic
+            if not fits(address):
+                self.services.skip(TOPIC_TOO_LONG)
+            elif admits_all(self._outer, value):
+                results.append(Result(address, self._function.write(value)))
+        return results
+
+    def _open(self, now: float) -> None:
+        self._start = self._window.start(now)
+        self._end = self._start + self._window.seconds
+        self.changed.add("")
+        self.services.schedule(self, self._end)
+
+    def _count(self, topic: str, value: float) -> None:
+        aggregate = self._topics.get(topic)
+        if aggregate is None:
+            if len(self._topics) >= self.services.limits.topics:
+                self.services.skip(TOO_MANY_TOPICS)
+                return
+            aggregate = self._function.running()
+            self._topics[topic] = aggregate
+        aggregate.add(value, 0)
+        self.changed.add(topic)
+
+    def _fire(self) -> list[Result]:
+        values: list[tuple[str, float]] = []
+        for topic, aggregate in self._topics.items():
+            value = aggregate.result()
+            if abs(value) == INFINITY:
+                self.services.skip(OVERFLOW)
+            else:
+                values.append((topic, value))
+            self.changed.add(topic)
+        self.changed.add("")
+        self._topics = {}
+        self._end = INFINITY
+        self.due = INFINITY
+        results = self.results_of(values)
+        if results:
+            self._last = results
+        return results
+
+
+class SpatioTemporalState(TemporalState):
+    """The topics' results, those that pass the inner rules, folded into one."""
+
+    def __init__(
+        self,
+        key: str,
+        plan: Plan,
+        services: Services,
+        temporal: Temporal,
+        spatial: Spatial,
+        names_participants: bool,
+    ) -> None:
+        super().__init__(key, plan, services, temporal)
+        self._fold = FUNCTIONS_BY_KEYWORD[spatial.function]
+        self._inner = checks_of(plan.inner)
+        self._names_participants = names_participants
+
+    def results_of(self, values: list[tuple[str, float]]) -> list[Result]:
+        aggregate = self._fold.moving()
+        reply = ReplyTopic(self.plan, self._names_participants)
+        taking_part = 0
+        for topic, value in values:
+            if admits_all(self._inner, value):
+                taking_part += 1
+                aggregate.add(value, taking_part)
+                reply.join(topic)
+        if not taking_part:
+            return []
+        folded = aggregate.result()
+        if abs(folded) == INFINITY:
+            self.services.skip(OVERFLOW)
+            return []
+        if not admits_all(self._outer, folded):
+            return []
+        return [Result(reply.topic(), self._fold.write(folded))]

@@ -1,0 +1,139 @@
+"""The grammar: what is accepted, what it means, and what a refusal says."""
+
+import pytest
+
+from gossamer.plus.errors import PlusError
+from gossamer.plus.grammar import is_operator_filter, parse
+from gossamer.plus.limits import MAX_LISTED_TOPICS
+from gossamer.plus.vocabulary import ProcessorKind, Vocabulary
+from gossamer.plus.windows import Window
+from tests.support.plus import VOCABULARY
+
+
+@pytest.mark.parametrize(
+    ("filter", "ours"),
+    [
+        ("$GT;30/a", True),
+        ("$AVG/a", True),
+        ("$AVGG/a", True),
+        ("$SUM$DAILYAVG/+/t", True),
+        ("$AVG", True),
+        ("$SYS/broker", False),
+        ("$SYS", False),
+        ("$share/g/a", False),
+        ("$aws/things", False),
+        ("$/a", False),
+        ("AVG/a", False),
+        ("#", False),
+        ("a/$AVG/b", False),
+    ],
+)
+def test_which_filters_are_operators(filter: str, ours: bool) -> None:
+    assert is_operator_filter(filter) is ours
+
+
+def test_a_whole_plan() -> None:
+    plan = parse("$GT;1.5$SUM;RPT$LT;9$NEQ;4$HOURLYAVG;;a.b$CNTPPL/+/x/#", VOCABULARY)
+    assert plan.chain == "$GT;1.5$SUM;RPT$LT;9$NEQ;4$HOURLYAVG;;a.b$CNTPPL"
+    assert plan.filter == "+/x/#"
+    assert plan.reads == ("+/x/#",)
+    assert [(rule.keyword, rule.number) for rule in plan.outer] == [("GT", 1.5)]
+    assert [(rule.keyword, rule.number) for rule in plan.inner] == [("LT", 9.0), ("NEQ", 4.0)]
+    assert plan.spatial is not None
+    assert (plan.spatial.function, plan.spatial.names_participants) == ("SUM", True)
+    assert plan.temporal is not None
+    assert (plan.temporal.window.name, plan.temporal.function) == ("HOURLY", "AVG")
+    assert plan.temporal.field is not None
+    assert plan.temporal.field.steps == ("a", "b")
+    assert plan.processor is not None
+    assert plan.processor.keyword == "CNTPPL"
+
+
+def test_arguments_are_percent_encoded() -> None:
+    plan = parse("$EQ;50%25%2F%3B%24%2B%23%c3%a9;%2Fa~1b%2F0/t", VOCABULARY)
+    assert plan.outer[0].operand == "50%/;$+#é"
+    assert plan.outer[0].field is not None
+    assert plan.outer[0].field.steps == ("a/b", "0")
+
+
+@pytest.mark.parametrize(
+    ("filter", "reads"),
+    [
+        ("$AVG/a/s1;s2/t", ("a/s1/t", "a/s2/t")),
+        ("$AVG/a;b/c;d/#", ("a/c/#", "a/d/#", "b/c/#", "b/d/#")),
+        ("$AVG/a;a/t", ("a/t",)),
+        ("$GT;3/a;b/t", ("a;b/t",)),
+        ("$AVG//a", ("/a",)),
+    ],
+)
+def test_lists(filter: str, reads: tuple[str, ...]) -> None:
+    assert parse(filter, VOCABULARY).reads == reads
+
+
+@pytest.mark.parametrize(
+    ("filter", "reason"),
+    [
+        ("$AVG", "needs a topic filter"),
+        ("$AVG/", "needs a topic filter"),
+        ("$AVGG/a", r"operator 1, \$AVGG: no such operator"),
+        ("$GT;3$NOPE/a", r"operator 2, \$NOPE"),
+        ("$GT/a", r"operator 1, \$GT: needs a value"),
+        ("$GT;/a", r"operator 1, \$GT: needs a number"),
+        ("$GT;hot/a", "needs a number, not 'hot'"),
+        ("$GT;NaN/a", "needs a number"),
+        ("$GT;1e999/a", "needs a number"),
+        ("$LT;0x10/a", "needs a number"),
+        ("$GT;1;a;b/t", "more than two arguments"),
+        ("$GT;1;a..b/t", "empty step"),
+        ("$GT;1;%2Fa~2/t", "not ~0 or ~1"),
+        ("$EQ;%zz/t", "two hexadecimal digits"),
+        ("$EQ;%ff/t", "not UTF-8"),
+        ("$AVG;XYZ/t", r"operator 1, \$AVG: replies as SKR or RPT"),
+        ("$DAILYAVG;RPT/t", "first argument must be empty"),
+        ("$SUM$AVG/t", r"operator 2, \$AVG: a spatial operator cannot stand inside"),
+        ("$DAILYAVG$HOURLYAVG/t", r"operator 2, \$HOURLYAVG: a temporal operator cannot"),
+        ("$CNTPPL$AVG/t", r"operator 2, \$AVG: a spatial operator cannot stand inside \$CNTPPL"),
+        ("$CNTPPL$GT;1/t", r"operator 2, \$GT: a rule cannot stand inside \$CNTPPL"),
+        ("$CNTPPL;1/t", "takes no argument"),
+        ("$AVG$/t", "operator 2, .*no name"),
+        ("$GT;1;a$AVG/t", r"operator 1, \$GT: reads the result of \$AVG"),
+        ("$SUM;;a$DAILYAVG/t", r"operator 1, \$SUM: reads the result of \$DAILYAVG"),
+        ("$AVG/a;;b/t", "empty name"),
+        ("$EQ;" + "x" * 10_000 + "/t", "10004 characters; 1024 is most"),
+        ("$GT;1" * 17 + "/t", "17 operators in one chain; 16 is most"),
+    ],
+)
+def test_refusals(filter: str, reason: str) -> None:
+    with pytest.raises(PlusError, match=reason):
+        parse(filter, VOCABULARY)
+
+
+def test_lists_are_bounded() -> None:
+    names = ";".join(f"s{n}" for n in range(101))
+    with pytest.raises(PlusError, match=f"10201 topics; {MAX_LISTED_TOPICS} is most"):
+        parse(f"$AVG/{names}/{names}", VOCABULARY)
+
+
+@pytest.mark.parametrize("name", ["", "daily", "1ST", "A-B"])
+def test_window_names(name: str) -> None:
+    with pytest.raises(ValueError, match="upper-case"):
+        Window(name, 60)
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1e9, float("nan")])
+def test_window_lengths(seconds: float) -> None:
+    with pytest.raises(ValueError, match="allowed are 1 to"):
+        Window("W", seconds)
+
+
+def test_keywords_mean_one_thing() -> None:
+    with pytest.raises(ValueError, match="already means"):
+        Vocabulary((Window("DAILY", 60), Window("DAILY", 70)))
+    with pytest.raises(ValueError, match="taken"):
+        Vocabulary(processors=[ProcessorKind("AVG", "", "value")])
+
+
+def test_configured_windows() -> None:
+    plan = parse("$MINUTEP95/t", Vocabulary((Window("MINUTE", 60),)))
+    assert plan.temporal is not None
+    assert (plan.temporal.window.seconds, plan.temporal.function) == (60, "P95")
