@@ -1,0 +1,129 @@
+"""The changes of one transaction, coalesced: what came and went within it costs nothing."""
+
+from typing import Final, Generic, TypeVar
+
+from gossamer.session.message import Message
+from gossamer.storage.rows import Row, message_row
+from gossamer.storage.schema import (
+    DELIVERY,
+    INCOMING,
+    MESSAGE,
+    RETAINED,
+    SESSION,
+    SUBSCRIPTION,
+    Table,
+)
+
+Value = TypeVar("Value")
+
+
+class Changes(Generic[Value]):
+    """Rows of one table to write and keys to delete.
+
+    Keys only grow, so a key from `first` on was never committed: deleting it leaves no trace.
+    """
+
+    __slots__ = ("deletes", "first", "next", "puts")
+
+    def __init__(self, first: int) -> None:
+        self.first: Final = first
+        self.next = first
+        self.puts: dict[int, Value] = {}
+        self.deletes: set[int] = set()
+
+    def put(self, key: int, value: Value) -> None:
+        self.puts[key] = value
+
+    def delete(self, key: int) -> None:
+        self.puts.pop(key, None)
+        if key < self.first:
+            self.deletes.add(key)
+
+    def absorb(self, later: "Changes[Value]") -> None:
+        """Become the changes of this batch followed by those of the later one."""
+        for key in later.deletes:
+            self.delete(key)
+        self.puts.update(later.puts)
+        self.next = later.next
+
+    def successor(self) -> "Changes[Value]":
+        return Changes(self.next)
+
+    def __len__(self) -> int:
+        return len(self.puts) + len(self.deletes)
+
+
+class Batch:
+    """One transaction: the changes of every table. Deletes are applied before puts."""
+
+    __slots__ = (
+        "deliveries",
+        "incoming",
+        "messages",
+        "number",
+        "retained",
+        "sessions",
+        "subscriptions",
+    )
+
+    def __init__(
+        self,
+        number: int,
+        messages: Changes[Message],
+        sessions: Changes[Row],
+        subscriptions: Changes[Row],
+        deliveries: Changes[Row],
+        incoming: Changes[Row],
+        retained: Changes[Row],
+    ) -> None:
+        self.number = number
+        self.messages = messages  # as objects: a row is made only for those that stay
+        self.sessions = sessions
+        self.subscriptions = subscriptions
+        self.deliveries = deliveries
+        self.incoming = incoming
+        self.retained = retained
+
+    def successor(self) -> "Batch":
+        """The empty batch that follows."""
+        return Batch(
+            self.number + 1,
+            self.messages.successor(),
+            self.sessions.successor(),
+            self.subscriptions.successor(),
+            self.deliveries.successor(),
+            self.incoming.successor(),
+            Changes(self.messages.next),
+        )
+
+    def absorb(self, later: "Batch") -> None:
+        """Take in the batch that follows: the two become one transaction with the later number."""
+        self.number = later.number
+        self.messages.absorb(later.messages)
+        self.sessions.absorb(later.sessions)
+        self.subscriptions.absorb(later.subscriptions)
+        self.deliveries.absorb(later.deliveries)
+        self.incoming.absorb(later.incoming)
+        self.retained.absorb(later.retained)
+
+    def deletes(self) -> list[tuple[Table, list[int]]]:
+        rest = [(table, sorted(changes.deletes)) for table, changes in self._rows()]
+        return [(MESSAGE, sorted(self.messages.deletes)), *rest]
+
+    def puts(self) -> list[tuple[Table, list[Row]]]:
+        """Rows to insert or replace, table by table."""
+        messages = [message_row(key, message) for key, message in self.messages.puts.items()]
+        rest = [(table, list(changes.puts.values())) for table, changes in self._rows()]
+        return [(MESSAGE, messages), *rest]
+
+    def _rows(self) -> tuple[tuple[Table, Changes[Row]], ...]:
+        return (
+            (SESSION, self.sessions),
+            (SUBSCRIPTION, self.subscriptions),
+            (DELIVERY, self.deliveries),
+            (INCOMING, self.incoming),
+            (RETAINED, self.retained),
+        )
+
+    def __len__(self) -> int:
+        return len(self.messages) + sum(len(changes) for _, changes in self._rows())

@@ -1,0 +1,197 @@
+"""The journal of a store: collects what the core tells it as the next transaction.
+
+Whatever may change later is copied at the call; messages never change and are only referred to.
+"""
+
+from gossamer.session.journal import Journal
+from gossamer.session.message import Message
+from gossamer.session.records import DeliveryRecord, SessionRecord, SubscriptionRecord
+from gossamer.storage.batch import Batch, Changes
+from gossamer.storage.index import Index, SessionIndex, StoredDelivery, StoredMessage
+from gossamer.storage.rows import (
+    delivery_released,
+    delivery_row,
+    delivery_sent,
+    session_row,
+    subscription_row,
+)
+
+
+class CollectingJournal(Journal):
+    """Collects changes until `take` hands them over as one batch. For one thread only."""
+
+    def __init__(self, index: Index) -> None:
+        super().__init__()
+        self.durable = True
+        self._index = index
+        self._batch = _first_batch(index, self.batch)
+
+    def take(self) -> Batch:
+        """What was collected; from now on changes belong to the next batch."""
+        taken = self._batch
+        self._batch = taken.successor()
+        self.batch = self._batch.number
+        self.dirty = False
+        return taken
+
+    def session_saved(self, record: SessionRecord) -> None:
+        self.dirty = True
+        changes = self._batch.sessions
+        session = self._index.sessions.get(record.client_id)
+        if session is None:
+            session = SessionIndex(changes.next)
+            changes.next += 1
+            self._index.sessions[record.client_id] = session
+        old_will = session.will
+        session.will = self._referred(record.will) if record.will is not None else None
+        if old_will is not None:
+            self._let_go(old_will)
+        will = session.will.key if session.will is not None else None
+        changes.put(session.key, session_row(session.key, record, will))
+
+    def session_removed(self, client_id: str) -> None:
+        session = self._index.sessions.pop(client_id, None)
+        if session is None:
+            return
+        self.dirty = True
+        self._batch.sessions.delete(session.key)
+        for key in session.subscriptions.values():
+            self._batch.subscriptions.delete(key)
+        for key in session.incoming.values():
+            self._batch.incoming.delete(key)
+        for delivery in session.deliveries.values():
+            self._forget(delivery)
+        if session.will is not None:
+            self._let_go(session.will)
+
+    def subscription_saved(self, client_id: str, record: SubscriptionRecord) -> None:
+        self.dirty = True
+        session = self._index.sessions[client_id]
+        changes = self._batch.subscriptions
+        key = session.subscriptions.get(record.filter)
+        if key is None:
+            key = changes.next
+            changes.next = key + 1
+            session.subscriptions[record.filter] = key
+        changes.put(key, subscription_row(key, session.key, record))
+
+    def subscription_removed(self, client_id: str, filter: str) -> None:
+        session = self._index.sessions.get(client_id)
+        key = session.subscriptions.pop(filter, None) if session is not None else None
+        if key is not None:
+            self.dirty = True
+            self._batch.subscriptions.delete(key)
+
+    def delivery_queued(self, client_id: str, record: DeliveryRecord) -> None:
+        self.dirty = True
+        session = self._index.sessions[client_id]
+        changes = self._batch.deliveries
+        key = changes.next
+        changes.next = key + 1
+        message = record.message
+        if message is None:
+            stored = None
+            row = delivery_row(key, session.key, record, None)
+        else:
+            stored = self._referred(message)
+            row = delivery_row(key, session.key, record, stored.key)
+        session.deliveries[record.number] = StoredDelivery(row, stored)
+        changes.puts[key] = row
+
+    def delivery_sent(self, client_id: str, number: int, packet_id: int) -> None:
+        delivery = self._delivery(client_id, number)
+        if delivery is not None:
+            self.dirty = True
+            delivery.row = delivery_sent(delivery.row, packet_id)
+            self._batch.deliveries.puts[delivery.row[0]] = delivery.row
+
+    def delivery_released(self, client_id: str, number: int) -> None:
+        delivery = self._delivery(client_id, number)
+        if delivery is not None:
+            self.dirty = True
+            delivery.row = delivery_released(delivery.row)
+            self._batch.deliveries.puts[delivery.row[0]] = delivery.row
+            if delivery.message is not None:
+                self._let_go(delivery.message)
+                delivery.message = None
+
+    def delivery_removed(self, client_id: str, number: int) -> None:
+        session = self._index.sessions.get(client_id)
+        delivery = session.deliveries.pop(number, None) if session is not None else None
+        if delivery is not None:
+            self.dirty = True
+            self._forget(delivery)
+
+    def incoming_added(self, client_id: str, packet_id: int) -> None:
+        session = self._index.sessions[client_id]
+        if packet_id in session.incoming:
+            return
+        self.dirty = True
+        changes = self._batch.incoming
+        key = changes.next
+        changes.next = key + 1
+        session.incoming[packet_id] = key
+        changes.put(key, (key, session.key, packet_id))
+
+    def incoming_removed(self, client_id: str, packet_id: int) -> None:
+        session = self._index.sessions.get(client_id)
+        key = session.incoming.pop(packet_id, None) if session is not None else None
+        if key is not None:
+            self.dirty = True
+            self._batch.incoming.delete(key)
+
+    def retained_saved(self, message: Message) -> None:
+        stored = self._referred(message)
+        self.retained_removed(message.topic)
+        self.dirty = True
+        self._index.retained[message.topic] = stored
+        self._batch.retained.put(stored.key, (stored.key,))
+
+    def retained_removed(self, topic: str) -> None:
+        stored = self._index.retained.pop(topic, None)
+        if stored is not None:
+            self.dirty = True
+            self._batch.retained.delete(stored.key)
+            self._let_go(stored)
+
+    def _delivery(self, client_id: str, number: int) -> StoredDelivery | None:
+        session = self._index.sessions.get(client_id)
+        return session.deliveries.get(number) if session is not None else None
+
+    def _forget(self, delivery: StoredDelivery) -> None:
+        self._batch.deliveries.delete(delivery.row[0])
+        if delivery.message is not None:
+            self._let_go(delivery.message)
+
+    def _referred(self, message: Message) -> StoredMessage:
+        """The stored form of a message, with one reference more."""
+        messages = self._index.messages
+        stored = messages.get(message.stored)
+        if stored is None or stored.message is not message:  # another store may have numbered it
+            changes = self._batch.messages
+            key = changes.next
+            changes.next = key + 1
+            stored = StoredMessage(key, message)
+            message.stored = key
+            messages[key] = stored
+            changes.puts[key] = message
+        stored.references += 1
+        return stored
+
+    def _let_go(self, stored: StoredMessage) -> None:
+        stored.references -= 1
+        if stored.references == 0:
+            del self._index.messages[stored.key]
+            self._batch.messages.delete(stored.key)
+
+
+def _first_batch(index: Index, number: int) -> Batch:
+    return Batch(
+        number,
+        Changes(index.next_message),
+        Changes(index.next_session),
+        Changes(index.next_subscription),
+        Changes(index.next_delivery),
+        Changes(index.next_incoming),
+        Changes(index.next_message),
+    )

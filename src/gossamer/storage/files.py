@@ -1,0 +1,122 @@
+"""Where a store lives, who may read it, and how its file is opened."""
+
+import logging
+import os
+import sqlite3
+import stat
+from pathlib import Path
+from typing import Final
+
+from gossamer.storage.errors import NoStore, NotAStore, StoreDamaged, StoreInUse, StoreTooNew
+from gossamer.storage.schema import APPLICATION, FORMAT, creation
+
+logger = logging.getLogger("gossamer.storage")
+
+FILE_NAME: Final = "gossamer.db"
+
+# SQLite's companions of a file in WAL mode.
+COMPANIONS: Final = ("-wal", "-shm")
+
+# SQLite's default, named because `grafting` relies on it.
+PAGE_BYTES: Final = 4096
+
+# How long to wait for the lock: a broker that was just killed may not have let go yet.
+LOCK_SECONDS: Final = 5.0
+
+# What a batch can need: six tables, puts and deletes, nine sizes each.
+CACHED_STATEMENTS: Final = 128
+
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+
+
+def default_folder() -> Path:
+    """`$XDG_DATA_HOME/gossamer`, or `~/.local/share/gossamer`."""
+    base = os.environ.get("XDG_DATA_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "share") / "gossamer"
+
+
+def make_private(path: Path) -> None:
+    """Create the file readable by its owner only; take the rights of others away if it is there."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    for file in (path, *companions(path)):
+        if not file.exists():
+            continue
+        mode = stat.S_IMODE(file.stat().st_mode)
+        if mode & _OTHERS:
+            logger.warning("%s was open to other users (mode %o): now it is not", file, mode)
+            file.chmod(mode & ~_OTHERS)
+
+
+def companions(path: Path) -> list[Path]:
+    return [path.with_name(path.name + suffix) for suffix in COMPANIONS]
+
+
+def open_store(path: Path) -> sqlite3.Connection:
+    """Open for this process alone, creating the tables in an empty file."""
+    make_private(path)
+    connection = connect(path)
+    try:
+        identify(connection, path, create=True)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def open_existing(path: Path) -> sqlite3.Connection:
+    """Open what must be there already."""
+    if not path.exists():
+        raise NoStore(path)
+    connection = connect(path)
+    try:
+        identify(connection, path, create=False)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection that locks the file against every other process, in WAL mode.
+
+    Exclusive locking needs no shared memory file, and its lock dies with the process.
+    """
+    connection = sqlite3.connect(
+        path,
+        timeout=LOCK_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=CACHED_STATEMENTS,
+    )
+    try:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("BEGIN IMMEDIATE").execute("COMMIT")
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+            raise StoreInUse(path) from error
+        raise StoreDamaged(path, [str(error)]) from error
+    return connection
+
+
+def identify(connection: sqlite3.Connection, path: Path, create: bool) -> None:
+    """Refuse a file of another program or of a later format; fill an empty one if asked to."""
+    try:
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if create and tables == 0 and application == 0 and version == 0:
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in creation():
+                connection.execute(statement)
+            connection.execute("COMMIT")
+            return
+    except sqlite3.DatabaseError as error:
+        raise StoreDamaged(path, [str(error)]) from error
+    if application != APPLICATION:
+        raise NotAStore(path)
+    if version > FORMAT:
+        raise StoreTooNew(path, version, FORMAT)

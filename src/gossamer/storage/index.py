@@ -1,0 +1,66 @@
+"""Where everything is in the store: names to keys, kept in memory so that no table needs an index.
+
+Counts how often each stored message is referred to; the last one to let go deletes its row.
+"""
+
+from gossamer.session.message import Message
+from gossamer.storage.rows import Row
+
+
+class StoredMessage:
+    """A message that has a row, or gets one in the batch that collects now."""
+
+    __slots__ = ("key", "message", "references")
+
+    def __init__(self, key: int, message: Message) -> None:
+        self.key = key
+        self.message = message
+        self.references = 0
+
+
+class StoredDelivery:
+    """The present row of one delivery, and the message it still needs."""
+
+    __slots__ = ("message", "row")
+
+    def __init__(self, row: Row, message: StoredMessage | None) -> None:
+        self.row = row
+        self.message = message
+
+
+class SessionIndex:
+    """The keys of everything that one session owns."""
+
+    __slots__ = ("deliveries", "incoming", "key", "subscriptions", "will")
+
+    def __init__(self, key: int) -> None:
+        self.key = key
+        self.will: StoredMessage | None = None
+        self.subscriptions: dict[str, int] = {}
+        self.deliveries: dict[int, StoredDelivery] = {}
+        self.incoming: dict[int, int] = {}
+
+
+class Index:
+    """The keys of the whole store, and the first key of each table that was never used."""
+
+    __slots__ = (
+        "messages",
+        "next_delivery",
+        "next_incoming",
+        "next_message",
+        "next_session",
+        "next_subscription",
+        "retained",
+        "sessions",
+    )
+
+    def __init__(self) -> None:
+        self.sessions: dict[str, SessionIndex] = {}
+        self.messages: dict[int, StoredMessage] = {}
+        self.retained: dict[str, StoredMessage] = {}
+        self.next_message = 1
+        self.next_session = 1
+        self.next_subscription = 1
+        self.next_delivery = 1
+        self.next_incoming = 1

@@ -1,0 +1,151 @@
+"""Rows of a store as the state they describe, with the index that lets a journal go on from it.
+
+Nothing that is wrong is passed over: each row that cannot be used becomes a line in `problems`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from gossamer.session.records import RELEASED, Snapshot, StoredSession
+from gossamer.storage.index import Index, SessionIndex, StoredDelivery, StoredMessage
+from gossamer.storage.rows import (
+    Row,
+    UnreadableRow,
+    delivery_from,
+    message_from,
+    packet_id_from,
+    session_from,
+    subscription_from,
+)
+from gossamer.storage.schema import (
+    DELIVERY,
+    INCOMING,
+    MESSAGE,
+    RETAINED,
+    SESSION,
+    SUBSCRIPTION,
+    Table,
+)
+
+Rows = Mapping[Table, Iterable[Row]]
+
+
+class Loaded:
+    """What a store holds: for the core, for its journal, and what was wrong with it."""
+
+    def __init__(self) -> None:
+        self.snapshot = Snapshot()
+        self.index = Index()
+        self.problems: list[str] = []
+        self.orphans: list[int] = []  # messages that nothing refers to: to be deleted
+
+
+def load(rows: Rows) -> Loaded:
+    """Read all tables. `rows` gives each table's rows; the order within a table is by key."""
+    return _Loading().run(rows)
+
+
+class _Loading:
+    def __init__(self) -> None:
+        self.loaded = Loaded()
+        self.index = self.loaded.index
+        self.by_key: dict[int, tuple[StoredSession, SessionIndex]] = {}
+
+    def run(self, rows: Rows) -> Loaded:
+        index = self.index
+        index.next_message = self._read(MESSAGE, rows, self._message)
+        index.next_session = self._read(SESSION, rows, self._session)
+        index.next_subscription = self._read(SUBSCRIPTION, rows, self._subscription)
+        index.next_delivery = self._read(DELIVERY, rows, self._delivery)
+        index.next_incoming = self._read(INCOMING, rows, self._incoming)
+        self._read(RETAINED, rows, self._retained)
+        for session, _ in self.by_key.values():
+            session.deliveries.sort(key=lambda delivery: delivery.number)
+        self.loaded.orphans = [
+            key for key, stored in index.messages.items() if stored.references == 0
+        ]
+        for key in self.loaded.orphans:
+            del index.messages[key]
+        return self.loaded
+
+    def _read(self, table: Table, rows: Rows, take: Callable[[Row], None]) -> int:
+        """Take in every row; the first key after them all."""
+        highest = 0
+        for row in rows[table]:
+            highest = max(highest, row[0])
+            try:
+                take(row)
+            except (ValueError, TypeError, KeyError, AttributeError) as problem:
+                self.loaded.problems.append(f"{table.name} {row[0]} is unreadable: {problem}")
+        return highest + 1
+
+    def _message(self, row: Row) -> None:
+        self.index.messages[row[0]] = StoredMessage(row[0], message_from(row))
+
+    def _session(self, row: Row) -> None:
+        record, will = session_from(row)
+        if record.client_id in self.index.sessions:
+            raise UnreadableRow(f"the client {record.client_id!r} has another session")
+        session = SessionIndex(row[0])
+        if will is not None and will in self.index.messages:
+            session.will = self._referred(will)
+            record.will = session.will.message
+        elif will is not None:  # a session is worth keeping without its will
+            self.loaded.problems.append(
+                f"session {row[0]} lost its will, message {will}"
+            )
+        stored = StoredSession(record)
+        self.by_key[row[0]] = (stored, session)
+        self.index.sessions[record.client_id] = session
+        self.loaded.snapshot.sessions.append(stored)
+
+    def _subscription(self, row: Row) -> None:
+        stored, session = self._owner(row)
+        record = subscription_from(row)
+        if record.filter in session.subscriptions:
+            raise UnreadableRow(f"the filter {record.filter!r} is there twice")
+        session.subscriptions[record.filter] = row[0]
+        stored.subscriptions.append(record)
+
+    def _delivery(self, row: Row) -> None:
+        stored, session = self._owner(row)
+        key = row[3]
+        message = self.index.messages.get(key)
+        record = delivery_from(row, message.message if message is not None else None)
+        if message is None and (key is not None or record.state != RELEASED):
+            raise UnreadableRow(f"message {key} is missing")
+        if record.number in session.deliveries:
+            raise UnreadableRow(f"delivery number {record.number} is there twice")
+        if message is not None:
+            message.references += 1
+        session.deliveries[record.number] = StoredDelivery(row, message)
+        stored.deliveries.append(record)
+
+    def _incoming(self, row: Row) -> None:
+        stored, session = self._owner(row)
+        packet_id = packet_id_from(row)
+        if packet_id in session.incoming:
+            raise UnreadableRow(f"packet identifier {packet_id} is there twice")
+        session.incoming[packet_id] = row[0]
+        stored.incoming.append(packet_id)
+
+    def _retained(self, row: Row) -> None:
+        message = self._referred(row[0])
+        topic = message.message.topic
+        if topic in self.index.retained:
+            message.references -= 1
+            raise UnreadableRow(f"the topic {topic!r} has another retained message")
+        self.index.retained[topic] = message
+        self.loaded.snapshot.retained.append(message.message)
+
+    def _owner(self, row: Row) -> tuple[StoredSession, SessionIndex]:
+        owner = self.by_key.get(row[1])
+        if owner is None:
+            raise UnreadableRow(f"session {row[1]} is missing")
+        return owner
+
+    def _referred(self, key: int) -> StoredMessage:
+        message = self.index.messages.get(key)
+        if message is None:
+            raise UnreadableRow(f"message {key} is missing")
+        message.references += 1
+        return message

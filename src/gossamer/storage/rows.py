@@ -1,0 +1,218 @@
+"""Records as rows of the tables and back. What does not read back as it was written raises.
+
+Rows with text or payload carry a checksum: SQLite has none, and the flash of a cheap box forgets.
+"""
+
+import json
+import marshal
+from typing import Any, Final
+from zlib import crc32
+
+from gossamer.session.message import Message
+from gossamer.session.records import (
+    QUEUED,
+    RELEASED,
+    SENT,
+    DeliveryRecord,
+    SessionRecord,
+    SubscriptionRecord,
+)
+from gossamer.wire.properties import Properties
+
+Row = tuple[Any, ...]  # the checksum vouches for the types
+
+# marshal's second format is the last one whose bytes depend on nothing but the values.
+_STABLE_FORMAT: Final = 2
+
+# The properties that travel with a message; correlation data is bytes, kept as hexadecimal.
+_TRAVELLING: Final = ("payload_format", "content_type", "response_topic")
+
+_HIGHEST_PACKET_ID: Final = 0xFFFF
+
+
+class UnreadableRow(ValueError):
+    """A row that was not written by us, or not read as it was written."""
+
+
+def _sealed(row: Row) -> Row:
+    return (*row, crc32(marshal.dumps(row, _STABLE_FORMAT)))
+
+
+def _unsealed(row: Row) -> Row:
+    content = row[:-1]
+    if crc32(marshal.dumps(content, _STABLE_FORMAT)) != row[-1]:
+        raise UnreadableRow("its checksum is wrong")
+    return content
+
+
+def _properties_text(properties: Properties | None) -> str | None:
+    if properties is None:
+        return None
+    kept: dict[str, object] = {}
+    for name in _TRAVELLING:
+        value = getattr(properties, name)
+        if value is not None:
+            kept[name] = value
+    if properties.correlation_data is not None:
+        kept["correlation_data"] = properties.correlation_data.hex()
+    if properties.user:
+        kept["user"] = properties.user
+    return json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+
+
+def _properties(text: str | None) -> Properties | None:
+    if text is None:
+        return None
+    kept = json.loads(text)
+    properties = Properties()
+    for name in _TRAVELLING:
+        if name in kept:
+            setattr(properties, name, kept[name])
+    if "correlation_data" in kept:
+        properties.correlation_data = bytes.fromhex(kept["correlation_data"])
+    properties.user = [(name, value) for name, value in kept.get("user", ())]
+    return properties
+
+
+def message_row(key: int, message: Message) -> Row:
+    return _sealed(
+        (
+            key,
+            message.topic,
+            bytes(message.payload),
+            message.qos,
+            int(message.retain),
+            _properties_text(message.properties),
+            float(message.expires_at),
+            message.publisher,
+            message.user,
+        )
+    )
+
+
+def message_from(row: Row) -> Message:
+    key, topic, payload, qos, retain, properties, expires_at, publisher, user = _unsealed(row)
+    message = Message(
+        topic,
+        payload,
+        qos,
+        bool(retain),
+        _properties(properties),
+        expires_at,
+        publisher,
+        user,
+    )
+    message.stored = key
+    return message
+
+
+def session_row(key: int, record: SessionRecord, will: int | None) -> Row:
+    return _sealed(
+        (
+            key,
+            record.client_id,
+            record.user,
+            record.expiry,
+            float(record.disconnected_at),
+            will,
+            record.will_delay,
+            float(record.will_due),
+            int(record.is_311),
+        )
+    )
+
+
+def session_from(row: Row) -> tuple[SessionRecord, int | None]:
+    """The record without its will, and the number of the message that is its will."""
+    _, client_id, user, expiry, disconnected_at, will, will_delay, will_due, is_311 = _unsealed(row)
+    record = SessionRecord(client_id, user, expiry)
+    record.disconnected_at = disconnected_at
+    record.will_delay = will_delay
+    record.will_due = will_due
+    record.is_311 = bool(is_311)
+    return record, will
+
+
+def subscription_row(key: int, session: int, record: SubscriptionRecord) -> Row:
+    user = json.dumps(record.user, ensure_ascii=False) if record.user else None
+    return _sealed(
+        (
+            key,
+            session,
+            record.filter,
+            record.qos,
+            int(record.no_local),
+            int(record.retain_as_published),
+            record.retain_handling,
+            record.identifier,
+            user,
+        )
+    )
+
+
+def subscription_from(row: Row) -> SubscriptionRecord:
+    _, _, topic_filter, qos, no_local, as_published, handling, identifier, user = _unsealed(row)
+    record = SubscriptionRecord(
+        topic_filter,
+        qos,
+        bool(no_local),
+        bool(as_published),
+        handling,
+        identifier,
+    )
+    if user is not None:
+        record.user = [(name, value) for name, value in json.loads(user)]
+    return record
+
+
+def delivery_row(key: int, session: int, record: DeliveryRecord, message: int | None) -> Row:
+    identifiers = ",".join(map(str, record.identifiers)) if record.identifiers else None
+    return (
+        key,
+        session,
+        record.number,
+        message,
+        record.qos,
+        int(record.retain),
+        identifiers,
+        record.packet_id,
+        record.state,
+    )
+
+
+def delivery_sent(row: Row, packet_id: int) -> Row:
+    return (*row[:7], packet_id, SENT)
+
+
+def delivery_released(row: Row) -> Row:
+    return (*row[:3], None, *row[4:8], RELEASED)
+
+
+def delivery_from(row: Row, message: Message | None) -> DeliveryRecord:
+    """Has no checksum, being the most frequent row; every number is checked for its range."""
+    _, _, number, _, qos, retain, identifiers, packet_id, state = row
+    _expect(number, 0, 1 << 62, "number")
+    _expect(qos, 0, 2, "qos")
+    _expect(retain, 0, 1, "retain")
+    _expect(packet_id, 0, _HIGHEST_PACKET_ID, "packet_id")
+    _expect(state, QUEUED, RELEASED, "state")
+    return DeliveryRecord(
+        number,
+        message,
+        qos,
+        bool(retain),
+        [] if identifiers is None else [int(one) for one in str(identifiers).split(",")],
+        packet_id,
+        state,
+    )
+
+
+def packet_id_from(row: Row) -> int:
+    packet_id: int = row[2]
+    _expect(packet_id, 1, _HIGHEST_PACKET_ID, "packet_id")
+    return packet_id
+
+
+def _expect(value: object, lowest: int, highest: int, name: str) -> None:
+    if type(value) is not int or not lowest <= value <= highest:
+        raise UnreadableRow(f"its {name} is {value!r}")

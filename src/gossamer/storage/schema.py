@@ -1,0 +1,139 @@
+"""The tables of a store, as data, and the SQL that follows from it.
+
+Every table is keyed by one integer that only grows, and has no other index: new rows go to the end
+of the tree, old ones leave from its front, and a damaged file can be read by key ranges. What has
+to be found by name is found in memory (`index`). Statements carry many rows each, because every
+statement hands the interpreter's lock to the event loop and has to win it back.
+"""
+
+from functools import cache
+from typing import Final
+
+FORMAT: Final = 1  # PRAGMA user_version; raised when an older gossamer could not read the file
+APPLICATION: Final = 0x474F5353  # PRAGMA application_id: "GOSS"
+
+# Rows per statement: large enough that locking and parsing vanish, small enough for SQLite's
+# default limit of 32,766 variables at ten columns.
+MOST_ROWS: Final = 256
+
+
+class Table:
+    """One table: its name and its columns, of which the first is the key."""
+
+    def __init__(self, name: str, columns: tuple[tuple[str, str], ...]) -> None:
+        self.name = name
+        self.columns = columns
+        self.key = columns[0][0]
+        self.names = ", ".join(column for column, _ in columns)
+        self.select = f"SELECT {self.names} FROM {name}"
+
+    def create(self) -> str:
+        rest = "".join(f", {column} {kind}" for column, kind in self.columns[1:])
+        return f"CREATE TABLE {self.name} ({self.key} INTEGER PRIMARY KEY{rest})"
+
+    def put(self, rows: int) -> str:
+        """Insert or replace that many rows."""
+        row = "(" + ", ".join("?" * len(self.columns)) + ")"
+        return f"REPLACE INTO {self.name} VALUES " + ", ".join([row] * rows)
+
+    def delete(self, rows: int) -> str:
+        return f"DELETE FROM {self.name} WHERE {self.key} IN ({', '.join('?' * rows)})"
+
+
+SESSION: Final = Table(
+    "session",
+    (
+        ("id", "INTEGER"),
+        ("client_id", "TEXT"),
+        ("user", "TEXT"),
+        ("expiry", "INTEGER"),
+        ("disconnected_at", "REAL"),
+        ("will", "INTEGER"),  # a message, or NULL
+        ("will_delay", "INTEGER"),
+        ("will_due", "REAL"),
+        ("is_311", "INTEGER"),
+        ("checksum", "INTEGER"),
+    ),
+)
+SUBSCRIPTION: Final = Table(
+    "subscription",
+    (
+        ("id", "INTEGER"),
+        ("session", "INTEGER"),
+        ("filter", "TEXT"),
+        ("qos", "INTEGER"),
+        ("no_local", "INTEGER"),
+        ("retain_as_published", "INTEGER"),
+        ("retain_handling", "INTEGER"),
+        ("identifier", "INTEGER"),
+        ("user", "TEXT"),  # JSON list of pairs, or NULL
+        ("checksum", "INTEGER"),
+    ),
+)
+MESSAGE: Final = Table(
+    "message",
+    (
+        ("id", "INTEGER"),
+        ("topic", "TEXT"),
+        ("payload", "BLOB"),
+        ("qos", "INTEGER"),
+        ("retain", "INTEGER"),
+        ("properties", "TEXT"),  # JSON object, or NULL
+        ("expires_at", "REAL"),
+        ("publisher", "TEXT"),
+        ("user", "TEXT"),
+        ("checksum", "INTEGER"),
+    ),
+)
+DELIVERY: Final = Table(
+    "delivery",
+    (
+        ("id", "INTEGER"),
+        ("session", "INTEGER"),
+        ("number", "INTEGER"),
+        ("message", "INTEGER"),  # NULL once released
+        ("qos", "INTEGER"),
+        ("retain", "INTEGER"),
+        ("identifiers", "TEXT"),  # "1,2", or NULL for none
+        ("packet_id", "INTEGER"),
+        ("state", "INTEGER"),
+    ),
+)
+INCOMING: Final = Table(
+    "incoming",
+    (("id", "INTEGER"), ("session", "INTEGER"), ("packet_id", "INTEGER")),
+)
+RETAINED: Final = Table("retained", (("message", "INTEGER"),))
+
+# In the order of reading: what is referred to comes before what refers to it.
+TABLES: Final = (MESSAGE, SESSION, SUBSCRIPTION, DELIVERY, INCOMING, RETAINED)
+
+
+def creation() -> list[str]:
+    """The statements that make an empty file a store."""
+    return [
+        *(table.create() for table in TABLES),
+        f"PRAGMA application_id = {APPLICATION}",
+        f"PRAGMA user_version = {FORMAT}",
+    ]
+
+
+@cache
+def put_statement(table: Table, rows: int) -> str:
+    return table.put(rows)
+
+
+@cache
+def delete_statement(table: Table, rows: int) -> str:
+    return table.delete(rows)
+
+
+def chunks(total: int) -> list[int]:
+    """`total` as sizes of statements: powers of two, so that few different statements exist."""
+    sizes = [MOST_ROWS] * (total // MOST_ROWS)
+    rest = total % MOST_ROWS
+    while rest:
+        size = 1 << (rest.bit_length() - 1)
+        sizes.append(size)
+        rest -= size
+    return sizes

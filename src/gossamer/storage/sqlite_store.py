@@ -1,0 +1,105 @@
+"""The store of a running broker: loads at start, then commits what its journal collected.
+
+The shell calls `end_turn` once in every turn of its event loop. While one batch is being written
+the next collects, so a slow disk makes batches larger, not the queue longer.
+"""
+
+import logging
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Literal
+
+from gossamer.session.records import Snapshot
+from gossamer.storage.collecting import CollectingJournal
+from gossamer.storage.errors import StoreDamaged, StoreError
+from gossamer.storage.files import FILE_NAME, companions, open_store
+from gossamer.storage.loading import Loaded, load
+from gossamer.storage.schema import MESSAGE, TABLES
+from gossamer.storage.writer import Writer
+
+logger = logging.getLogger("gossamer.storage")
+
+Sync = Literal["full", "normal", "off"]
+
+# full: an acknowledgement means that the disk has it; it survives a power cut.
+# normal: it means that the operating system has it; it survives a crash of the broker.
+# off: it means nothing yet; a crash loses what was acknowledged in the last moments.
+SYNC_MODES: Final[dict[Sync, str]] = {"full": "FULL", "normal": "NORMAL", "off": "OFF"}
+
+# Kept in memory of the file's pages (negative: KiB): most of a busy store's working set.
+_PAGE_CACHE: Final = -16 * 1024
+
+
+def _ignore_commit(_batch: int) -> None: ...
+
+
+def _ignore_failure(_error: StoreError) -> None: ...
+
+
+class SqliteStore:
+    """One broker's store. `journal` is for the core, `snapshot` is what the core starts from."""
+
+    def __init__(self, folder: Path, sync: Sync = "full") -> None:
+        """Open and read the store in `folder`, or raise a `StoreError` that says what to do."""
+        self.path = folder / FILE_NAME
+        self._committed: Callable[[int], None] = _ignore_commit
+        self._failed: Callable[[StoreError], None] = _ignore_failure
+        self._connection = open_store(self.path)
+        try:
+            self._connection.execute(f"PRAGMA synchronous = {SYNC_MODES[sync]}")
+            self._connection.execute(f"PRAGMA cache_size = {_PAGE_CACHE}")
+            self._connection.execute("PRAGMA wal_autocheckpoint = 0")  # the writer's work
+            loaded = _load(self._connection, self.path)
+        except BaseException:
+            self._connection.close()
+            raise
+        self.snapshot: Snapshot = loaded.snapshot
+        self.journal = CollectingJournal(loaded.index)
+        self.journal.durable = sync != "off"
+        self._writer = Writer(
+            self._connection,
+            companions(self.path)[0],
+            lambda batch: self._committed(batch),
+            self._room,
+            lambda error: self._failed(StoreDamaged(self.path, [str(error)])),
+        )
+
+    def start(self, committed: Callable[[int], None], failed: Callable[[StoreError], None]) -> None:
+        """Name the callbacks; both are called on the writer's thread.
+
+        `committed` gets the number of the last batch that is safe. The shell passes it to the core
+        on the loop's thread and then calls `end_turn`. After `failed` nothing is written any more.
+        """
+        self._committed = committed
+        self._failed = failed
+
+    def end_turn(self) -> None:
+        """Have written what this turn changed, unless a batch is being written right now."""
+        if self.journal.dirty and self._writer.takes:
+            self._writer.hand_over(self.journal.take())
+
+    def close(self) -> None:
+        """Write everything that is left and let go of the file."""
+        if self.journal.dirty:
+            self._writer.hand_over(self.journal.take())
+        everything = self._writer.stop()
+        self._connection.close()
+        if not everything:
+            logger.error("the last changes could not be written to %s", self.path)
+
+    def _room(self, there_is: bool) -> None:
+        if there_is and not self.journal.accepts:
+            logger.warning("the store %s can be written again", self.path)
+        self.journal.accepts = there_is
+
+
+def _load(connection: sqlite3.Connection, path: Path) -> Loaded:
+    try:
+        loaded = load({table: connection.execute(table.select) for table in TABLES})
+    except sqlite3.DatabaseError as error:
+        raise StoreDamaged(path, [str(error)]) from error
+    if loaded.problems:
+        raise StoreDamaged(path, loaded.problems)
+    connection.executemany(MESSAGE.delete(1), [(key,) for key in loaded.orphans])
+    return loaded
