@@ -8,7 +8,7 @@ from typing import Final
 
 from gossamer.session.records import Snapshot
 from gossamer.storage.errors import StoreDamaged
-from gossamer.storage.files import open_existing
+from gossamer.storage.files import DAMAGE, open_existing
 from gossamer.storage.loading import load
 from gossamer.storage.salvaging import salvage
 
@@ -60,6 +60,6 @@ def check(path: Path) -> CheckReport:
 def _integrity(connection: sqlite3.Connection) -> list[str]:
     try:
         rows = connection.execute(f"PRAGMA integrity_check({_MOST_FINDINGS})").fetchall()
-    except sqlite3.DatabaseError as error:
+    except DAMAGE as error:
         return [str(error)]
     return [line for (text,) in rows if text != "ok" for line in text.splitlines()]

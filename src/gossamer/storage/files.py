@@ -26,6 +26,9 @@ LOCK_SECONDS: Final = 5.0
 # What a batch can need: six tables, puts and deletes, nine sizes each.
 CACHED_STATEMENTS: Final = 128
 
+# What SQLite raises on damage; its messages quote the damaged file and may be no text themselves.
+DAMAGE: Final = (sqlite3.DatabaseError, UnicodeDecodeError)
+
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -94,9 +97,9 @@ def connect(path: Path) -> sqlite3.Connection:
         connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("BEGIN IMMEDIATE").execute("COMMIT")
-    except sqlite3.DatabaseError as error:
+    except DAMAGE as error:
         connection.close()
-        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
             raise StoreInUse(path) from error
         raise StoreDamaged(path, [str(error)]) from error
     return connection
@@ -114,7 +117,7 @@ def identify(connection: sqlite3.Connection, path: Path, create: bool) -> None:
                 connection.execute(statement)
             connection.execute("COMMIT")
             return
-    except sqlite3.DatabaseError as error:
+    except DAMAGE as error:
         raise StoreDamaged(path, [str(error)]) from error
     if application != APPLICATION:
         raise NotAStore(path)

@@ -90,9 +90,7 @@ class _Loading:
             session.will = self._referred(will)
             record.will = session.will.message
         elif will is not None:  # a session is worth keeping without its will
-            self.loaded.problems.append(
-                f"session {row[0]} lost its will, message {will}"
-            )
+            self.loaded.problems.append(f"session {row[0]} lost its will, message {will}")
         stored = StoredSession(record)
         self.by_key[row[0]] = (stored, session)
         self.index.sessions[record.client_id] = session

@@ -8,6 +8,7 @@ covers. Keys that do not ascend are damage too: a page tree that leads back into
 import sqlite3
 from typing import Final
 
+from gossamer.storage.files import DAMAGE
 from gossamer.storage.rows import Row
 from gossamer.storage.schema import TABLES, Table
 
@@ -68,7 +69,7 @@ def _read_upwards(
                 return rows, False
             last = row[0]
             rows.append(row)
-    except sqlite3.DatabaseError:
+    except DAMAGE:
         return rows, False
     return rows, True
 
@@ -94,6 +95,6 @@ def _readable(connection: sqlite3.Connection, table: Table, key: int) -> bool:
     query = f"{table.select} WHERE {table.key} >= ? ORDER BY {table.key} LIMIT 1"
     try:
         row = connection.execute(query, (key,)).fetchone()
-    except sqlite3.DatabaseError:
+    except DAMAGE:
         return False
     return row is None or row[0] >= key

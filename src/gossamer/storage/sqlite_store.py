@@ -13,7 +13,7 @@ from typing import Final, Literal
 from gossamer.session.records import Snapshot
 from gossamer.storage.collecting import CollectingJournal
 from gossamer.storage.errors import StoreDamaged, StoreError
-from gossamer.storage.files import FILE_NAME, companions, open_store
+from gossamer.storage.files import DAMAGE, FILE_NAME, companions, open_store
 from gossamer.storage.loading import Loaded, load
 from gossamer.storage.schema import MESSAGE, TABLES
 from gossamer.storage.writer import Writer
@@ -97,7 +97,7 @@ class SqliteStore:
 def _load(connection: sqlite3.Connection, path: Path) -> Loaded:
     try:
         loaded = load({table: connection.execute(table.select) for table in TABLES})
-    except sqlite3.DatabaseError as error:
+    except DAMAGE as error:
         raise StoreDamaged(path, [str(error)]) from error
     if loaded.problems:
         raise StoreDamaged(path, loaded.problems)

@@ -111,19 +111,22 @@ class Writer:
             except sqlite3.OperationalError as error:
                 if not self._wait_for_room(batch, error):
                     return
-            except sqlite3.Error as error:
+                continue
+            except Exception as error:  # what cannot write must not go on promising
                 self._failed(error)
                 return
-            else:
-                self._done(batch)
+            self._done(batch)
 
     def _done(self, batch: Batch) -> None:
         with self._changed:
             self._writing = False
         self._committed(batch.number)
         self._room(True)
-        if self._log.stat().st_size > CHECKPOINT_BYTES:
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        try:
+            if self._log.stat().st_size > CHECKPOINT_BYTES:
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except (OSError, sqlite3.Error) as error:
+            logger.warning("the log of the store stays long for now (%s)", error)
 
     def _wait_for_room(self, batch: Batch, error: sqlite3.OperationalError) -> bool:
         """Keep the batch for another try; False when there will be none."""

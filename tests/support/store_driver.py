@@ -1,0 +1,135 @@
+"""Drives a journal and the model with the same random calls, as a core would make them."""
+
+import random
+
+from gossamer.session.journal import Journal
+from gossamer.session.message import Message
+from gossamer.session.records import QUEUED, SENT, DeliveryRecord, SessionRecord, SubscriptionRecord
+from tests.support.store_model import Model, a_message
+
+CLIENTS = ("anna", "ben", "çelik", "d/+#")
+FILTERS = ("a/b", "a/#", "$share/g/a/+", "ü/☂")
+TOPICS = ("a", "a/b", "ü/☂")
+
+
+class Driver:
+    """Every step makes one call, legal in the present state, to the model and to the journal."""
+
+    def __init__(self, seed: int, model: Model) -> None:
+        self.random = random.Random(seed)
+        self.model = model
+        self.number = 0
+        self.shared: list[Message] = []
+        self.steps = (
+            *[self.queue] * 6,
+            *[self.send] * 4,
+            *[self.release] * 2,
+            *[self.remove] * 4,
+            self.save_session,
+            self.save_session,
+            self.remove_session,
+            self.subscribe,
+            self.unsubscribe,
+            self.take_in,
+            self.let_out,
+            self.retain,
+            self.retain,
+            self.unretain,
+        )
+
+    def step(self, journal: Journal) -> None:
+        self.random.choice(self.steps)(journal)
+
+    def both(self, journal: Journal, call: str, *arguments: object) -> None:
+        getattr(self.model, call)(*arguments)
+        getattr(journal, call)(*arguments)
+
+    def client(self) -> str | None:
+        return self.random.choice(sorted(self.model.sessions)) if self.model.sessions else None
+
+    def message(self) -> Message:
+        """A new message, or one that the broker has already given away."""
+        if self.shared and self.random.random() < 0.4:
+            return self.random.choice(self.shared)
+        payload = self.random.randbytes(self.random.choice((0, 10, 9000)))
+        message = a_message(self.random.choice(TOPICS), payload, self.random.random() < 0.3)
+        self.shared = [*self.shared[-5:], message]
+        return message
+
+    def save_session(self, journal: Journal) -> None:
+        record = SessionRecord(self.random.choice(CLIENTS), "user", self.random.randrange(1 << 32))
+        if self.random.random() < 0.5:
+            record.will = self.message()
+            record.will_delay = self.random.randrange(1000)
+            record.will_due = self.random.random() * 1e9
+        record.disconnected_at = self.random.choice((0.0, 1.7e9 + self.random.random()))
+        record.is_311 = self.random.random() < 0.5
+        self.both(journal, "session_saved", record)
+        record.expiry = -1  # the core may change its record after the call
+
+    def remove_session(self, journal: Journal) -> None:
+        if (client := self.client()) is not None:
+            self.both(journal, "session_removed", client)
+
+    def subscribe(self, journal: Journal) -> None:
+        if (client := self.client()) is not None:
+            record = SubscriptionRecord(self.random.choice(FILTERS), 2, True, False, 1, 7)
+            record.user = self.random.choice(([], [("gpl_x", "ü"), ("gpl_x", "2")]))
+            self.both(journal, "subscription_saved", client, record)
+            record.qos = 0
+
+    def unsubscribe(self, journal: Journal) -> None:
+        if (client := self.client()) is not None:
+            topic_filter = self.random.choice(FILTERS)
+            self.both(journal, "subscription_removed", client, topic_filter)
+
+    def queue(self, journal: Journal) -> None:
+        if (client := self.client()) is not None:
+            self.number += 1
+            sent = self.random.random() < 0.3
+            record = DeliveryRecord(
+                self.number,
+                self.message(),
+                self.random.choice((1, 2)),
+                self.random.random() < 0.2,
+                self.random.choice(([], [1], [5, 268_435_455])),
+                self.random.randrange(1, 65536) if sent else 0,
+                SENT if sent else QUEUED,
+            )
+            self.both(journal, "delivery_queued", client, record)
+            record.state = 77
+
+    def delivery(self, *states: int) -> tuple[str, int] | None:
+        found = [
+            (client, number)
+            for client, session in sorted(self.model.sessions.items())
+            for number, delivery in session["deliveries"].items()
+            if not states or delivery["state"] in states
+        ]
+        return self.random.choice(found) if found else None
+
+    def send(self, journal: Journal) -> None:
+        if (found := self.delivery(QUEUED)) is not None:
+            self.both(journal, "delivery_sent", *found, self.random.randrange(1, 65536))
+
+    def release(self, journal: Journal) -> None:
+        if (found := self.delivery(SENT)) is not None:
+            self.both(journal, "delivery_released", *found)
+
+    def remove(self, journal: Journal) -> None:
+        if (found := self.delivery()) is not None:
+            self.both(journal, "delivery_removed", *found)
+
+    def take_in(self, journal: Journal) -> None:
+        if (client := self.client()) is not None:
+            self.both(journal, "incoming_added", client, self.random.randrange(1, 6))
+
+    def let_out(self, journal: Journal) -> None:
+        if (client := self.client()) is not None:
+            self.both(journal, "incoming_removed", client, self.random.randrange(1, 6))
+
+    def retain(self, journal: Journal) -> None:
+        self.both(journal, "retained_saved", self.message())
+
+    def unretain(self, journal: Journal) -> None:
+        self.both(journal, "retained_removed", self.random.choice(TOPICS))

@@ -1,0 +1,97 @@
+"""Stores of both kinds behind one small face, for tests that must hold for each."""
+
+import threading
+from pathlib import Path
+
+from gossamer.session.records import Snapshot
+from gossamer.storage.collecting import CollectingJournal
+from gossamer.storage.memory_journal import MemoryJournal
+from gossamer.storage.sqlite_store import SqliteStore, Sync
+
+PATIENCE = 30.0  # seconds for something that takes milliseconds on an idle machine
+
+
+class MemoryUnderTest:
+    def __init__(self, folder: Path) -> None:
+        self._journal = MemoryJournal()
+
+    @property
+    def journal(self) -> CollectingJournal:
+        return self._journal
+
+    def commit(self) -> None:
+        self._journal.commit()
+
+    def reopen(self) -> Snapshot:
+        self._journal = self._journal.restarted()
+        return self._journal.snapshot
+
+    def rows(self) -> int:
+        return sum(len(rows) for rows in self._journal.tables.rows.values())
+
+    def close(self) -> None: ...
+
+
+class SqliteUnderTest:
+    def __init__(self, folder: Path, sync: Sync = "off") -> None:
+        self._folder = folder
+        self._sync: Sync = sync
+        self._commits = CommitWaiter()
+        self._open()
+
+    def _open(self) -> None:
+        self.store = SqliteStore(self._folder, self._sync)
+        self._commits = CommitWaiter()
+        self.store.start(self._commits.committed, self._commits.failed)
+
+    @property
+    def journal(self) -> CollectingJournal:
+        return self.store.journal
+
+    def commit(self) -> None:
+        if not self.journal.dirty:
+            return
+        batch = self.journal.batch
+        self.store.end_turn()
+        self._commits.wait(batch)
+
+    def reopen(self) -> Snapshot:
+        """As after a crash: what was not committed is dropped."""
+        self.journal.take()
+        self.store.close()
+        self._open()
+        return self.store.snapshot
+
+    def rows(self) -> int:
+        tables = ("session", "subscription", "message", "delivery", "incoming", "retained")
+        query = " + ".join(f"(SELECT count(*) FROM {table})" for table in tables)
+        (count,) = self.store._connection.execute(f"SELECT {query}").fetchone()
+        return int(count)
+
+    def close(self) -> None:
+        self.store.close()
+
+
+class CommitWaiter:
+    """Receives the writer's reports and lets a test wait for one."""
+
+    def __init__(self) -> None:
+        self.last = 0
+        self.error: Exception | None = None
+        self._changed = threading.Condition()
+
+    def committed(self, batch: int) -> None:
+        with self._changed:
+            assert batch > self.last
+            self.last = batch
+            self._changed.notify_all()
+
+    def failed(self, error: Exception) -> None:
+        with self._changed:
+            self.error = error
+            self._changed.notify_all()
+
+    def wait(self, batch: int) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: self.last >= batch or self.error, PATIENCE)
+        assert self.error is None
