@@ -95,6 +95,7 @@ class Driver:
                 self.random.choice(([], [1], [5, 268_435_455])),
                 self.random.randrange(1, 65536) if sent else 0,
                 SENT if sent else QUEUED,
+                self.random.choice(("", "$share/g/a/+")),
             )
             self.both(journal, "delivery_queued", client, record)
             record.state = 77

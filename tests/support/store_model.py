@@ -17,7 +17,14 @@ from gossamer.wire.properties import Properties
 
 State = dict[str, Any]
 
-PROPERTIES = ("payload_format", "content_type", "response_topic", "correlation_data", "user")
+PROPERTIES = (
+    "payload_format",
+    "message_expiry",
+    "content_type",
+    "response_topic",
+    "correlation_data",
+    "user",
+)
 
 
 def message_state(message: Message | None) -> State | None:
@@ -70,6 +77,7 @@ def delivery_state(record: DeliveryRecord) -> State:
         "qos": record.qos,
         "retain": record.retain,
         "identifiers": list(record.identifiers),
+        "share": record.share,
         "packet_id": record.packet_id,
         "state": record.state,
     }
@@ -153,6 +161,7 @@ def a_message(topic: str = "a/b", payload: bytes = b"x", rich: bool = False) -> 
     if rich:
         properties = Properties()
         properties.payload_format = 1
+        properties.message_expiry = 60
         properties.content_type = "text/plain; ☂"
         properties.response_topic = "answers/ü"
         properties.correlation_data = b"\x00\xff\x80"

@@ -19,6 +19,9 @@ from gossamer.cli.errors import FAILED, CommandError
 COMMANDS: tuple[str, ...] = (
     "serve",
     "check",
+    "store check",
+    "store repair",
+    "store export",
 )
 
 GROUPS = {

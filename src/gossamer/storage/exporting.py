@@ -77,6 +77,7 @@ def _delivery(client_id: str, record: DeliveryRecord) -> Json:
         "qos": record.qos,
         "retain": record.retain,
         "identifiers": record.identifiers,
+        "share": record.share,
         "packet_id": record.packet_id,
         "state": ("queued", "sent", "released")[record.state],
         "message": _message(record.message) if record.message is not None else None,
@@ -100,6 +101,7 @@ def _properties(properties: Properties) -> Json:
     correlation = properties.correlation_data
     return {
         "payload_format": properties.payload_format,
+        "message_expiry": properties.message_expiry,
         "content_type": properties.content_type,
         "response_topic": properties.response_topic,
         "correlation_data": b64encode(correlation).decode() if correlation is not None else None,

@@ -25,7 +25,7 @@ Row = tuple[Any, ...]  # the checksum vouches for the types
 _STABLE_FORMAT: Final = 2
 
 # The properties that travel with a message; correlation data is bytes, kept as hexadecimal.
-_TRAVELLING: Final = ("payload_format", "content_type", "response_topic")
+_TRAVELLING: Final = ("payload_format", "message_expiry", "content_type", "response_topic")
 
 _HIGHEST_PACKET_ID: Final = 0xFFFF
 
@@ -175,22 +175,23 @@ def delivery_row(key: int, session: int, record: DeliveryRecord, message: int | 
         record.qos,
         int(record.retain),
         identifiers,
+        record.share or None,
         record.packet_id,
         record.state,
     )
 
 
 def delivery_sent(row: Row, packet_id: int) -> Row:
-    return (*row[:7], packet_id, SENT)
+    return (*row[:8], packet_id, SENT)
 
 
 def delivery_released(row: Row) -> Row:
-    return (*row[:3], None, *row[4:8], RELEASED)
+    return (*row[:3], None, *row[4:9], RELEASED)
 
 
 def delivery_from(row: Row, message: Message | None) -> DeliveryRecord:
     """Has no checksum, being the most frequent row; every number is checked for its range."""
-    _, _, number, _, qos, retain, identifiers, packet_id, state = row
+    _, _, number, _, qos, retain, identifiers, share, packet_id, state = row
     _expect(number, 0, 1 << 62, "number")
     _expect(qos, 0, 2, "qos")
     _expect(retain, 0, 1, "retain")
@@ -204,6 +205,7 @@ def delivery_from(row: Row, message: Message | None) -> DeliveryRecord:
         [] if identifiers is None else [int(one) for one in str(identifiers).split(",")],
         packet_id,
         state,
+        share or "",
     )
 
 

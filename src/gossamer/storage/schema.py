@@ -95,6 +95,7 @@ DELIVERY: Final = Table(
         ("qos", "INTEGER"),
         ("retain", "INTEGER"),
         ("identifiers", "TEXT"),  # "1,2", or NULL for none
+        ("share", "TEXT"),  # the shared subscription it was drawn for, or NULL
         ("packet_id", "INTEGER"),
         ("state", "INTEGER"),
     ),
