@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.topic_strategies import filters, topics
 
 from gossamer.topics.matching import matches
 from gossamer.topics.name_tree import NameTree
 from gossamer.topics.tree import Entry, FilterTree
+from tests.support.topic_strategies import filters, topics
 
 # Most rows are the examples of section 4.7 of the standard.
 MATCHES = [

@@ -22,6 +22,7 @@ COMMANDS: tuple[str, ...] = (
     "store check",
     "store repair",
     "store export",
+    "bench brokers",
 )
 
 GROUPS = {

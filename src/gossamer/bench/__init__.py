@@ -1,0 +1,1 @@
+"""Gossamer measured beside others, on this machine, in one run."""

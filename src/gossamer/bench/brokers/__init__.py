@@ -1,0 +1,1 @@
+"""Brokers beside each other: the same load from one generator, each broker alone on its core."""

@@ -1,0 +1,93 @@
+"""The scenarios that send in bursts: what is published to whom, at which QoS, in which window."""
+
+from collections.abc import Sequence
+
+from gossamer.bench.brokers import mqtt
+from gossamer.bench.brokers.flow import Group, measure
+from gossamer.bench.brokers.link import Link, open_link, subscribe
+from gossamer.bench.brokers.measurement import Measurement, Target
+
+PAYLOAD = b"x" * 64
+
+# Small enough that no broker's default queue overflows, large enough that none runs dry.
+BURST = 500
+BURST_WINDOW = 4 * BURST
+FAN_OUT_BURST = 100
+FAN_OUT_WINDOW = 4 * FAN_OUT_BURST
+PAIR_BURST = 50
+PAIR_WINDOW = 4 * PAIR_BURST
+
+PAIRS = 20
+FAN_OUT = 50
+AREAS, SENSORS = 50, 20
+
+
+def chunks(topics: Sequence[str], batch: int, qos: int, count: int) -> list[bytes]:
+    """``count`` chunks of ``batch`` messages over the topics in turn, with packet ids in turn."""
+    packets = [
+        mqtt.publish(topics[i % len(topics)], PAYLOAD, qos, i + 1) for i in range(batch * count)
+    ]
+    return [b"".join(packets[i : i + batch]) for i in range(0, len(packets), batch)]
+
+
+def one_to_many(target: Target, receivers: int, batch: int, window: int) -> Measurement:
+    topic = "bench/burst"
+    subscribers = [open_link(target.address, f"s{i}") for i in range(receivers)]
+    for link in subscribers:
+        subscribe(link, [topic], 0)
+    publisher = open_link(target.address, "p")
+    load = chunks([topic], batch, 0, 1)
+    return measure(
+        [Group(publisher, subscribers, load, batch, window, receivers, 0, topic)], target
+    )
+
+
+def one_to_one(target: Target) -> Measurement:
+    return one_to_many(target, 1, BURST, BURST_WINDOW)
+
+
+def one_to_fifty(target: Target) -> Measurement:
+    return one_to_many(target, FAN_OUT, FAN_OUT_BURST, FAN_OUT_WINDOW)
+
+
+def pairs(target: Target, qos: int) -> Measurement:
+    groups = []
+    for number in range(PAIRS):
+        topic = f"bench/pair/{number:03d}"
+        subscriber = open_link(target.address, f"s{number}")
+        subscribe(subscriber, [topic], qos)
+        publisher = open_link(target.address, f"p{number}")
+        # Twice the window of packet ids: none is used again before it is free.
+        load = chunks([topic], PAIR_BURST, qos, 2 * PAIR_WINDOW // PAIR_BURST)
+        groups.append(Group(publisher, [subscriber], load, PAIR_BURST, PAIR_WINDOW, 1, qos, topic))
+    return measure(groups, target)
+
+
+def pairs_qos_1(target: Target) -> Measurement:
+    return pairs(target, 1)
+
+
+def pairs_qos_2(target: Target) -> Measurement:
+    return pairs(target, 2)
+
+
+def wildcards(target: Target) -> Measurement:
+    """100 subscribers with wildcards over 1,000 topics; each message is for 13 of them."""
+    topics = [
+        f"bench/{area:02d}/{sensor:02d}" for area in range(AREAS) for sensor in range(SENSORS)
+    ]
+    by_area = [f"bench/{area:02d}/+" for area in range(AREAS)]
+    by_sensor = [f"bench/+/{sensor:02d}" for sensor in range(SENSORS)] * 2
+    everything = ["bench/#"] * 10
+    subscribers: list[Link] = []
+    for number, name in enumerate(by_area + by_sensor + everything):
+        link = open_link(target.address, f"s{number}")
+        subscribe(link, [name], 0)
+        subscribers.append(link)
+    publisher = open_link(target.address, "p")
+    fan_out = 1 + 2 + len(everything)
+    load = chunks(topics, FAN_OUT_BURST, 0, len(topics) // FAN_OUT_BURST)
+    group = Group(
+        publisher, subscribers, load, FAN_OUT_BURST, FAN_OUT_WINDOW, fan_out, 0, topics[0]
+    )
+    return measure([group], target)

@@ -1,0 +1,99 @@
+"""One client connection of the generator: a non-blocking socket and what could not be sent yet."""
+
+import select
+import socket
+import time
+from collections.abc import Sequence
+
+from gossamer.bench.brokers import mqtt
+
+# Set-up talks to brokers that may be busy with 5,000 other clients.
+SET_UP_SECONDS = 60.0
+
+
+class GeneratorError(Exception):
+    """The broker did not do its part, so that there is nothing to measure."""
+
+
+class Link:
+    """Sends as much as the socket takes and remembers the rest."""
+
+    __slots__ = ("pending", "socket")
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.socket = connection
+        self.pending: memoryview | None = None
+
+    def send(self, data: bytes) -> None:
+        if self.pending is not None:
+            self.pending = memoryview(bytes(self.pending) + data)
+            return
+        try:
+            count = self.socket.send(data)
+        except BlockingIOError:
+            count = 0
+        if count < len(data):
+            self.pending = memoryview(data)[count:]
+
+    def flush(self) -> None:
+        if self.pending is None:
+            return
+        try:
+            count = self.socket.send(self.pending)
+        except BlockingIOError:
+            return
+        self.pending = self.pending[count:] if count < len(self.pending) else None
+
+
+def _receive(connection: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        more = connection.recv(size - len(data))
+        if not more:
+            raise GeneratorError("the broker closed a connection during set-up")
+        data += more
+    return data
+
+
+def open_link(address: tuple[str, int], client_id: str) -> Link:
+    """A connected client; it stays blocking until ``start`` so that set-up reads simply."""
+    connection = socket.create_connection(address, timeout=SET_UP_SECONDS)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.sendall(mqtt.connect(client_id))
+    answer = _receive(connection, len(mqtt.CONNACK))
+    if answer != mqtt.CONNACK:
+        raise GeneratorError(f"the broker refused a client with {answer.hex()}")
+    return Link(connection)
+
+
+def subscribe(link: Link, filters: Sequence[str], qos: int) -> None:
+    """Subscribes and waits for the answer."""
+    link.socket.sendall(mqtt.subscribe(1, filters, qos))
+    answer = _receive(link.socket, mqtt.suback_size(len(filters)))
+    if answer[0] != 0x90 or max(answer[-len(filters) :]) > qos:
+        raise GeneratorError("the broker refused a subscription")
+
+
+def start(links: Sequence[Link]) -> None:
+    for link in links:
+        link.socket.setblocking(False)
+
+
+def close(links: Sequence[Link]) -> None:
+    for link in links:
+        link.socket.close()
+
+
+def receive_exactly(link: Link, size: int) -> bytes:
+    """Reads ``size`` bytes from a started link, waiting for them as long as set-up may take."""
+    data = b""
+    deadline = time.monotonic() + SET_UP_SECONDS
+    while len(data) < size:
+        left = deadline - time.monotonic()
+        if left < 0 or not select.select([link.socket], [], [], left)[0]:
+            raise GeneratorError("the first message did not arrive")
+        more = link.socket.recv(size - len(data))
+        if not more:
+            raise GeneratorError("the broker closed a connection")
+        data += more
+    return data

@@ -1,0 +1,29 @@
+"""All scenarios in the order in which they run."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from gossamer.bench.brokers import bursts, filters, idle, latency, pingpong
+from gossamer.bench.brokers.measurement import Measurement, Target
+
+
+class Scenario(NamedTuple):
+    name: str
+    title: str
+    run: Callable[[Target], Measurement]
+    # A burst scenario saturates the broker; the others are bound by something else.
+    is_burst: bool
+
+
+SCENARIOS = (
+    Scenario("burst-1-1", "one to one in bursts, QoS 0", bursts.one_to_one, True),
+    Scenario("burst-1-50", "one to fifty in bursts, QoS 0", bursts.one_to_fifty, True),
+    Scenario("pairs-200", "200 pairs, one message per read", pingpong.one_message_per_read, False),
+    Scenario("qos1-20", "20 pairs in bursts, QoS 1", bursts.pairs_qos_1, True),
+    Scenario("qos2-20", "20 pairs in bursts, QoS 2", bursts.pairs_qos_2, True),
+    Scenario("wildcards", "100 wildcard subscribers, 1,000 topics", bursts.wildcards, True),
+    Scenario("latency", "latency at 1,000 messages a second, QoS 1", latency.at_fixed_rate, False),
+    Scenario("idle", "5,000 idle connections", idle.idle_connections, False),
+    Scenario("filters", "matching against 1,000,000 filters", filters.million_filters, True),
+)
+BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
