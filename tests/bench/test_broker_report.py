@@ -22,7 +22,7 @@ def test_a_table_has_ratios_and_no_empty_columns() -> None:
     by_name = {row[0]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
     assert by_name["gossamer"]["out/s"] == "200"
     assert by_name["gossamer"]["CPU µs"] == "5.00"
-    assert by_name["slow"]["gossamer is"] == "10.0× as fast"
+    assert by_name["slow"]["gossamer/it"] == "10.0×"
     assert by_name["slow"]["lost"] == "3"
     assert table.notes == ["broken: it did not start"]
 
@@ -30,11 +30,11 @@ def test_a_table_has_ratios_and_no_empty_columns() -> None:
 @pytest.mark.parametrize(
     ("own", "other", "expected"),
     [
-        (Measurement(p99_microseconds=50), Measurement(p99_microseconds=100), "0.50× its p99"),
+        (Measurement(p99_microseconds=50), Measurement(p99_microseconds=100), "0.50× (p99)"),
         (
             Measurement(bytes_per_connection=8),
             Measurement(bytes_per_connection=2),
-            "4.0× its bytes",
+            "4.0× (bytes)",
         ),
         (FAST, BROKEN, ""),
         (None, FAST, ""),

@@ -5,10 +5,10 @@ from itertools import product
 
 import pytest
 from hypothesis import given
-from tests.support.topic_strategies import filters
 
 from gossamer.topics.containment import Relation, canonical, contains, relation
 from gossamer.topics.matching import matches
+from tests.support.topic_strategies import filters
 
 CASES = [
     ("a/#", "a", Relation.CONTAINS),

@@ -6,10 +6,10 @@ from itertools import combinations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.topic_strategies import filters
 
 from gossamer.topics.containment import canonical, contains
 from gossamer.topics.cover import Cover
+from tests.support.topic_strategies import filters
 
 
 def by_definition(multiset: Counter[str]) -> set[str]:

@@ -11,7 +11,7 @@ PAYLOAD = b"x" * 64
 
 # Small enough that no broker's default queue overflows, large enough that none runs dry.
 BURST = 500
-BURST_WINDOW = 4 * BURST
+BURST_WINDOW = 8 * BURST
 FAN_OUT_BURST = 100
 FAN_OUT_WINDOW = 4 * FAN_OUT_BURST
 PAIR_BURST = 50

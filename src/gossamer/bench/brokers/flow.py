@@ -20,10 +20,12 @@ WARM_UP_SHARE = 0.25
 DRAIN_SECONDS = 20.0
 QUIET_SECONDS = 3.0
 
-# After a round that brought less than this, while the broker still has half a window to work on,
-# the generator lets more arrive: reading packet by packet would cost it more than the broker.
+# A broker that writes packet by packet would make the generator read that way, at more cost than
+# its own. So while such a broker has half a window to work on, and that is far more work than a
+# pause is long, the generator lets more arrive after a round that brought little.
 SMALL_ROUND_BYTES = 16_384
 PAUSE_SECONDS = 0.0002
+SLOW_WINDOW_SECONDS = 50 * PAUSE_SECONDS
 
 
 class Group:
@@ -83,6 +85,8 @@ class Flow:
         self.poll = select.epoll()
         self.owners: dict[int, tuple[Group, Link, Receiver | None]] = {}
         self.buffer = bytearray(READ_SIZE)
+        self.window = sum(group.window * group.fan_out for group in groups)
+        self.may_pause = False
         for group in groups:
             self._add(group, group.publisher, group.publisher_side)
             for link, side in zip(group.subscribers, group.subscriber_sides, strict=True):
@@ -104,7 +108,7 @@ class Flow:
 
     def has_half_a_window(self) -> bool:
         on_the_way = self.expected() - self.delivered()
-        return on_the_way * 2 > sum(group.window * group.fan_out for group in self.groups)
+        return on_the_way * 2 > self.window
 
     def turn(self, timeout: float, *, sending: bool) -> bool:
         """One round of the sockets that are ready; False if none was."""
@@ -132,7 +136,7 @@ class Flow:
             self._watch(number, link, event)
             if group.publisher is not link:
                 self._watch(group.publisher.socket.fileno(), group.publisher, 0)
-        if total < SMALL_ROUND_BYTES and self.has_half_a_window():
+        if self.may_pause and total < SMALL_ROUND_BYTES and self.has_half_a_window():
             time.sleep(PAUSE_SECONDS)
         return bool(events)
 
@@ -150,6 +154,11 @@ class Flow:
         end = time.perf_counter() + seconds
         while time.perf_counter() < end:
             self.turn(0.1, sending=True)
+
+    def warm_up(self, seconds: float) -> None:
+        """Runs for a while and learns how long the broker works on one window."""
+        self.run_for(seconds)
+        self.may_pause = self.window * seconds > self.delivered() * SLOW_WINDOW_SECONDS
 
     def drain(self) -> None:
         """Waits for what is on its way, as long as something still comes."""
@@ -179,7 +188,7 @@ def measure(groups: Sequence[Group], target: Target) -> Measurement:
     start(links)
     check_first_message(groups)
     flow = Flow(groups)
-    flow.run_for(target.seconds * WARM_UP_SHARE)
+    flow.warm_up(target.seconds * WARM_UP_SHARE)
     sent, delivered = flow.sent(), flow.delivered()
     cpu, own_cpu = proc.cpu_seconds(target.pid), time.process_time()
     began = time.perf_counter()

@@ -26,12 +26,13 @@ COLUMNS = (
     "bytes/conn.",
     "set-up s",
     "gen. CPU",
-    "gossamer is",
+    "gossamer/it",
 )
 
 LEGEND = (
     "CPU µs: processor time of the broker for each delivery. "
-    "gen. CPU: the generator's processor time as a share of the broker's."
+    "gen. CPU: the generator's processor time as a share of the broker's. "
+    "gossamer/it: gossamer's out/s (or what is named) divided by this broker's."
 )
 
 # The generator must not be what is measured: above this share of the broker's time, it is said.
@@ -54,12 +55,12 @@ def ratio(own: Measurement | None, other: Measurement) -> str:
     if own is None or own is other or own.failure or other.failure:
         return ""
     if own.p99_microseconds is not None and other.p99_microseconds:
-        return f"{own.p99_microseconds / other.p99_microseconds:.2f}× its p99"
+        return f"{own.p99_microseconds / other.p99_microseconds:.2f}× (p99)"
     if own.bytes_per_connection is not None and other.bytes_per_connection:
-        return f"{own.bytes_per_connection / other.bytes_per_connection:.1f}× its bytes"
+        return f"{own.bytes_per_connection / other.bytes_per_connection:.1f}× (bytes)"
     if not other.out_per_second():
         return ""
-    return f"{own.out_per_second() / other.out_per_second():.1f}× as fast"
+    return f"{own.out_per_second() / other.out_per_second():.1f}×"
 
 
 def row(scenario: Scenario, name: str, own: Measurement | None, run: Measurement) -> list[str]:

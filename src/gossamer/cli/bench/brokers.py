@@ -16,6 +16,9 @@ FULL_SECONDS = 4.0
 QUICK_SECONDS = 1.0
 QUICK_SCALE = 0.1
 
+# A table in a file or a pipe has no window that it must fit.
+FILE_WIDTH = 120
+
 
 def brokers(
     scenario: Annotated[
@@ -58,6 +61,8 @@ def brokers(
         raise WrongUse("none of the brokers in --only is here: leave it out to see which are")
 
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=FILE_WIDTH)
     progress = Progress(
         TextColumn("{task.description:48}"),
         BarColumn(),
