@@ -19,6 +19,7 @@ from gossamer.cli.errors import FAILED, CommandError
 COMMANDS: tuple[str, ...] = (
     "serve",
     "check",
+    "passwd",
     "store check",
     "store repair",
     "store export",

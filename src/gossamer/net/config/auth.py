@@ -1,11 +1,11 @@
 """`[auth]`: the back ends that know who a client is."""
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from gossamer.net.config.section import Section
-from gossamer.net.config.units import Duration, FilePath
+from gossamer.net.config.units import Allowed, Duration, FilePath
 
 
 class Jwt(Section):
@@ -41,6 +41,9 @@ class Auth(Section):
         default=(),
         description="Names in the entry point group `gossamer.authenticators`, in order.",
     )
+    plugin_options: Annotated[
+        dict[str, dict[str, Any]], Allowed("a table for each plug-in, as the plug-in says")
+    ] = Field(default={}, description="What each plug-in is given.")
     workers: int = Field(default=2, ge=1, le=64, description="Threads that verify passwords.")
     waiting: int = Field(
         default=1000,

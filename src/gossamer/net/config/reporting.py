@@ -44,9 +44,6 @@ def warnings(config: Config) -> list[str]:
         sees_certificates = listener.tls is not None and listener.tls.client_certificate != "none"
         if "certificate" in (listener.auth or ()) and not sees_certificates:
             found.append(f"{listener.name}: asks for certificates but never sees one")
-        for method in config.methods_of(listener):
-            if method not in config.auth.configured:
-                found.append(f"{listener.name}: auth names {method}, which [auth] does not set up")
     if config.permissions.file is None and config.auth.configured:
         found.append("permissions.file: not set, so every user may read and write every topic")
     if config.admin.enabled and not config.admin.host.startswith(LOOPBACK):
@@ -76,8 +73,10 @@ def spelled(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, str | Path):
         return f'"{value}"'
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return "[" + ", ".join(spelled(one) for one in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f'"{key}" = {spelled(one)}' for key, one in value.items()) + "}"
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)

@@ -1,0 +1,244 @@
+"""Permission rules, compiled: who may publish and subscribe where. No rule that allows, no access.
+
+A `RuleBook` is made of `Rule`s. `grant()` picks the rules that speak of one client, fills in their
+templates, and gives a `Grant`, which answers quickly and remembers its answers. A denial wins over
+any permission. A subscription is allowed if one permitted filter contains it whole.
+"""
+
+from typing import Final
+
+from gossamer.topics.containment import contains
+from gossamer.topics.names import TopicError, check_filter
+from gossamer.topics.tree import Entry, FilterTree
+
+ANY_NAMED_USER: Final = "*"
+UNKNOWN_ADDRESS: Final = -1  # Of a message whose publisher's address was not kept.
+NO_ADDRESS: Final = -2  # Of a client that has none: it is in no network.
+DECISIONS_KEPT: Final = 4096
+
+# A name with one of these would mean more than one level or more than one name in a filter.
+_WIDENING: Final = ("+", "#", "/", "\0")
+
+
+class Rule:
+    """One entry of a rule file. A selector that is None selects everyone, an empty one nobody.
+
+    `networks` are pairs of first and last address, as numbers of IPv6 (IPv4 mapped into it).
+    """
+
+    __slots__ = (
+        "clients",
+        "deny_publish",
+        "deny_subscribe",
+        "networks",
+        "publish",
+        "subscribe",
+        "users",
+    )
+
+    def __init__(
+        self,
+        users: frozenset[str] | None,
+        clients: tuple[str, ...] | None,
+        networks: tuple[tuple[int, int], ...] | None,
+        publish: tuple[str, ...],
+        subscribe: tuple[str, ...],
+        deny_publish: tuple[str, ...],
+        deny_subscribe: tuple[str, ...],
+    ) -> None:
+        self.users = users
+        self.clients = clients
+        self.networks = networks
+        self.publish = publish
+        self.subscribe = subscribe
+        self.deny_publish = deny_publish
+        self.deny_subscribe = deny_subscribe
+
+    def selects(self, user: str, client_id: str, address: int) -> bool:
+        """Whether the rule speaks of this client: every selector that it has must hold."""
+        users = self.users
+        if users is not None and user not in users and not (user and ANY_NAMED_USER in users):
+            return False
+        clients = self.clients
+        if clients is not None and not any(_selects(one, client_id) for one in clients):
+            return False
+        networks = self.networks
+        if networks is None:
+            return True
+        if address == UNKNOWN_ADDRESS:
+            # The address was right when the message was accepted; a denial it cannot prove.
+            return not (self.deny_publish or self.deny_subscribe)
+        return any(first <= address <= last for first, last in networks)
+
+
+class Grant:
+    """What one client (or all clients that the same rules fit) may do."""
+
+    def __init__(
+        self,
+        publish: list[str],
+        subscribe: list[str],
+        deny_publish: list[str],
+        deny_subscribe: list[str],
+        most: int = DECISIONS_KEPT,
+    ) -> None:
+        self._publish = _tree(publish)
+        self._receive = _tree(subscribe)
+        self._deny_publish = _tree(deny_publish)
+        self._deny_receive = _tree(deny_subscribe)
+        self._filters = subscribe
+        self._denied_filters = deny_subscribe
+        self._most = most
+        self._publish_cache: dict[str, bool] = {}
+        self._receive_cache: dict[str, bool] = {}
+        # Without denials, an allowed subscription can only bring what may be received.
+        self.checks_deliveries = bool(deny_subscribe)
+
+    def may_publish(self, topic: str) -> bool:
+        known = self._publish_cache.get(topic)
+        if known is not None:
+            return known
+        answer = bool(self._publish.match(topic)) and not self._deny_publish.match(topic)
+        _remember(self._publish_cache, topic, answer, self._most)
+        return answer
+
+    def may_subscribe(self, filter: str) -> bool:
+        """Of a filter without `$share/…`: what it really reads."""
+        if any(contains(denied, filter) for denied in self._denied_filters):
+            return False
+        return any(contains(allowed, filter) for allowed in self._filters)
+
+    def may_receive(self, topic: str) -> bool:
+        """Whether a message on this topic may reach the client, by whatever subscription."""
+        known = self._receive_cache.get(topic)
+        if known is not None:
+            return known
+        answer = bool(self._receive.match(topic)) and not self._deny_receive.match(topic)
+        _remember(self._receive_cache, topic, answer, self._most)
+        return answer
+
+
+class RuleBook:
+    """All rules, and the grants made of them. An empty book allows nothing."""
+
+    def __init__(self, rules: list[Rule], decisions_kept: int = DECISIONS_KEPT) -> None:
+        self._rules = rules
+        self._most = decisions_kept
+        self._grants: dict[tuple[tuple[int, ...], str, str], Grant] = {}
+
+    def grant(self, user: str, client_id: str, address: int) -> Grant:
+        """What this client may do; one object for all clients that the same rules fit."""
+        chosen: list[int] = []
+        by_user = by_client = False
+        for index, rule in enumerate(self._rules):
+            if rule.selects(user, client_id, address):
+                chosen.append(index)
+                by_user = by_user or _mentions(rule, "%u")
+                by_client = by_client or _mentions(rule, "%c")
+        key = (tuple(chosen), user if by_user else "", client_id if by_client else "")
+        grant = self._grants.get(key)
+        if grant is None:
+            grant = self._make(chosen, user, client_id)
+            if len(self._grants) >= self._most:
+                self._grants.clear()
+            self._grants[key] = grant
+        return grant
+
+    def _make(self, chosen: list[int], user: str, client_id: str) -> Grant:
+        publish: list[str] = []
+        subscribe: list[str] = []
+        deny_publish: list[str] = []
+        deny_subscribe: list[str] = []
+        for index in chosen:
+            rule = self._rules[index]
+            denials = rule.deny_publish + rule.deny_subscribe
+            if any(_cannot_deny(template, user, client_id) for template in denials):
+                # A name that escapes a denial by what it is made of gets nothing at all.
+                return Grant([], [], [], [], self._most)
+            _fill(rule.publish, user, client_id, publish)
+            _fill(rule.subscribe, user, client_id, subscribe)
+            _fill(rule.deny_publish, user, client_id, deny_publish)
+            _fill(rule.deny_subscribe, user, client_id, deny_subscribe)
+        return Grant(publish, subscribe, deny_publish, deny_subscribe, self._most)
+
+
+def fill(template: str, user: str, client_id: str) -> str:
+    """The filter that a template means for one client; "" where it means nothing.
+
+    A name that could widen the filter, by a wildcard, a level or a leading `$`, fills no template.
+    """
+    if "%" not in template:
+        return template
+    parts: list[str] = []
+    at = 0
+    while True:
+        mark = template.find("%", at)
+        if mark < 0:
+            parts.append(template[at:])
+            break
+        parts.append(template[at:mark])
+        letter = template[mark + 1 : mark + 2]
+        value = "%" if letter == "%" else user if letter == "u" else client_id
+        if not value or any(character in value for character in _WIDENING):
+            return ""
+        parts.append(value)
+        at = mark + 2
+    filled = "".join(parts)
+    if filled.startswith("$") and not template.startswith("$"):
+        return ""
+    try:
+        check_filter(filled)
+    except TopicError:
+        return ""
+    return filled
+
+
+def check_template(template: str) -> None:
+    """Raises TopicError unless the template is a filter once its names are filled in."""
+    rest = template.replace("%%", "").replace("%u", "").replace("%c", "")
+    if "%" in rest:
+        raise TopicError("% must be followed by u (user name), c (client id) or another %")
+    if template.startswith("$share/"):
+        raise TopicError("a rule names what is read, without $share/…")
+    check_filter(template.replace("%%", "_").replace("%u", "_").replace("%c", "_"))
+
+
+def _fill(templates: tuple[str, ...], user: str, client_id: str, into: list[str]) -> None:
+    for template in templates:
+        filled = fill(template, user, client_id)
+        if filled:
+            into.append(filled)
+
+
+def _cannot_deny(template: str, user: str, client_id: str) -> bool:
+    """Whether a denial cannot be spelled for this client; one that has no name needs none."""
+    if ("%u" in template and not user) or ("%c" in template and not client_id):
+        return False
+    return not fill(template, user, client_id)
+
+
+def _mentions(rule: Rule, name: str) -> bool:
+    return any(
+        name in template
+        for templates in (rule.publish, rule.subscribe, rule.deny_publish, rule.deny_subscribe)
+        for template in templates
+    )
+
+
+def _selects(pattern: str, client_id: str) -> bool:
+    if pattern.endswith("*"):
+        return client_id.startswith(pattern[:-1])
+    return client_id == pattern
+
+
+def _tree(filters: list[str]) -> FilterTree:
+    tree = FilterTree()
+    for filter in filters:
+        tree.put(Entry(filter))
+    return tree
+
+
+def _remember(cache: dict[str, bool], topic: str, answer: bool, most: int) -> None:
+    if len(cache) >= most:
+        cache.clear()
+    cache[topic] = answer

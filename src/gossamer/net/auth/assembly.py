@@ -1,0 +1,50 @@
+"""From the configuration to what decides logins; all files are read here, so errors show here."""
+
+from gossamer.net.auth.backend import Backend
+from gossamer.net.auth.certificates import CertificateBackend
+from gossamer.net.auth.chain import Chain
+from gossamer.net.auth.logins import LoginRules
+from gossamer.net.auth.passwords import PasswordBackend, load_passwords
+from gossamer.net.auth.plugins import load_plugin
+from gossamer.net.auth.scram import Verifier, load_verifiers
+from gossamer.net.auth.tokens import TokenBackend, load_key
+from gossamer.net.config.errors import ConfigError
+from gossamer.net.config.root import Config
+
+
+def login_rules(config: Config) -> LoginRules:
+    """ConfigError names what cannot be used."""
+    backends = _backends(config)
+    verifiers: dict[str, Verifier] = {}
+    if config.auth.scram_file is not None:
+        verifiers = load_verifiers(config.auth.scram_file)
+    chains: dict[str, Chain] = {}
+    scram: set[str] = set()
+    for listener in config.listener:
+        methods = config.methods_of(listener)
+        for method in methods:
+            if method not in config.auth.configured:
+                raise ConfigError(
+                    [f"{listener.name}: auth names {method}, which [auth] does not set up"]
+                )
+        chosen = [one for method in methods for one in backends.get(method, [])]
+        chains[listener.name] = Chain(chosen, config.anonymous_on(listener), bool(methods))
+        if "scram" in methods:
+            scram.add(listener.name)
+    return LoginRules(chains, verifiers, frozenset(scram), config.auth.waiting)
+
+
+def _backends(config: Config) -> dict[str, list[Backend]]:
+    auth = config.auth
+    backends: dict[str, list[Backend]] = {}
+    if auth.certificate:
+        backends["certificate"] = [CertificateBackend()]
+    if auth.password_file is not None:
+        backends["password"] = [PasswordBackend(load_passwords(auth.password_file))]
+    if auth.jwt is not None:
+        backends["jwt"] = [TokenBackend(auth.jwt, load_key(auth.jwt))]
+    if auth.plugins:
+        backends["plugin"] = [
+            load_plugin(name, auth.plugin_options.get(name, {})) for name in auth.plugins
+        ]
+    return backends

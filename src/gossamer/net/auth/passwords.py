@@ -1,0 +1,95 @@
+"""The password file: lines `user:hash` with argon2id hashes, read, checked and written."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError, VerifyMismatchError
+from argon2.low_level import Type
+
+from gossamer.broker.policy import Verdict
+from gossamer.net.auth.backend import Attempt, Backend, refusal
+from gossamer.net.config.errors import ConfigError
+from gossamer.net.config.loading import read_text
+from gossamer.wire.reasons import SUCCESS
+
+# OWASP's choice for argon2id: 19 MiB keeps a wave of logins within the memory of a small machine.
+HASHER: Final = PasswordHasher(time_cost=2, memory_cost=19456, parallelism=1, type=Type.ID)
+# Verified for users that do not exist, so that time does not tell who does.
+NOBODY: Final = HASHER.hash(os.urandom(16))
+LONGEST_PASSWORD: Final = 4096
+
+
+class PasswordBackend(Backend):
+    name = "password"
+
+    def __init__(self, hashes: dict[str, str]) -> None:
+        self._hashes = hashes
+
+    def check(self, attempt: Attempt) -> Verdict | None:
+        if not attempt.user or attempt.password is None:
+            return None
+        if len(attempt.password) > LONGEST_PASSWORD:
+            return refusal()
+        known = self._hashes.get(attempt.user)
+        try:
+            HASHER.verify(NOBODY if known is None else known, attempt.password)
+        except VerifyMismatchError:
+            return None if known is None else refusal()
+        return None if known is None else Verdict(SUCCESS, attempt.user)
+
+
+def read_entries(path: Path, prefix: str) -> dict[str, str]:
+    """User → what follows the first colon. Blank lines are skipped, anything else odd is refused.
+
+    `prefix` is how every entry must start: a line that lost its hash must not become a user
+    without a password.
+    """
+    entries: dict[str, str] = {}
+    problems: list[str] = []
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        if not line.strip():
+            continue
+        user, colon, entry = line.strip().partition(":")
+        if not colon or not user or not entry.startswith(prefix):
+            problems.append(f"{path}, line {number}: must be user:{prefix}…")
+        elif user in entries:
+            problems.append(f"{path}, line {number}: {user} is there twice")
+        else:
+            entries[user] = entry
+    if problems:
+        raise ConfigError(problems)
+    return entries
+
+
+def load_passwords(path: Path) -> dict[str, str]:
+    """User → hash, every hash well-formed."""
+    hashes = read_entries(path, "$argon2id$")
+    for user, text in hashes.items():
+        try:
+            HASHER.check_needs_rehash(text)
+        except (InvalidHashError, VerificationError, ValueError) as error:
+            raise ConfigError([f"{path}: the hash of {user} is damaged"]) from error
+    return hashes
+
+
+def check_user_name(user: str) -> None:
+    """ValueError for a name that a line of the file cannot hold."""
+    if not user or ":" in user or user != user.strip() or not user.isprintable():
+        raise ValueError("a user name is printable text without : and without blanks around it")
+
+
+def write_entries(path: Path, entries: dict[str, str]) -> None:
+    """Replaces the file in one step; nobody but its owner may read it."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.writelines(f"{user}:{entry}\n" for user, entry in entries.items())
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,77 @@
+"""`gossamer passwd` and `gossamer check`, as a person uses them."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from gossamer.cli import main
+from gossamer.net.auth.backend import Attempt
+from gossamer.net.auth.passwords import PasswordBackend, load_passwords
+from gossamer.net.auth.scram import load_verifiers
+
+
+def set_password(
+    monkeypatch: pytest.MonkeyPatch, file: Path, user: str, password: str, *options: str
+) -> int:
+    monkeypatch.setattr("sys.stdin", io.StringIO(password + "\n"))
+    return main.run(["passwd", str(file), user, "--stdin", *options])
+
+
+def accepts(file: Path, user: str, password: bytes) -> bool:
+    verdict = PasswordBackend(load_passwords(file)).check(Attempt("c", user, password))
+    return verdict is not None and verdict.reason == 0
+
+
+def test_a_password_is_set_changed_and_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "passwords"
+    assert set_password(monkeypatch, file, "ann", "first") == 0
+    assert set_password(monkeypatch, file, "bob", "other") == 0
+    assert set_password(monkeypatch, file, "ann", "second") == 0
+    assert accepts(file, "ann", b"second")
+    assert not accepts(file, "ann", b"first")
+    assert accepts(file, "bob", b"other")
+    assert "second" not in file.read_text()
+    assert main.run(["passwd", str(file), "ann", "--delete"]) == 0
+    assert not accepts(file, "ann", b"second")
+    assert main.run(["passwd", str(file), "ann", "--delete"]) == 1
+    assert "has no user ann" in capsys.readouterr().err
+
+
+def test_a_verifier_for_scram(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "verifiers"
+    assert set_password(monkeypatch, file, "ann", "secret", "--scram") == 0
+    assert list(load_verifiers(file)) == ["ann"]
+
+
+def test_what_passwd_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "passwords"
+    assert set_password(monkeypatch, file, "a:b", "x") == 2
+    assert set_password(monkeypatch, file, "ann", "") == 2
+    assert not file.exists()
+    file.write_text("damaged")
+    assert set_password(monkeypatch, file, "ann", "x") == 1
+    assert file.read_text() == "damaged"
+
+
+def test_check_prints_what_will_be_in_force(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "broker.toml"
+    file.write_text("[limits]\nsubscriptions = 7\n")
+    assert main.run(["check", str(file)]) == 0
+    shown = capsys.readouterr().out
+    assert "# listener tcp://127.0.0.1:1883\n#   log in by: none; anonymous: local\n" in shown
+    assert "subscriptions = 7\n" in shown
+
+
+def test_check_names_every_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "broker.toml"
+    file.write_text("[limits]\nsubscriptons = 7\ninflight = 0\n")
+    assert main.run(["check", str(file)]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        f"{file}: limits.inflight = 0: must be a whole number, at least 1 and at most 65535",
+        f"{file}: limits.subscriptons: unknown key; did you mean subscriptions?",
+    ]
