@@ -50,8 +50,8 @@ class Receiver:
         self.identifiers = [record.identifier] if record.identifier else NO_IDENTIFIERS
         self.no_local = record.no_local
         self.retain_as_published = record.retain_as_published
-        # Plain: every message goes out in the encoding that all such receivers share.
-        self.is_plain = not record.identifier and not record.retain_as_published
+        # Plain: what is not retained goes out in the encoding that all such receivers share.
+        self.is_plain = not record.identifier
         self.members: list[Subscription] | None = None
 
     def join(self, first: Subscription, other: Subscription) -> None:
@@ -66,7 +66,7 @@ class Receiver:
         # No Local keeps a message back only if every matching subscription says so.
         self.no_local = self.no_local and record.no_local
         self.retain_as_published = self.retain_as_published or record.retain_as_published
-        self.is_plain = not self.identifiers and not self.retain_as_published
+        self.is_plain = not self.identifiers
 
     def for_own_message(self) -> Receiver | None:
         """The receiver for what the session itself published: without its No Local filters."""
