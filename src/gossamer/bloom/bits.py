@@ -1,0 +1,119 @@
+"""A Bloom filter over hashes: a bit array in which a member is never missed."""
+
+from mypy_extensions import i64
+
+from gossamer.bloom.hashing import LANE, LANE_BITS
+from gossamer.bloom.sizing import MAX_BITS, MAX_HASHES, bits_for, elements_of, hashes_for
+
+
+class BloomFilter:
+    """`size` bits, `hashes` probes an element, by double hashing with the two lanes of its hash."""
+
+    def __init__(self, size: int, hashes: int) -> None:
+        if not 0 < size <= MAX_BITS:
+            raise ValueError(f"a Bloom filter has 1 to {MAX_BITS} bits, not {size}")
+        if not 0 < hashes <= MAX_HASHES:
+            raise ValueError(f"a Bloom filter has 1 to {MAX_HASHES} hashes, not {hashes}")
+        self.size: i64 = size
+        self.hashes: i64 = hashes
+        self.cells = bytearray((size + 7) // 8)
+        # The same buffer again: compiled code reads `bytes` natively, but writes a `bytearray`.
+        self._read: bytes = self.cells
+
+    def add(self, element: i64) -> None:
+        for position in self.positions(element):
+            self.cells[position >> 3] |= 1 << (position & 7)
+
+    def contains(self, element: i64) -> bool:
+        """Whether the element may be a member. No means no."""
+        read = self._read
+        size = self.size
+        at = element >> LANE_BITS
+        step = (element & LANE) | 1
+        left = self.hashes
+        while left > 0:
+            position = at * size >> LANE_BITS
+            cell: i64 = read[position >> 3]
+            if not cell >> (position & 7) & 1:
+                return False
+            at = (at + step) & LANE
+            left -= 1
+        return True
+
+    def positions(self, element: i64) -> list[int]:
+        """The bits of an element, in the order of its probes; a bit may come twice."""
+        found: list[int] = []
+        at = element >> LANE_BITS
+        step = (element & LANE) | 1
+        for _ in range(self.hashes):
+            found.append(at * self.size >> LANE_BITS)
+            at = (at + step) & LANE
+        return found
+
+    def flip(self, position: int) -> None:
+        self.cells[position >> 3] ^= 1 << (position & 7)
+
+    def is_set(self, position: int) -> bool:
+        return bool(self.cells[position >> 3] >> (position & 7) & 1)
+
+    def ones(self) -> int:
+        return int.from_bytes(self.cells, "little").bit_count()
+
+    def set_positions(self) -> list[int]:
+        """Every bit that is set, in order."""
+        return positions_in(self.cells)
+
+    def saturation(self) -> float:
+        """The part of the bits that are set: one half when as many are in as it was sized for."""
+        return self.ones() / int(self.size)
+
+    def estimated_elements(self) -> float:
+        return elements_of(self.size, self.hashes, self.ones())
+
+    def estimated_error_rate(self) -> float:
+        """How often a stranger is taken for a member, from the bits as they are now."""
+        return float(self.saturation() ** int(self.hashes))
+
+    def union(self, other: "BloomFilter") -> "BloomFilter":
+        """The filter of the members of either."""
+        self._check_same_shape(other)
+        union = BloomFilter(self.size, self.hashes)
+        union.load(self._as_number() | other._as_number())
+        return union
+
+    def may_intersect(self, other: "BloomFilter") -> bool:
+        """Whether some element may be a member of both. No means no."""
+        self._check_same_shape(other)
+        return self._as_number() & other._as_number() != 0
+
+    def load(self, number: int) -> None:
+        """Take the bits of a number, bit 0 first, for those of the filter."""
+        self.cells[:] = number.to_bytes(len(self.cells), "little")
+
+    def _as_number(self) -> int:
+        return int.from_bytes(self.cells, "little")
+
+    def _check_same_shape(self, other: "BloomFilter") -> None:
+        if self.size != other.size or self.hashes != other.hashes:
+            raise ValueError(
+                f"filters of {self.size} bits × {self.hashes} hashes and "
+                f"{other.size} × {other.hashes} cannot be compared"
+            )
+
+
+def sized_filter(elements: int, error_rate: float) -> BloomFilter:
+    """An empty filter for so many distinct elements at this false positive rate."""
+    size = bits_for(elements, error_rate)
+    return BloomFilter(size, hashes_for(size, elements))
+
+
+def positions_in(cells: bytes) -> list[int]:
+    """The set bits of a bit array, in order."""
+    found: list[int] = []
+    for at in range(len(cells)):
+        cell = cells[at]
+        if cell:
+            for bit in range(8):
+                if cell >> bit & 1:
+                    found.append(at << 3 | bit)
+    return found

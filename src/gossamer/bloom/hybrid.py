@@ -1,0 +1,129 @@
+"""The hybrid search, ours: the prefix search, told by landmarks which look-ups can be left out.
+
+- Levels at which no filter has a wildcard are passed without a look-up: the next one is at the
+  next depth where the search could branch, or at the end.
+- `#`, `+` and ends are looked up only at depths where some filter has them.
+- What consists of wildcards alone (`#`, `+/#`, `+/+`) is known exactly, and so is how far a run
+  of leading `+` goes. These are the branches that every topic takes, and they cost nothing.
+"""
+
+from mypy_extensions import i64
+
+from gossamer.bloom.bits import BloomFilter, sized_filter
+from gossamer.bloom.hashing import TopicHasher
+from gossamer.bloom.index import DEFAULT_CAPACITY, DEFAULT_ERROR_RATE, TopicIndex
+from gossamer.bloom.landmarks import MAPPED_LEVELS, CountedLandmarks, Landmarks
+from gossamer.bloom.prefixed import PrefixedSearch, prefix_elements
+from gossamer.bloom.search import QUERY_BUDGET, is_reserved
+
+
+class HybridSearch(PrefixedSearch):
+    """Searches the bits of the prefix search with their landmarks."""
+
+    def __init__(
+        self,
+        hasher: TopicHasher,
+        bits: BloomFilter,
+        landmarks: Landmarks,
+        budget: int = QUERY_BUDGET,
+    ) -> None:
+        super().__init__(hasher, bits, budget)
+        self.landmarks = landmarks
+        # Of the search that is under way: the levels of the topic, their number, the depth past
+        # which nothing can match, and the depths at which the search can branch before that.
+        self._levels: list[int] = []
+        self._depth: i64 = 0
+        self._last: i64 = 0
+        self._stops: i64 = 0
+
+    def may_match(self, topic: bytes) -> bool:
+        self.begin()
+        marks = self.landmarks
+        levels = self.hasher.levels(topic)
+        reserved = is_reserved(topic)
+        depth: i64 = len(levels)
+        if depth > MAPPED_LEVELS:
+            return self.walk(levels, reserved)
+        one: i64 = 1
+        hashes = marks.hash & ((one << depth) - 1)
+        if reserved:
+            hashes &= -2
+        elif marks.all_plus >> depth & 1 or marks.all_plus_hash & ((one << (depth + 1)) - 1):
+            return True
+        last = depth
+        if not marks.end >> depth & 1:
+            if hashes == 0:
+                return False
+            last -= 1
+            while not hashes >> last & 1:
+                last -= 1
+        self._levels = levels
+        self._depth = depth
+        self._last = last
+        self._stops = hashes | (marks.plus & ((one << last) - 1))
+        if reserved:
+            return self._follow(1, self.hasher.extend(self.hasher.root, levels[0]))
+        return self._follow_leading_plus()
+
+    def _follow_leading_plus(self) -> bool:
+        """From the root along `+/+/…`, which needs no look-ups itself: each level beside it."""
+        hasher = self.hasher
+        lead = self.landmarks.lead
+        prefix = hasher.root
+        at: i64 = 0
+        while at < self._last:
+            if not self._stops >> at & 1:
+                return self._follow(at, prefix)
+            if self._follow(at + 1, hasher.extend(prefix, self._levels[at])):
+                return True
+            at += 1
+            if lead >> at == 0:
+                return False
+            prefix = hasher.extend(prefix, hasher.plus)
+        return False
+
+    def _follow(self, at: i64, prefix: i64) -> bool:
+        """Whether a match begins with these `at` levels: asked where the search next branches."""
+        hasher = self.hasher
+        while at < self._last and not self._stops >> at & 1:
+            prefix = hasher.extend(prefix, self._levels[at])
+            at += 1
+        if at == self._depth:
+            return self.query(hasher.extend(prefix, hasher.end))
+        if at == self._last:
+            return self.query(hasher.extend(prefix, hasher.hash))
+        return self.query(prefix) and self._branch(at, prefix)
+
+    def _branch(self, at: i64, prefix: i64) -> bool:
+        """From a prefix that exists: `#`, then the level itself (the more selective), then `+`."""
+        hasher = self.hasher
+        marks = self.landmarks
+        if marks.hash >> at & 1 and self.query(hasher.extend(prefix, hasher.hash)):
+            return True
+        if self._follow(at + 1, hasher.extend(prefix, self._levels[at])):
+            return True
+        if marks.plus >> at & 1:
+            return self._follow(at + 1, hasher.extend(prefix, hasher.plus))
+        return False
+
+
+class HybridIndex(TopicIndex):
+    """Filters for the hybrid search."""
+
+    def __init__(
+        self,
+        hasher: TopicHasher,
+        capacity: int = DEFAULT_CAPACITY,
+        error_rate: float = DEFAULT_ERROR_RATE,
+        budget: int = QUERY_BUDGET,
+    ) -> None:
+        self._landmarks = CountedLandmarks()
+        self.landmarks = self._landmarks.shown
+        bits = sized_filter(capacity, error_rate)
+        super().__init__(HybridSearch(hasher, bits, self.landmarks, budget), capacity, error_rate)
+
+    def elements_of(self, filter: str) -> list[int]:
+        return prefix_elements(self.search.hasher, filter)
+
+    def note(self, filter: str, change: int) -> None:
+        self._landmarks.note(filter, change)

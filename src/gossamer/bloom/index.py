@@ -1,0 +1,103 @@
+"""What the four searches share: a multiset of topic filters, kept as elements of a Bloom filter.
+
+The filters themselves and the count of every element stay with the owner, so that removing is
+exact and the bits can be laid out anew for more elements; only the bits are for others to read.
+"""
+
+from typing import Final
+
+from gossamer.bloom.bits import sized_filter
+from gossamer.bloom.counting import CountingFilter
+from gossamer.bloom.search import Search
+
+DEFAULT_ERROR_RATE: Final = 0.001
+DEFAULT_CAPACITY: Final = 256  # Elements; half a kilobyte, and it grows.
+_SHRINK_BELOW: Final = 8  # Far from doubling, so that growing and shrinking do not alternate.
+
+
+class TopicIndex:
+    """Filters come and go; `may_match` never misses one. Made by the subclasses of the searches."""
+
+    def __init__(self, search: Search, capacity: int, error_rate: float) -> None:
+        self.search = search
+        self.error_rate = error_rate
+        self.capacity = capacity
+        self.layout = 0  # Counts the times that the bits were laid out anew.
+        self.counting = CountingFilter(search.bits)
+        self._smallest = capacity
+        self._held: dict[str, int] = {}
+        self._elements: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        """How many different filters are held."""
+        return len(self._held)
+
+    def __contains__(self, filter: str) -> bool:
+        return filter in self._held
+
+    def element_count(self) -> int:
+        """n_e: the distinct elements in the Bloom filter."""
+        return len(self._elements)
+
+    def filters(self) -> list[str]:
+        return list(self._held)
+
+    def add(self, filter: str) -> bool:
+        """Holds a valid filter once more; true if it was not held before."""
+        held = self._held.get(filter, 0)
+        self._held[filter] = held + 1
+        if held:
+            return False
+        for element in self.elements_of(filter):
+            count = self._elements.get(element, 0)
+            self._elements[element] = count + 1
+            if count == 0:
+                self.counting.add(element)
+        self.note(filter, 1)
+        if len(self._elements) > self.capacity:
+            self._lay_out(2 * self.capacity)
+        return True
+
+    def remove(self, filter: str) -> bool:
+        """Holds it once less; true if it is gone. A filter that is not held is a `KeyError`."""
+        held = self._held.get(filter, 0)
+        if held == 0:
+            raise KeyError(filter)
+        if held > 1:
+            self._held[filter] = held - 1
+            return False
+        del self._held[filter]
+        for element in self.elements_of(filter):
+            count = self._elements[element]
+            if count > 1:
+                self._elements[element] = count - 1
+            else:
+                del self._elements[element]
+                self.counting.remove(element)
+        self.note(filter, -1)
+        if self._smallest < self.capacity > _SHRINK_BELOW * len(self._elements):
+            self._lay_out(self.capacity // 2)
+        return True
+
+    def may_match(self, topic: str) -> bool:
+        """Whether a held filter may match the topic name. No means no."""
+        return self.search.may_match(topic.encode())
+
+    def queries(self) -> int:
+        """The look-ups of all searches so far."""
+        return self.search.queries
+
+    def elements_of(self, filter: str) -> list[int]:
+        """The elements that stand for a filter in the Bloom filter."""
+        raise NotImplementedError
+
+    def note(self, filter: str, change: int) -> None:
+        """A filter is new (+1) or gone (-1): for what a search keeps beside the Bloom filter."""
+
+    def _lay_out(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.counting = CountingFilter(sized_filter(capacity, self.error_rate))
+        self.search.bits = self.counting.plain
+        for element in self._elements:
+            self.counting.add(element)
+        self.layout += 1

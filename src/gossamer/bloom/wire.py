@@ -1,0 +1,127 @@
+"""The wire form of a summary: complete, or as the bits that flipped between two versions.
+
+    magic "GB" · format · kind · seed id (4) · size · hashes · version · landmarks (6)
+    · digest (8) · body · CRC-32 (4)
+
+Numbers without a length are varints. The body of a full summary is its bits, or, while few are
+set, their gaps; that of a delta is the version it starts from and the gaps of the flipped bits.
+The CRC guards one message. The digest guards the state: it is a sum over the set bits after the
+message, so that two sides that disagree find out, whatever went wrong between them.
+"""
+
+import zlib
+from typing import Final
+
+from gossamer.bloom.bits import positions_in
+from gossamer.bloom.errors import SummaryError
+from gossamer.bloom.landmarks import KINDS, MAPPED_LEVELS
+from gossamer.bloom.sizing import MAX_BITS, MAX_HASHES
+from gossamer.bloom.varints import Reader, put_gaps, put_number, read_gaps
+
+MAGIC: Final = b"GB"
+FORMAT: Final = 1
+
+FULL_BITS: Final = 0
+FULL_GAPS: Final = 1
+DELTA: Final = 2
+
+_DIGEST_BYTES: Final = 8
+_CRC_BYTES: Final = 4
+
+
+class Update:
+    """A message, taken apart and valid by itself. `bits` are the set or the flipped positions."""
+
+    def __init__(
+        self,
+        kind: int,
+        seed_id: int,
+        size: int,
+        hashes: int,
+        version: int,
+        landmarks: list[int],
+        digest: int,
+        base: int,
+        bits: list[int],
+    ) -> None:
+        self.kind = kind
+        self.seed_id = seed_id
+        self.size = size
+        self.hashes = hashes
+        self.version = version
+        self.landmarks = landmarks
+        self.digest = digest
+        self.base = base
+        self.bits = bits
+
+
+def encode_full(update: Update, cells: bytes) -> bytes:
+    """The smaller of the two complete forms; `cells` are the bits of `update.bits` in an array."""
+    gaps = bytearray()
+    put_gaps(gaps, update.bits)
+    if len(gaps) < len(cells):
+        update.kind = FULL_GAPS
+        return _sealed(update, bytes(gaps))
+    update.kind = FULL_BITS
+    return _sealed(update, bytes(cells))
+
+
+def encode_delta(update: Update) -> bytes:
+    body = bytearray()
+    put_number(body, update.base)
+    put_gaps(body, update.bits)
+    update.kind = DELTA
+    return _sealed(update, bytes(body))
+
+
+def _sealed(update: Update, body: bytes) -> bytes:
+    out = bytearray(MAGIC)
+    out.append(FORMAT)
+    out.append(update.kind)
+    out += update.seed_id.to_bytes(4, "big")
+    for number in (update.size, update.hashes, update.version, *update.landmarks):
+        put_number(out, number)
+    out += update.digest.to_bytes(_DIGEST_BYTES, "big")
+    out += body
+    out += zlib.crc32(out).to_bytes(_CRC_BYTES, "big")
+    return bytes(out)
+
+
+def decode(data: bytes) -> Update:
+    """Takes a message apart; `SummaryError` if it is not wholly as it should be."""
+    if len(data) < len(MAGIC) + _CRC_BYTES or not data.startswith(MAGIC):
+        raise SummaryError("this is not a Bloom summary")
+    sealed = data[:-_CRC_BYTES]
+    if zlib.crc32(sealed) != int.from_bytes(data[-_CRC_BYTES:], "big"):
+        raise SummaryError("the summary has a wrong checksum")
+    reader = Reader(sealed)
+    reader.take(len(MAGIC))
+    form, kind = reader.take(2)
+    if form != FORMAT:
+        raise SummaryError(f"the summary has format {form}; only {FORMAT} is understood")
+    if kind not in (FULL_BITS, FULL_GAPS, DELTA):
+        raise SummaryError(f"the summary is of an unknown kind, {kind}")
+    seed_id = int.from_bytes(reader.take(4), "big")
+    size = reader.number()
+    hashes = reader.number()
+    if not 0 < size <= MAX_BITS or not 0 < hashes <= MAX_HASHES:
+        raise SummaryError(f"a summary of {size} bits and {hashes} hashes is out of range")
+    version = reader.number()
+    landmarks = [reader.number() for _ in range(KINDS)]
+    if max(landmarks) >> (MAPPED_LEVELS + 1):
+        raise SummaryError(f"the summary has landmarks below level {MAPPED_LEVELS}")
+    digest = int.from_bytes(reader.take(_DIGEST_BYTES), "big")
+    base = reader.number() if kind == DELTA else 0
+    bits = _read_bits(reader, size) if kind == FULL_BITS else read_gaps(reader, size)
+    if reader.left():
+        raise SummaryError(f"the summary has {reader.left()} bytes too many")
+    return Update(kind, seed_id, size, hashes, version, landmarks, digest, base, bits)
+
+
+def _read_bits(reader: Reader, size: int) -> list[int]:
+    if reader.left() != (size + 7) // 8:
+        raise SummaryError(f"the summary holds {reader.left()} bytes of {size} bits")
+    bits = positions_in(reader.take(reader.left()))
+    if bits and bits[-1] >= size:
+        raise SummaryError(f"bit {bits[-1]} is outside of a summary of {size} bits")
+    return bits
