@@ -140,6 +140,7 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
     if refusal is not None:
         connection.fail(refusal.reason, refusal.text, now)
         return
+    had_session = client_id in core.sessions
     session, is_present = _take_session(connection, connect, client_id, verdict.user, now)
     session.groups = verdict.groups
     connection.session = session
@@ -149,6 +150,9 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
     _set_windows(session, connect, core.settings.max_inflight)
     if session.persistent:
         core.journal.session_saved(session.record)
+    if session.persistent or had_session:
+        # A session that the client was told about must not vanish, nor a discarded one come back.
+        connection.outlet.hold_back()
     connection.outlet.put(
         encode(
             _connack(connection, connect, session, is_present, assigned, final_data),

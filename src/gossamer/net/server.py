@@ -5,9 +5,15 @@ from __future__ import annotations
 import asyncio
 import time
 from asyncio import AbstractEventLoop
+from collections.abc import Callable
+from typing import TypeVar
 
 from gossamer.broker.broker import Broker
 from gossamer.net.transport import Host, SocketSink
+from gossamer.storage.errors import StoreError
+from gossamer.storage.sqlite_store import SqliteStore
+
+T = TypeVar("T")
 
 # How often timed matters are looked at; keep-alives and expiries are in whole seconds.
 _TICK_SECONDS = 0.25
@@ -16,12 +22,19 @@ _TICK_SECONDS = 0.25
 class Server:
     """One broker and its listeners, on the running event loop."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, store: SqliteStore | None = None) -> None:
         self.broker = broker
+        self.store = store
+        self.failure: asyncio.Future[StoreError] = asyncio.get_running_loop().create_future()
         self.loop: AbstractEventLoop = asyncio.get_running_loop()
         self.host = Host(broker, self.loop, self._end_turn)
         self._listeners: list[asyncio.Server] = []
         self._ticker: asyncio.TimerHandle | None = None
+        if store is not None:
+            store.start(
+                lambda batch: self._from_store(self._committed, batch),
+                lambda error: self._from_store(self._store_failed, error),
+            )
 
     async def start(self, address: str, port: int) -> int:
         """Listens on plain TCP; answers the port in use (port 0 takes a free one)."""
@@ -37,12 +50,14 @@ class Server:
         return int(server.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:
-        """Tells every client, waits a moment for the words to leave, and closes."""
+        """Tells every client, writes what is left to the store, and closes."""
         if self._ticker is not None:
             self._ticker.cancel()
         for listener in self._listeners:
             listener.close()
         self.broker.stop(time.time())
+        if self.store is not None:
+            self.store.close()
         await asyncio.sleep(0)
 
     def _tick(self) -> None:
@@ -52,4 +67,18 @@ class Server:
         self._ticker = self.loop.call_later(_TICK_SECONDS, self._tick)
 
     def _end_turn(self) -> None:
-        """Without a store there is nothing to commit."""
+        if self.store is not None:
+            self.store.end_turn()
+
+    def _from_store(self, call: Callable[[T], None], argument: T) -> None:
+        """From the store's thread to ours."""
+        if not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(call, argument)
+
+    def _committed(self, batch: int) -> None:
+        self.broker.committed(batch, time.time())
+        self._end_turn()
+
+    def _store_failed(self, error: StoreError) -> None:
+        if not self.failure.done():
+            self.failure.set_result(error)

@@ -38,17 +38,19 @@ class Sink:
 class Hub:
     """What all outlets and sessions of one broker share."""
 
-    __slots__ = ("counters", "dirty", "holding", "journal", "waiting")
+    __slots__ = ("counters", "dirty", "holding", "journal", "last_committed", "waiting")
 
     def __init__(self, journal: Journal, counters: Counters) -> None:
         self.journal = journal
         self.counters = counters
         self.dirty: list[Outlet] = []
         self.holding: list[Outlet] = []
+        self.last_committed = 0
         self.waiting: list[Session] = []  # their queues were cut off by the size of a turn
 
     def committed(self, batch: int) -> None:
         """Lets go of everything that waited for this transaction or an earlier one."""
+        self.last_committed = batch
         still: list[Outlet] = []
         for outlet in self.holding:
             if outlet.release(batch):
@@ -60,6 +62,7 @@ class Outlet:
     """Collects what goes to one client."""
 
     __slots__ = (
+        "_gate",
         "_held_batches",
         "_held_chunks",
         "blocked",
@@ -87,6 +90,7 @@ class Outlet:
         self.pending = False  # whether the hub knows that there is something to write
         self.blocked = False  # the socket does not take more; the shell says so
         self.closed = False
+        self._gate = 0  # the transaction before which nothing at all goes out, 0 for none
         self._held_batches: list[int] | None = None
         self._held_chunks: list[bytes] | None = None
 
@@ -98,24 +102,48 @@ class Outlet:
         self.size += len(chunk)
 
     def put_promise(self, chunk: bytes) -> None:
-        """Output that is true only once the changes of this turn are on disk."""
+        """Output that is true only once everything told to the journal so far is on disk.
+
+        That includes the transaction being written: an answer to a repeated packet promises what
+        an earlier turn changed.
+        """
+        hub = self.hub
+        journal = hub.journal
+        if not journal.durable:
+            self.put(chunk)
+            return
+        needed = journal.batch if journal.dirty else journal.batch - 1
         held = self._held_chunks
-        journal = self.hub.journal
         if held is None:
-            if not (journal.durable and journal.dirty):
+            if needed <= hub.last_committed:
                 self.put(chunk)
                 return
             held = []
             self._held_chunks = held
             self._held_batches = []
-            self.hub.holding.append(self)
+            if not self._gate:
+                hub.holding.append(self)
         batches = self._held_batches
         assert batches is not None
         held.append(chunk)
-        batches.append(journal.batch)
+        batches.append(needed)
+
+    def hold_back(self) -> None:
+        """Nothing more goes out before the changes of this turn are on disk."""
+        journal = self.hub.journal
+        if journal.durable and journal.dirty and not self._gate:
+            self._gate = journal.batch
+            self.pending = True  # the hub hears of it when the transaction is committed
+            if self._held_chunks is None:
+                self.hub.holding.append(self)
 
     def release(self, batch: int) -> bool:
         """Moves what waited for `batch` to the chunks; tells whether something still waits."""
+        if self._gate:
+            if self._gate > batch and not self.closed:
+                return True
+            self._gate = 0
+            self.hub.dirty.append(self)
         batches = self._held_batches
         held = self._held_chunks
         if batches is None or held is None:
@@ -140,6 +168,8 @@ class Outlet:
 
     def flush(self) -> None:
         """Writes everything collected, in one go."""
+        if self._gate:
+            return
         self.pending = False
         chunks = self.chunks
         if not chunks:
