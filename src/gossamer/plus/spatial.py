@@ -91,8 +91,10 @@ class SpatialState(OperatorState):
                     self.changed.add(topic)
             except (ValueError, TypeError):
                 self.changed.add(topic)
-        for _, topic, value, expires_at in sorted(found):
-            self._put(topic, value, expires_at)
+        for order, topic, value, expires_at in sorted(found):
+            self._order = order - 1
+            if self._put(topic, value, expires_at):
+                self.changed.discard(topic)
 
     def _put(self, topic: str, value: float, expires_at: float) -> bool:
         """False if there is no room for another topic."""

@@ -153,7 +153,8 @@ class SpatioTemporalState(TemporalState):
         aggregate = self._fold.moving()
         reply = ReplyTopic(self.plan, self._names_participants)
         taking_part = 0
-        for topic, value in values:
+        # They all end at once, so FIRST and LAST go by the topics' names.
+        for topic, value in sorted(values):
             if admits_all(self._inner, value):
                 taking_part += 1
                 aggregate.add(value, taking_part)

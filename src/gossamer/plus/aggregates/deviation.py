@@ -1,13 +1,17 @@
 """STDDEV: the population standard deviation, from exact sums of values and of their squares."""
 
 import math
+from typing import Final
 
 from gossamer.plus.aggregates.base import Aggregate, Saved, integer, ratio
 from gossamer.plus.aggregates.exact import ExactSum, shift_of
 
+# So many bits under the root give 64 of it, eleven more than a double keeps.
+ROOT_BITS: Final = 128
+
 
 class Deviation(Aggregate):
-    """One value has the deviation 0. The variance is rounded once, and its root once more."""
+    """One value has the deviation 0."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -31,7 +35,7 @@ class Deviation(Aggregate):
     def result(self) -> float:
         # n·Σx² − (Σx)² over n², all at the scale 2**(2·shift); squares.shift is twice sum.shift.
         spread = self.count * self.squares.total - self.sum.total * self.sum.total
-        return math.sqrt(ratio(spread, self.count * self.count << self.squares.shift))
+        return root(spread, self.count * self.count << self.squares.shift)
 
     def save(self) -> Saved:
         return [self.count, self.sum.total, self.sum.shift, self.squares.total]
@@ -42,3 +46,10 @@ class Deviation(Aggregate):
         self.sum.shift = integer(saved[2])
         self.squares.total = integer(saved[3])
         self.squares.shift = 2 * self.sum.shift
+
+
+def root(numerator: int, denominator: int) -> float:
+    """The square root of a ratio that may be far beyond what a double can hold."""
+    missing_bits = ROOT_BITS - (numerator.bit_length() - denominator.bit_length())
+    scale = max(0, missing_bits // 2 + 1)
+    return ratio(math.isqrt((numerator << 2 * scale) // denominator), 1 << scale)
