@@ -20,6 +20,7 @@ COMMANDS: tuple[str, ...] = (
     "serve",
     "check",
     "passwd",
+    "torture",
     "store check",
     "store repair",
     "store export",

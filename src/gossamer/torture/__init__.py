@@ -1,0 +1,1 @@
+"""Kills a real broker again and again, and holds it to every promise it made."""

@@ -1,0 +1,92 @@
+"""Publishers that never give up, and subscribers that go away now and then."""
+
+import asyncio
+import random
+from typing import Final
+
+from gossamer.torture.ledger import Key, Ledger
+from gossamer.torture.link import Link
+from gossamer.wire.packets import Acknowledgement, Connack, Packet, Publish, Request, Suback
+from gossamer.wire.reasons import PACKET_IDENTIFIER_NOT_FOUND, UNSPECIFIED_ERROR
+
+# Publications of one stream that may wait for their acknowledgement.
+WINDOW: Final = 30
+
+# Receipts that may be outstanding: far below the broker's limit for the queue of one session, so
+# that no message is refused for want of room.
+MOST_BACKLOG: Final = 8_000
+
+FILTER: Final = "load/#"
+
+# A PUBREL that is repeated because the broker died before its PUBCOMP went out is answered so.
+ALREADY_RELEASED: Final = PACKET_IDENTIFIER_NOT_FOUND
+
+
+class Publisher:
+    """One stream of numbered messages at one QoS."""
+
+    def __init__(self, port: int, stream: str, qos: int, ledger: Ledger, seed: int) -> None:
+        self.link = Link(port, f"publisher-{stream}", ledger, self._seen)
+        self._stream = stream
+        self._qos = qos
+        self._ledger = ledger
+        self._random = random.Random(seed)
+        self._in_flight: dict[int, Key] = {}
+        self._stopping = False
+
+    @property
+    def finished(self) -> bool:
+        return self._stopping and not self._in_flight
+
+    def stop_sending(self) -> None:
+        self._stopping = True
+
+    async def send(self) -> None:
+        """Keep the window full while there is a connection."""
+        while not self._stopping:
+            while self._may_send():
+                key = self._ledger.next_key(self._stream)
+                payload = key.payload(self._random.choice((20, 100, 2_000)))
+                packet_id = self.link.protocol.publish(f"load/{self._stream}", payload, self._qos)
+                self._in_flight[packet_id] = key
+            self.link.flush()
+            await asyncio.sleep(0.002)
+
+    def _may_send(self) -> bool:
+        return (
+            self.link.protocol.connected
+            and len(self._in_flight) < WINDOW
+            and self._ledger.backlog < MOST_BACKLOG
+        )
+
+    def _seen(self, packet: Packet) -> None:
+        if isinstance(packet, Acknowledgement):
+            key = self._in_flight.pop(packet.packet_id)
+            if packet.reason >= UNSPECIFIED_ERROR and packet.reason != ALREADY_RELEASED:
+                self._ledger.fault(f"{key} was refused with 0x{packet.reason:02x}")
+            self._ledger.note_acknowledged(key)
+
+
+class Subscriber:
+    """Subscribed to all streams; from its SUBACK on it must get everything."""
+
+    def __init__(self, port: int, name: str, ledger: Ledger, seed: int) -> None:
+        self.link = Link(port, name, ledger, self._seen)
+        self.ready = asyncio.Event()
+        self._name = name
+        self._ledger = ledger
+        self._random = random.Random(seed)
+
+    async def be_moody(self) -> None:
+        """Break the connection off at random moments."""
+        while True:
+            await asyncio.sleep(self._random.expovariate(1.0))
+            self.link.drop()
+
+    def _seen(self, packet: Packet) -> None:
+        if isinstance(packet, Publish):
+            self._ledger.note_received(self._name, Key.of(packet.payload), packet.qos)
+        elif isinstance(packet, Suback):
+            self.ready.set()
+        elif isinstance(packet, Connack) and not self.ready.is_set():
+            self.link.protocol.subscribe([Request(FILTER, 2)])
