@@ -1,0 +1,1 @@
+"""Where matters: GLP in User Properties, regions on the WGS 84 ellipsoid, the spatial index."""

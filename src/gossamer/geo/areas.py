@@ -1,0 +1,91 @@
+"""The areas of one operation or subscription, in order, each under its id.
+
+Sent again under the same id, an area takes the place of the old one; only the shape may not
+change. Dynamic areas are kept as sizes and get their shape from the position of their client.
+"""
+
+from typing import Final
+
+from gossamer.geo.circle import Circle
+from gossamer.geo.earth import Point
+from gossamer.geo.errors import refused
+from gossamer.geo.rectangle import Rectangle
+from gossamer.geo.regions import Region
+from gossamer.geo.shape import Shape
+
+MAX_AREAS: Final = 256  # of one subscription or message: each is tested for every point
+
+
+class Area:
+    """One area as sent. `fixed` is its shape, or None if it is dynamic and `sizes` are known."""
+
+    __slots__ = ("add", "entries", "fixed", "kind", "number", "sizes")
+
+    def __init__(
+        self,
+        number: int,
+        kind: str,
+        add: bool,
+        fixed: Shape | None,
+        sizes: tuple[float, ...],
+        entries: list[tuple[str, str]],
+    ) -> None:
+        self.number = number
+        self.kind = kind
+        self.add = add
+        self.fixed = fixed
+        self.sizes = sizes
+        self.entries = entries
+
+    def around(self, position: Point) -> Shape:
+        """The shape of a dynamic area while its client is there."""
+        if self.kind == "circle":
+            return Circle(position, self.sizes[0])
+        return Rectangle(position, self.sizes[0], self.sizes[1])
+
+
+class Areas:
+    """Never changes; `changed` makes another."""
+
+    __slots__ = ("follows", "listed")
+
+    def __init__(self, listed: list[Area]) -> None:
+        self.listed = listed
+        self.follows = any(area.fixed is None for area in listed)
+
+    def __len__(self) -> int:
+        return len(self.listed)
+
+    def changed(self, sent: list[Area]) -> "Areas":
+        """These areas with the sent ones put in, in order; raises GlpError and changes nothing."""
+        by_number = {area.number: area for area in self.listed}
+        for area in sent:
+            known = by_number.get(area.number)
+            if known is not None and known.kind != area.kind:
+                key = area.entries[0][0]
+                raise refused(key, f"area {area.number} is a {known.kind} already")
+            by_number[area.number] = area
+        if len(by_number) > MAX_AREAS:
+            key = sent[-1].entries[0][0]
+            raise refused(key, f"more than {MAX_AREAS} areas")
+        return Areas(list(by_number.values()))
+
+    def region(self, position: Point | None) -> Region:
+        """Without a position, dynamic areas are nowhere."""
+        shapes: list[Shape] = []
+        adds: list[bool] = []
+        for area in self.listed:
+            if area.fixed is not None:
+                shapes.append(area.fixed)
+                adds.append(area.add)
+            elif position is not None:
+                shapes.append(area.around(position))
+                adds.append(area.add)
+        return Region(shapes, adds)
+
+    def entries(self) -> list[tuple[str, str]]:
+        """As User Properties: parsing them gives these areas again."""
+        return [entry for area in self.listed for entry in area.entries]
+
+
+NO_AREAS: Final = Areas([])

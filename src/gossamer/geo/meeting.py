@@ -1,0 +1,111 @@
+"""Does one region meet another? And the match rule that this decides.
+
+Where both are made of additions only, some pair of shapes must meet; circles know that by
+distance. Everything else is settled by halving: a square that lies outside either region is done
+with, a point in both is the answer, and what remains is cut in four, the most promising first.
+"""
+
+import math
+from heapq import heappop, heappush
+from typing import Final
+
+from gossamer.geo.circle import Circle
+from gossamer.geo.earth import Point, chord2, destination, longest_chord
+from gossamer.geo.interest import Interest
+from gossamer.geo.places import Place
+from gossamer.geo.regions import Region
+from gossamer.geo.shape import Ball, Shape
+
+# Enough to tell edges apart that are a thousandth of their length from each other. Past it the
+# answer is yes: delivering too much is the harmless mistake, and the cost is bounded.
+MAX_SQUARES: Final = 6000
+SMALLEST: Final = 0.001  # metres: a tenth of the finest GLP unit; smaller squares are not looked at
+
+
+def delivers(place: Place | None, interest: Interest | None, oldest: float) -> bool:
+    """The match rule: without GLP on either side, always; else where the two regions meet."""
+    if place is None or interest is None:
+        return True
+    region = interest.known_by(oldest)
+    if place.point is not None:
+        return region.contains(place.point)
+    return meet(place.region, region)
+
+
+def meet(one: Region, two: Region) -> bool:
+    """Whether any place is in both."""
+    if one.plain and two.plain:
+        for mine in one.shapes:
+            for other in two.shapes:
+                if shapes_meet(mine, other):
+                    return True
+        return False
+    if _reach(two) < _reach(one):
+        one, two = two, one
+    for shape in one.added():
+        if any(_balls_meet(shape.balls(), other.balls()) for other in two.added()) and _search(
+            shape, one, two
+        ):
+            return True
+    return False
+
+
+def shapes_meet(one: Shape, two: Shape) -> bool:
+    if not _balls_meet(one.balls(), two.balls()):
+        return False
+    if isinstance(two, Circle) and not isinstance(one, Circle):
+        one, two = two, one
+    if isinstance(one, Circle) and two.measures():
+        return two.clearance(one.centre) <= one.radius
+    if _size(two) < _size(one):
+        one, two = two, one
+    return _search(one, Region([one], [True]), Region([two], [True]))
+
+
+def _balls_meet(ones: list[Ball], twos: list[Ball]) -> bool:
+    for one in ones:
+        for two in twos:
+            limit = longest_chord(one.reach + two.reach)
+            if chord2(one.centre, two.centre) <= limit * limit:
+                return True
+    return False
+
+
+def _size(shape: Shape) -> float:
+    return max([ball.reach for ball in shape.balls()])
+
+
+def _reach(region: Region) -> float:
+    return sum([_size(shape) for shape in region.added()])
+
+
+def _search(shape: Shape, one: Region, two: Region) -> bool:
+    """Whether the regions meet within `shape`, which is one of those that `one` adds.
+
+    Squares live in the plane that touches the earth at a ball's centre, and are laid onto it by
+    distance and direction. On a surface that curves outwards everywhere this brings points closer
+    together, never apart, so the circle around a square covers what it is laid onto.
+    """
+    budget = MAX_SQUARES
+    queue: list[tuple[float, int, float, float, float, Point]] = []
+    for ball in shape.balls():
+        heappush(queue, (0.0, len(queue), 0.0, 0.0, ball.reach, ball.centre))
+    pushed = len(queue)
+    while queue:
+        _, _, east, north, half, origin = heappop(queue)
+        away = math.hypot(east, north)
+        point = destination(origin, math.atan2(east, north), away)
+        clearance = max(one.clearance(point), two.clearance(point))
+        if clearance <= 0.0 and one.contains(point) and two.contains(point):
+            return True
+        if clearance > half * math.sqrt(2) or half < SMALLEST:
+            continue
+        budget -= 1
+        if budget == 0:
+            return True
+        quarter = half / 2
+        for to_east in (east - quarter, east + quarter):
+            for to_north in (north - quarter, north + quarter):
+                pushed += 1
+                heappush(queue, (clearance, pushed, to_east, to_north, quarter, origin))
+    return False

@@ -1,0 +1,89 @@
+"""Closed rings in a plane: is a point inside, do edges cross?"""
+
+from gossamer.geo.errors import ShapeError
+
+Ring = list[tuple[float, float]]  # the first point is not repeated at the end
+
+
+def inside(ring: Ring, x: float, y: float) -> bool:
+    """Even-odd rule; a lower or left edge belongs to the ring, an upper or right one does not."""
+    odd = False
+    x1, y1 = ring[-1]
+    for x2, y2 in ring:
+        if (y1 > y) != (y2 > y) and x < x1 + (y - y1) / (y2 - y1) * (x2 - x1):
+            odd = not odd
+        x1 = x2
+        y1 = y2
+    return odd
+
+
+class Edge:
+    """From its left (or lower) end `a` to its right (or upper) end `b`."""
+
+    __slots__ = ("ax", "ay", "bx", "by", "high", "low", "place", "ring", "size")
+
+    def __init__(
+        self, start: tuple[float, float], end: tuple[float, float], ring: int, place: int, size: int
+    ) -> None:
+        (self.ax, self.ay), (self.bx, self.by) = sorted((start, end))
+        self.low = min(self.ay, self.by)
+        self.high = max(self.ay, self.by)
+        self.ring = ring
+        self.place = place
+        self.size = size
+
+    def side(self, x: float, y: float) -> float:
+        """Positive left of the edge, negative right of it, 0 on its line."""
+        return (self.bx - self.ax) * (y - self.ay) - (self.by - self.ay) * (x - self.ax)
+
+    def touches(self, x: float, y: float) -> bool:
+        on_line = self.side(x, y) == 0.0
+        return on_line and self.ax <= x <= self.bx and self.low <= y <= self.high
+
+
+def check_rings(rings: list[Ring]) -> None:
+    """Refuses what is not an area: too few points, or edges that cross or overlap.
+
+    Two rings may touch (a hole at its outer ring); a ring may not touch itself.
+    """
+    edges: list[Edge] = []
+    for number, ring in enumerate(rings):
+        size = len(ring)
+        if size < 3:
+            raise ShapeError("a ring needs three different points")
+        for place in range(size):
+            start, end = ring[place], ring[(place + 1) % size]
+            if start == end:
+                raise ShapeError("a ring has the same point twice in a row")
+            edges.append(Edge(start, end, number, place, size))
+    edges.sort(key=_left)
+    for i, edge in enumerate(edges):
+        right, low, high = edge.bx, edge.low, edge.high
+        for j in range(i + 1, len(edges)):
+            other = edges[j]
+            if other.ax > right:
+                break
+            if other.low <= high and other.high >= low and _conflict(edge, other):
+                raise ShapeError("a ring crosses or touches itself or another")
+
+
+def _left(edge: Edge) -> float:
+    return edge.ax
+
+
+def _conflict(one: Edge, two: Edge) -> bool:
+    crossing = (
+        one.side(two.ax, two.ay) * one.side(two.bx, two.by) < 0.0
+        and two.side(one.ax, one.ay) * two.side(one.bx, one.by) < 0.0
+    )
+    if crossing or one.ring != two.ring:
+        return crossing
+    shared = (
+        one.touches(two.ax, two.ay)
+        + one.touches(two.bx, two.by)
+        + two.touches(one.ax, one.ay)
+        + two.touches(one.bx, one.by)
+    )
+    # Neighbours share a corner, which each of the two sees on the other.
+    neighbours = (one.place - two.place) % one.size in (1, one.size - 1)
+    return shared > (2 if neighbours else 0)

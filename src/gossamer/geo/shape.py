@@ -1,0 +1,48 @@
+"""What every shape answers: is a point in it, how far is its edge, which balls cover it.
+
+A ball is all that lies within `reach` metres of a point along the surface. `clearance` never
+overstates: a ball of that reach around the point does not touch the edge. So the sign and size of
+one number tell whether a whole ball is inside, outside, or undecided.
+"""
+
+from gossamer.geo.earth import Point
+
+
+class Ball:
+    __slots__ = ("centre", "reach")
+
+    def __init__(self, centre: Point, reach: float) -> None:
+        self.centre = centre
+        self.reach = reach
+
+
+class Shape:
+    """A closed area on the ellipsoid; `centre` is a point in or near it."""
+
+    __slots__ = ("centre",)
+
+    def __init__(self, centre: Point) -> None:
+        self.centre = centre
+
+    def contains(self, point: Point) -> bool:
+        raise NotImplementedError
+
+    def clearance(self, point: Point) -> float:
+        """At least this many metres from the edge: positive outside, negative inside."""
+        raise NotImplementedError
+
+    def measures(self) -> bool:
+        """Whether `clearance`, outside, is the distance itself and not only a lower bound."""
+        return True
+
+    def balls(self) -> list[Ball]:
+        """Together they cover the shape; never empty."""
+        raise NotImplementedError
+
+    def sure_chord(self) -> float:
+        """Every point whose chord to `centre` is shorter is inside; negative if none surely is."""
+        return -1.0
+
+    def move(self, centre: Point) -> None:
+        """Put the same shape around another centre; only for those that GLP lets move."""
+        raise NotImplementedError
