@@ -81,6 +81,25 @@ class BloomFilter:
         union.load(self._as_number() | other._as_number())
         return union
 
+    def difference(self, other: "BloomFilter") -> bytes:
+        """The bits in which two filters of one shape differ, as an array like `cells`."""
+        self._check_same_shape(other)
+        return (self._as_number() ^ other._as_number()).to_bytes(len(self.cells), "little")
+
+    def stretched(self, size: int) -> "BloomFilter":
+        """The same members in `size` bits, a power of two times as many; itself if as many.
+
+        A probe falls into the half of a bit that the finer scale gives it, so both are set.
+        """
+        factor = size // int(self.size)
+        if factor == 1:
+            return self
+        wide = BloomFilter(size, self.hashes)
+        for position in self.set_positions():
+            for part in range(position * factor, (position + 1) * factor):
+                wide.flip(part)
+        return wide
+
     def may_intersect(self, other: "BloomFilter") -> bool:
         """Whether some element may be a member of both. No means no."""
         self._check_same_shape(other)

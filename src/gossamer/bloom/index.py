@@ -6,7 +6,7 @@ exact and the bits can be laid out anew for more elements; only the bits are for
 
 from typing import Final
 
-from gossamer.bloom.bits import sized_filter
+from gossamer.bloom.bits import BloomFilter
 from gossamer.bloom.counting import CountingFilter
 from gossamer.bloom.search import Search
 
@@ -95,8 +95,11 @@ class TopicIndex:
         """A filter is new (+1) or gone (-1): for what a search keeps beside the Bloom filter."""
 
     def _lay_out(self, capacity: int) -> None:
+        plain = self.counting.plain
+        # Sizes differ by exact powers of two, so that one can be stretched to another.
+        size = plain.size * 2 if capacity > self.capacity else plain.size // 2
         self.capacity = capacity
-        self.counting = CountingFilter(sized_filter(capacity, self.error_rate))
+        self.counting = CountingFilter(BloomFilter(size, plain.hashes))
         self.search.bits = self.counting.plain
         for element in self._elements:
             self.counting.add(element)

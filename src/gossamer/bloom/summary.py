@@ -119,6 +119,15 @@ class RemoteSummary:
         search = self._search
         return 0 if search is None else len(search.bits.cells)
 
+    def bits(self) -> BloomFilter | None:
+        """What the neighbour told; None before it told anything."""
+        search = self._search
+        return None if search is None else search.bits
+
+    def landmark_words(self) -> list[int]:
+        search = self._search
+        return Landmarks().words() if search is None else search.landmarks.words()
+
     def saturation(self) -> float:
         search = self._search
         return 0.0 if search is None else self._ones / int(search.bits.size)

@@ -56,6 +56,7 @@ class Broker:
     def flush(self, now: float) -> None:
         """Writes what every dirty outlet has collected, once each."""
         hub = self.core.hub
+        self.core.neighbours.end_turn(now)
         while hub.dirty:
             dirty = hub.dirty
             hub.dirty = []

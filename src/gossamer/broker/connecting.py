@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.broker.ending import disconnect_session, end_session
 from gossamer.broker.keeping import KeepAlive
+from gossamer.broker.neighbours import PEER_METHOD, PEER_PREFIX
 from gossamer.broker.policy import Identity, Verdict
 from gossamer.broker.publishing import is_allowed, message_from
 from gossamer.broker.stages import DECIDING, OPEN
@@ -20,6 +21,9 @@ from gossamer.wire.properties import Properties
 
 if TYPE_CHECKING:
     from gossamer.broker.connection import Connection
+
+# A neighbour may send the largest packet that MQTT has: its own clients were limited already.
+PEER_PACKET = 268_435_460
 
 
 def handle_connect(connection: Connection, connect: Connect, now: float) -> None:
@@ -73,7 +77,11 @@ def handle_auth(connection: Connection, packet: Auth, now: float) -> None:
 
 
 def _begin_exchange(connection: Connection, method: str, now: float) -> None:
-    exchange = connection.core.authenticator.begin_exchange(method, connection.origin)
+    core = connection.core
+    if method == PEER_METHOD:
+        exchange = core.neighbours.begin_exchange(connection.origin)
+    else:
+        exchange = core.authenticator.begin_exchange(method, connection.origin)
     if exchange is None:
         connection.fail(
             reasons.BAD_AUTHENTICATION_METHOD, f"{method!r} is not an accepted method", now
@@ -127,6 +135,12 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
         return
     assigned = ""
     client_id = connect.client_id
+    connection.is_peer = verdict.peer != ""
+    if client_id.startswith(PEER_PREFIX) and client_id != PEER_PREFIX + verdict.peer:
+        connection.fail(
+            reasons.CLIENT_IDENTIFIER_NOT_VALID, f"{PEER_PREFIX} is for brokers of the mesh", now
+        )
+        return
     if not client_id:
         # [MQTT-3.1.3-6], [MQTT-3.1.3-7]
         assigned = "auto-" + secrets.token_hex(10)
@@ -145,7 +159,7 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
     session.groups = verdict.groups
     connection.session = session
     connection.stage = OPEN
-    connection.limit = core.settings.max_packet
+    connection.limit = PEER_PACKET if connection.is_peer else core.settings.max_packet
     _set_will(connection, session, connect, now)
     _set_windows(session, connect, core.settings.max_inflight)
     if session.persistent:
@@ -161,12 +175,17 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
     )
     core.counters.connections_accepted += 1
     session.outlet = connection.outlet
+    if connection.is_peer:
+        core.neighbours.opened(connection, now)
     session.resume(now)
 
 
 def _refusal(connection: Connection, connect: Connect, client_id: str, user: str) -> Verdict | None:
     """Why this client, known by name now, cannot have what it asks for."""
     core = connection.core
+    if connection.is_peer:
+        text = core.neighbours.refuses(client_id[len(PEER_PREFIX) :])
+        return Verdict(reasons.SERVER_BUSY, text=text) if text else None
     existing = core.sessions.get(client_id)
     if existing is not None and existing.user != user:
         # Whoever guesses a client id must not get another user's messages.
@@ -262,6 +281,7 @@ def _connack(
     final_data: bytes,
 ) -> Connack:
     settings = connection.core.settings
+    receive_maximum = 65_535 if connection.is_peer else settings.receive_maximum
     asked = connect.keep_alive
     keep_alive = asked
     if settings.max_keep_alive and (asked == 0 or asked > settings.max_keep_alive):
@@ -279,9 +299,9 @@ def _connack(
         return answer
     properties = Properties()
     answer.properties = properties
-    if settings.receive_maximum != 65_535:
-        properties.receive_maximum = settings.receive_maximum
-    properties.maximum_packet_size = settings.max_packet
+    if receive_maximum != 65_535:
+        properties.receive_maximum = receive_maximum
+    properties.maximum_packet_size = connection.limit
     properties.topic_alias_maximum = settings.max_topic_alias
     if assigned:
         properties.assigned_client_id = assigned

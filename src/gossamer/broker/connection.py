@@ -31,6 +31,7 @@ from gossamer.wire.connect_codec import connect_version
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.frames import header_length, packet_length
 from gossamer.wire.packets import (
+    AUTH,
     CONNECT,
     PUBACK,
     PUBCOMP,
@@ -66,6 +67,8 @@ class Connection:
         "core",
         "exchange",
         "identity",
+        "is_dialled",
+        "is_peer",
         "keep_alive",
         "known",
         "last_seen",
@@ -95,6 +98,8 @@ class Connection:
         self.last_seen = now
         self.keep_alive = 0.0  # seconds of silence that end the connection, 0 for none
         self.limit = core.settings.max_connect_packet
+        self.is_dialled = False  # by this broker, to a neighbour
+        self.is_peer = False  # a neighbouring broker, which has proved it
         self.wants_problems = True  # Request Problem Information
         self.connect: Connect | None = None  # while the login is being decided
         self.exchange: Exchange | None = None  # enhanced authentication
@@ -159,15 +164,19 @@ class Connection:
                     reasons.PACKET_TOO_LARGE,
                     f"a packet of {stop - position} bytes is over the limit of {self.limit}",
                 )
-            if self.stage == AWAITING_CONNECT and data[position] >> 4 != CONNECT:
-                # [MQTT-3.1.0-1]
-                raise ProtocolError(reasons.PROTOCOL_ERROR, "the first packet must be CONNECT")
+            if self.stage == AWAITING_CONNECT and data[position] >> 4 != self._expected():
+                # [MQTT-3.1.0-1], [MQTT-4.12.0-1]
+                raise ProtocolError(reasons.PROTOCOL_ERROR, "a packet before the login is complete")
             if stop > end:
                 self._missing = stop - end
                 return position
             position = self._handle_packet(data, position, body, stop, now)
         self._missing = 0
         return position
+
+    def _expected(self) -> int:
+        """The one packet type that may come before the login: CONNECT, then AUTH if it needs it."""
+        return CONNECT if self.exchange is None else AUTH
 
     def _handle_packet(self, data: bytes, position: int, body: int, stop: int, now: float) -> int:
         """Answers where the next packet starts."""
@@ -190,6 +199,8 @@ class Connection:
             elif head == 0xC0 and stop == body:
                 self.outlet.put(_PINGRESP)  # [MQTT-3.12.4-1]
                 return stop
+            elif head == 0xD0 and stop == body and self.is_dialled:
+                return stop  # to our own PINGREQ
         self._dispatch(head, data[body:stop], now)
         return stop
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gossamer.broker.agenda import Agenda
+from gossamer.broker.neighbours import Neighbours
 from gossamer.broker.policy import Authenticator, Permissions
 from gossamer.broker.retained import Retained
 from gossamer.broker.routes import RouteTable
@@ -29,6 +30,7 @@ class Core:
         "hub",
         "journal",
         "last_token",
+        "neighbours",
         "permissions",
         "policy_changes",
         "retained",
@@ -49,6 +51,7 @@ class Core:
         self.agenda = Agenda()
         self.authenticator = Authenticator()
         self.permissions = Permissions()
+        self.neighbours = Neighbours()
         self.policy_changes = 0  # connections forget what they knew to be allowed when it grows
         self.sessions: dict[str, Session] = {}
         self.connections: dict[int, Connection] = {}  # by token

@@ -1,7 +1,9 @@
 """From one message to its receivers: subscriptions, shared groups, and the retained copy."""
 
 from gossamer.broker.core import Core
+from gossamer.broker.neighbours import LOCAL_TOPICS
 from gossamer.broker.routes import Group, Route
+from gossamer.broker.stamps import stamp_of, unstamped
 from gossamer.session.message import Message
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver
@@ -38,6 +40,38 @@ def give_to_group(group: Group, message: Message, now: float) -> None:
 
 def publish(core: Core, message: Message, origin: Session | None, now: float) -> None:
     """A message that needs no answer: a will, a report of the broker's own."""
+    route = core.routes.route(message.topic, message.topic_bytes)
     if message.retain:
-        core.retained.keep(message)
-    distribute(message, core.routes.route(message.topic, message.topic_bytes), origin, now)
+        distribute_retained(core, message, route, origin, now)
+    else:
+        distribute(message, route, origin, now)
+
+
+def distribute_retained(
+    core: Core, message: Message, route: Route, origin: Session | None, now: float
+) -> None:
+    """Keeps the message and delivers it; every neighbour gets it, since somebody behind it may
+    subscribe later."""
+    links = core.neighbours.links()
+    if not links or message.topic.startswith(LOCAL_TOPICS):
+        core.retained.keep(message, message)
+        distribute(message, route, origin, now)
+        return
+    stamped = core.neighbours.stamped(message, now)
+    plain = unstamped(stamped)
+    is_news = core.retained.keep(plain, stamped)
+    stamp = stamp_of(stamped)
+    if stamp is not None and stamp.is_replay and not is_news:
+        return
+    for receiver in route.receivers:
+        session = receiver.session
+        if session.is_peer:
+            continue
+        own = receiver.for_own_message() if session is origin else receiver
+        if own is not None:
+            session.deliver(plain, own, now)
+    for group in route.groups:
+        give_to_group(group, plain, now)
+    for link in links:
+        if link.session is not origin:
+            link.session.deliver(stamped, link, now)

@@ -27,6 +27,8 @@ def end_connection(connection: Connection, is_normal: bool, now: float) -> None:
         return
     session.outlet = None
     session.aliases = None
+    if connection.is_peer:
+        core.neighbours.closed(connection, now)
     record = session.record
     record.disconnected_at = now
     if is_normal:
@@ -67,6 +69,7 @@ def end_session(core: Core, session: Session, now: float) -> None:
         core.counters.sessions = len(core.sessions)
     for subscription in session.subscriptions.values():
         core.routes.remove(subscription)
+        core.neighbours.unwanted(subscription.filter, session)
     core.counters.subscriptions -= len(session.subscriptions)
     session.subscriptions.clear()
     core.journal.session_removed(session.client_id)

@@ -33,9 +33,15 @@ class Verdict:
     """The answer to a login: `reason` is SUCCESS or the code to refuse with."""
 
     def __init__(
-        self, reason: int = SUCCESS, user: str = "", text: str = "", groups: list[str] | None = None
+        self,
+        reason: int = SUCCESS,
+        user: str = "",
+        text: str = "",
+        groups: list[str] | None = None,
+        peer: str = "",
     ) -> None:
         self.reason = reason
+        self.peer = peer  # the name of the broker that has proved to be a neighbour
         self.user = user
         self.text = text
         self.groups: list[str] = [] if groups is None else groups

@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.core import Core
-from gossamer.broker.distributing import distribute, give_to_group
+from gossamer.broker.distributing import distribute, distribute_retained, give_to_group
+from gossamer.broker.neighbours import CONTROL_TOPIC, LOCAL_TOPICS
 from gossamer.broker.routes import Route
 from gossamer.session.frames import IDENTIFIERS, PUBACK_HEAD, PUBREC_HEAD
 from gossamer.session.message import Message
+from gossamer.session.outlet import Outlet
+from gossamer.session.session import Session
+from gossamer.session.subscription import Receiver
 from gossamer.topics.names import TopicError, check_name
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
@@ -64,13 +68,9 @@ def forward_plain(
         outlet = session.outlet
         if outlet is None:
             continue
-        if (
-            receiver.is_plain
-            and outlet.version == version
-            and size <= outlet.maximum_packet
-            and session.aliases is None
-            and session is not own
-        ):
+        if session is own and receiver.no_local:
+            continue
+        if _takes_bytes(receiver, outlet, version, size, own):
             if outlet.blocked:
                 core.counters.dropped_slow += count
             else:
@@ -81,6 +81,20 @@ def forward_plain(
     if others:
         _forward_singly(connection, route, data, start, payload - start, size, next_start, now)
     return next_start
+
+
+def _takes_bytes(
+    receiver: Receiver, outlet: Outlet, version: int, size: int, own: Session | None
+) -> bool:
+    """Whether the receiver can have plain QoS 0 packets as they came."""
+    session = receiver.session
+    return (
+        receiver.is_plain
+        and outlet.version == version
+        and size <= outlet.maximum_packet
+        and session.aliases is None
+        and (session is not own or receiver.members is None)
+    )
 
 
 def _forward_singly(
@@ -113,17 +127,14 @@ def _forward_singly(
             outlet = session.outlet
             if outlet is None:
                 continue
-            if session is own:
+            if _takes_bytes(receiver, outlet, connection.version, size, own):
+                continue
+            if session is not own:
+                session.deliver(message, receiver, now)
+            else:
                 own_receiver = receiver.for_own_message()
                 if own_receiver is not None:
                     session.deliver(message, own_receiver, now)
-            elif not (
-                receiver.is_plain
-                and outlet.version == connection.version
-                and size <= outlet.maximum_packet
-                and session.aliases is None
-            ):
-                session.deliver(message, receiver, now)
         for group in route.groups:
             give_to_group(group, message, now)
         start += size
@@ -209,6 +220,8 @@ def is_allowed(connection: Connection, topic: str) -> bool:
         check_name(topic, connection.core.settings.max_levels)
     except TopicError as error:
         raise ProtocolError(reasons.TOPIC_NAME_INVALID, str(error)) from None
+    if connection.is_peer:
+        return not topic.startswith(LOCAL_TOPICS)
     if topic.startswith(RESERVED):
         return False
     return connection.core.permissions.may_publish(connection.identity, topic)
@@ -222,6 +235,7 @@ def check_quota(connection: Connection) -> None:
     if (
         incoming is not None
         and connection.version == V5
+        and not connection.is_peer
         and len(incoming) >= connection.core.settings.receive_maximum
     ):
         raise ProtocolError(
@@ -237,6 +251,9 @@ def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
     assert session is not None
     core.counters.messages_received += 1
     topic = _topic_of(connection, packet)
+    if connection.is_peer and topic == CONTROL_TOPIC:
+        core.neighbours.control(connection, packet.payload, now)
+        return
     if packet.qos == 2:
         if session.is_incoming(packet.packet_id):
             connection.outlet.put_promise(PUBREC_HEAD + IDENTIFIERS[packet.packet_id])
@@ -265,8 +282,9 @@ def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
     if packet.qos == 2:
         session.accept_incoming(packet.packet_id)
     if message.retain:
-        core.retained.keep(message)
-    distribute(message, route, session, now)
+        distribute_retained(core, message, route, session, now)
+    else:
+        distribute(message, route, session, now)
     matched = route.receivers or route.groups
     reason = reasons.SUCCESS if matched else reasons.NO_MATCHING_SUBSCRIBERS
     _answer(connection, packet.qos, packet.packet_id, reason, "")
@@ -309,7 +327,7 @@ def _topic_of(connection: Connection, packet: Publish) -> str:
 def _refusal(core: Core, message: Message, route: Route) -> str:
     """Why the store or the retained table cannot take this message; "" if they can."""
     if message.retain and message.payload:
-        if len(core.retained) >= core.settings.max_retained and not core.retained.get(
+        if len(core.retained) >= core.settings.max_retained and not core.retained.has(
             message.topic
         ):
             return "the broker keeps no more retained messages"

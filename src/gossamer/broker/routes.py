@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from gossamer.bloom.summary import RemoteSummary
+from gossamer.broker.neighbours import LOCAL_TOPICS
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
 from gossamer.topics.tree import Entry, FilterTree
@@ -93,14 +95,30 @@ class Route:
         self.groups: list[Group] = []
 
 
-class RouteTable:
-    """All subscriptions of this broker's clients, by filter."""
+class PeerView:
+    """A neighbour that does not name its filters: it takes everything, or has sent a summary."""
 
-    __slots__ = ("_branches", "_routes", "changes", "tree")
+    __slots__ = ("subscription", "summary", "takes_all")
+
+    def __init__(self, subscription: Subscription) -> None:
+        self.subscription = subscription
+        self.takes_all = False
+        self.summary: RemoteSummary | None = None
+
+    def takes(self, topic: str) -> bool:
+        summary = self.summary
+        return self.takes_all or (summary is not None and summary.may_match(topic))
+
+
+class RouteTable:
+    """All subscriptions of this broker's clients and neighbours, by filter."""
+
+    __slots__ = ("_branches", "_routes", "changes", "peers", "tree")
 
     def __init__(self) -> None:
         self.tree = FilterTree()
-        self.changes = 0  # of filters that begin with a wildcard
+        self.changes = 0  # of filters that begin with a wildcard, and of neighbours' views
+        self.peers: list[PeerView] = []
         self._branches: dict[str, Branch] = {}
         self._routes: dict[str, Route] = {}
 
@@ -136,6 +154,10 @@ class RouteTable:
                     known[0].join(known[1], subscription)
             if entry.groups is not None:
                 groups.extend(entry.groups.values())
+        if self.peers and not route.topic.startswith(LOCAL_TOPICS):
+            for view in self.peers:
+                if view.takes(route.topic):
+                    receivers.append(Receiver(view.subscription))
         route.receivers = receivers
         route.groups = groups
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from gossamer.broker.connection import Connection
     from gossamer.broker.core import Core
 
+# What brokers say to each other is not for clients.
+RESERVED_FILTERS = ("$gossamer/",)
+
 # Retain handling, as asked for in the subscription options.
 SEND_ALWAYS = 0
 SEND_IF_NEW = 1
@@ -85,7 +88,8 @@ def _subscribe(
     if share and request.no_local:
         # [MQTT-3.8.3-4]
         raise ProtocolError(reasons.PROTOCOL_ERROR, "No Local on a shared subscription")
-    if not core.permissions.may_subscribe(connection.identity, filter):
+    is_reserved = filter.startswith(RESERVED_FILTERS)
+    if is_reserved or not core.permissions.may_subscribe(connection.identity, filter):
         raise Refusal(reasons.NOT_AUTHORIZED, f"you may not read {filter!r}")
     is_new = request.filter not in session.subscriptions
     if is_new and len(session.subscriptions) >= core.settings.max_subscriptions:
@@ -116,6 +120,7 @@ def add_subscription(core: Core, subscription: Subscription, is_new: bool) -> No
     core.routes.add(subscription)
     if is_new:
         core.counters.subscriptions += 1
+        core.neighbours.wanted(subscription.filter, subscription.session)
 
 
 def remove_subscription(core: Core, session: Session, filter: str) -> bool:
@@ -125,6 +130,7 @@ def remove_subscription(core: Core, session: Session, filter: str) -> bool:
         return False
     core.routes.remove(subscription)
     core.counters.subscriptions -= 1
+    core.neighbours.unwanted(subscription.filter, session)
     if session.persistent:
         core.journal.subscription_removed(session.client_id, filter)
     return True

@@ -46,6 +46,7 @@ class Session:
         "hub",
         "incoming",
         "inflight",
+        "is_peer",
         "outlet",
         "persistent",
         "queue",
@@ -63,6 +64,7 @@ class Session:
         self.user = record.user
         self.groups: list[str] = []
         self.persistent = record.expiry != 0
+        self.is_peer = False  # a neighbouring broker's
         self.queue_limit = queue_limit
         self.outlet: Outlet | None = None
         self.window = 65_535  # the client's Receive Maximum

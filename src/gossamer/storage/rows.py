@@ -118,18 +118,20 @@ def session_row(key: int, record: SessionRecord, will: int | None) -> Row:
             record.will_delay,
             float(record.will_due),
             int(record.is_311),
+            record.note,
         )
     )
 
 
 def session_from(row: Row) -> tuple[SessionRecord, int | None]:
     """The record without its will, and the number of the message that is its will."""
-    _, client_id, user, expiry, disconnected_at, will, will_delay, will_due, is_311 = _unsealed(row)
+    _, client_id, user, expiry, gone_at, will, will_delay, will_due, is_311, note = _unsealed(row)
     record = SessionRecord(client_id, user, expiry)
-    record.disconnected_at = disconnected_at
+    record.disconnected_at = gone_at
     record.will_delay = will_delay
     record.will_due = will_due
     record.is_311 = bool(is_311)
+    record.note = note
     return record, will
 
 

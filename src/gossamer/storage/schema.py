@@ -52,6 +52,7 @@ SESSION: Final = Table(
         ("will_delay", "INTEGER"),
         ("will_due", "REAL"),
         ("is_311", "INTEGER"),
+        ("note", "TEXT"),
         ("checksum", "INTEGER"),
     ),
 )

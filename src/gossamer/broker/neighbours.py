@@ -1,0 +1,59 @@
+"""The seam to the mesh: what the core tells it, and what it answers. The base has no neighbours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gossamer.broker.policy import Exchange, Origin
+from gossamer.session.message import Message
+from gossamer.session.session import Session
+from gossamer.session.subscription import Receiver
+
+if TYPE_CHECKING:
+    from gossamer.broker.connection import Connection
+
+# Client ids of neighbours begin with this, and no client's may.
+PEER_PREFIX: Final = "$mesh/"
+# The method of enhanced authentication that neighbours use.
+PEER_METHOD: Final = "GOSSAMER-MESH-1"
+# Topics that never leave the broker they are published on.
+LOCAL_TOPICS: Final = ("$SYS/", "$gossamer/")
+CONTROL_TOPIC: Final = "$gossamer/mesh"
+
+
+class Neighbours:
+    """A broker that stands alone."""
+
+    def wanted(self, filter: str, by: Session) -> None:
+        """A session subscribed to the filter."""
+
+    def unwanted(self, filter: str, by: Session) -> None:
+        """A session does not subscribe to the filter any more."""
+
+    def begin_exchange(self, origin: Origin) -> Exchange | None:
+        """Somebody who says it is a neighbour wants to prove it."""
+        return None
+
+    def refuses(self, name: str) -> str:
+        """Why the connection of a neighbour that has proved its name is not wanted; "" if it is."""
+        return ""
+
+    def opened(self, connection: Connection, now: float) -> None:
+        """A neighbour's connection stands."""
+
+    def closed(self, connection: Connection, now: float) -> None:
+        """A neighbour's connection is gone."""
+
+    def control(self, connection: Connection, payload: bytes, now: float) -> None:
+        """A neighbour sent a control message."""
+
+    def stamped(self, message: Message, now: float) -> Message:
+        """The message as it travels between brokers when it is retained."""
+        return message
+
+    def links(self) -> list[Receiver]:
+        """All neighbours, connected or not."""
+        return []
+
+    def end_turn(self, now: float) -> None:
+        """The chunk is handled: tells the neighbours what changed in it."""

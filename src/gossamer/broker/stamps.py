@@ -1,0 +1,94 @@
+"""When and where a retained message was published: the last writer wins, on every broker alike.
+
+Between brokers the stamp travels as a User Property; clients never see it.
+"""
+
+from typing import Final
+
+from gossamer.session.message import Message
+from gossamer.wire.properties import Properties
+
+STAMP_PROPERTY: Final = "gossamer-stamp"
+# A removal is remembered this long, so that a broker that was away cannot bring the message back.
+TOMBSTONE_SECONDS: Final = 7 * 86_400.0
+
+
+class Stamp:
+    """Ordered by time, then by the broker's name. A replay tells what is old to somebody new."""
+
+    __slots__ = ("is_replay", "micros", "origin")
+
+    def __init__(self, micros: int, origin: str, is_replay: bool = False) -> None:
+        self.micros = micros
+        self.origin = origin
+        self.is_replay = is_replay
+
+    def is_after(self, other: "Stamp") -> bool:
+        if self.micros != other.micros:
+            return self.micros > other.micros
+        return self.origin > other.origin
+
+    def text(self) -> str:
+        return f"{'r' if self.is_replay else 'l'};{self.micros};{self.origin}"
+
+
+def parse_stamp(text: str) -> Stamp | None:
+    """None for what no broker of ours writes."""
+    parts = text.split(";", 2)
+    if len(parts) != 3 or parts[0] not in ("r", "l") or not parts[1].isascii():
+        return None
+    if not parts[1].isdigit() or len(parts[1]) > 20:
+        return None
+    return Stamp(int(parts[1]), parts[2], parts[0] == "r")
+
+
+def stamp_of(message: Message) -> Stamp | None:
+    """The stamp is always the first User Property."""
+    properties = message.properties
+    if properties is None or not properties.user or properties.user[0][0] != STAMP_PROPERTY:
+        return None
+    return parse_stamp(properties.user[0][1])
+
+
+def with_stamp(message: Message, stamp: Stamp) -> Message:
+    """A copy that carries the stamp in place of any other."""
+    plain = unstamped(message)
+    properties = _copied(plain.properties)
+    properties.user = [(STAMP_PROPERTY, stamp.text()), *properties.user]
+    return _remade(plain, properties)
+
+
+def unstamped(message: Message) -> Message:
+    """The message as clients see it; itself, if it has no stamp."""
+    properties = message.properties
+    if properties is None or not properties.user or properties.user[0][0] != STAMP_PROPERTY:
+        return message
+    plain = _copied(properties)
+    plain.user = properties.user[1:]
+    return _remade(message, plain)
+
+
+def _remade(message: Message, properties: Properties) -> Message:
+    return Message(
+        message.topic,
+        message.payload,
+        message.qos,
+        message.retain,
+        properties,
+        message.expires_at,
+        message.publisher,
+        message.user,
+        message.topic_bytes,
+    )
+
+
+def _copied(properties: Properties | None) -> Properties:
+    copy = Properties()
+    if properties is not None:
+        copy.payload_format = properties.payload_format
+        copy.message_expiry = properties.message_expiry
+        copy.content_type = properties.content_type
+        copy.response_topic = properties.response_topic
+        copy.correlation_data = properties.correlation_data
+        copy.user = properties.user
+    return copy

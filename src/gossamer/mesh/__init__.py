@@ -1,0 +1,1 @@
+"""Between brokers: who wants what, told in as few bytes as the mode allows."""

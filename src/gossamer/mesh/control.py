@@ -1,0 +1,46 @@
+"""Control messages between neighbours: QoS 0 on one topic that is closed to clients.
+
+The first byte says what it is. They follow each other on one connection, so order is certain and
+nothing is lost but with the connection; when it stands again, both sides compare and mend.
+"""
+
+from typing import Final
+
+from gossamer.broker.neighbours import CONTROL_TOPIC
+from gossamer.wire.frames import encode_varint
+
+ADD: Final = 0x2B  # `+`: interests that are new
+REMOVE: Final = 0x2D  # `-`: interests that are gone
+HOLD: Final = 0x68  # `h`: a digest of the interests that I hold of yours
+RESTART: Final = 0x62  # `b`: all my interests follow
+COMPLETE: Final = 0x65  # `e`: those were all
+SUMMARY: Final = 0x73  # `s`: a summary, whole or as a change
+EPOCH: Final = 0x6E  # `n`: the life that my packet identifiers belong to
+RETAINED: Final = 0x72  # `r`: digests of the retained messages I have
+
+_TOPIC: Final = len(CONTROL_TOPIC).to_bytes(2, "big") + CONTROL_TOPIC.encode()
+# Interests are told in messages of about this size, so that no packet is very large.
+INTEREST_BYTES: Final = 60_000
+
+
+def control_packet(kind: int, body: bytes) -> bytes:
+    """A whole PUBLISH packet."""
+    size = len(_TOPIC) + 2 + len(body)
+    return b"\x30" + encode_varint(size) + _TOPIC + b"\x00" + bytes((kind,)) + body
+
+
+def batches(filters: list[str]) -> list[list[str]]:
+    """Filters in portions of a bearable size."""
+    portions: list[list[str]] = []
+    portion: list[str] = []
+    size = 0
+    for filter in filters:
+        portion.append(filter)
+        size += len(filter) + 3
+        if size >= INTEREST_BYTES:
+            portions.append(portion)
+            portion = []
+            size = 0
+    if portion:
+        portions.append(portion)
+    return portions

@@ -1,0 +1,150 @@
+"""The dialling side of a link: CONNECT, proof, and then a connection like any other.
+
+Without IO: a shell gives it a sink and the bytes that arrive. Once the neighbour has accepted,
+both ends treat the connection alike; MQTT's PUBLISH and its answers are the same both ways.
+"""
+
+from __future__ import annotations
+
+from gossamer.broker.connecting import PEER_PACKET
+from gossamer.broker.connection import Connection
+from gossamer.broker.keeping import KeepAlive
+from gossamer.broker.neighbours import PEER_METHOD, PEER_PREFIX
+from gossamer.broker.policy import Identity, Origin
+from gossamer.broker.stages import OPEN
+from gossamer.mesh.handshake import Dialling, HandshakeError, introduce
+from gossamer.mesh.mesh import Mesh
+from gossamer.mesh.settings import KEEP_ALIVE_SECONDS
+from gossamer.session.outlet import Sink
+from gossamer.session.session import NEVER
+from gossamer.wire import reasons
+from gossamer.wire.codec import decode, encode
+from gossamer.wire.errors import ProtocolError
+from gossamer.wire.frames import header_length, packet_length
+from gossamer.wire.packets import V5, Auth, Connack, Connect, Disconnect
+from gossamer.wire.properties import Properties
+
+# An answer to CONNECT is small; a stranger's flood is not read to its end.
+_MOST_HANDSHAKE_BYTES = 65_536
+
+
+class Dial:
+    """One attempt to reach a neighbour. `failure` says why it ended, "" while it has not."""
+
+    def __init__(self, mesh: Mesh, sink: Sink, origin: Origin, now: float) -> None:
+        self.mesh = mesh
+        self.sink = sink
+        self.origin = origin
+        self.connection: Connection | None = None
+        self.failure = ""
+        self.name = ""  # the neighbour's, once it has proved it
+        self._buffer = b""
+        own = introduce(mesh.settings)
+        self._handshake = Dialling(mesh.settings, own, origin.certificate_user)
+        properties = Properties()
+        properties.session_expiry = NEVER
+        properties.authentication_method = PEER_METHOD
+        properties.authentication_data = self._handshake.opening
+        connect = Connect(
+            PEER_PREFIX + mesh.settings.name,
+            V5,
+            False,
+            KEEP_ALIVE_SECONDS,
+            properties=properties,
+        )
+        sink.write(encode(connect, V5))
+
+    def receive(self, data: bytes, now: float) -> None:
+        """Bytes from the neighbour; after the handshake they are the connection's."""
+        connection = self.connection
+        if connection is not None:
+            connection.receive(data, now)
+            return
+        self._buffer += data
+        try:
+            while self.connection is None and not self.failure:
+                size = packet_length(self._buffer, 0)
+                if size > _MOST_HANDSHAKE_BYTES or len(self._buffer) > 2 * _MOST_HANDSHAKE_BYTES:
+                    raise HandshakeError("what answers there is no broker of a mesh")
+                if size == 0 or size > len(self._buffer):
+                    return
+                head = self._buffer[0]
+                body = self._buffer[header_length(self._buffer, 0) : size]
+                self._buffer = self._buffer[size:]
+                self._handle(head, body, now)
+        except (HandshakeError, ProtocolError) as error:
+            self.fail(str(error))
+            return
+        if self._buffer and self.connection is not None:
+            rest = self._buffer
+            self._buffer = b""
+            self.connection.receive(rest, now)
+
+    def lost(self, now: float) -> None:
+        """The shell's word that the network closed the connection."""
+        if self.connection is not None:
+            self.connection.lost(now)
+        if not self.failure:
+            self.failure = "the connection was closed"
+
+    def fail(self, why: str) -> None:
+        if not self.failure:
+            self.failure = why
+            self.sink.close()
+
+    def _handle(self, head: int, body: bytes, now: float) -> None:
+        packet = decode(head, body, V5)
+        if isinstance(packet, Auth) and packet.properties is not None and not self.name:
+            peer, answer = self._handshake.answer(packet.properties.authentication_data or b"")
+            self.name = peer.name
+            properties = Properties()
+            properties.authentication_method = PEER_METHOD
+            properties.authentication_data = answer
+            self.sink.write(encode(Auth(reasons.CONTINUE_AUTHENTICATION, properties), V5))
+        elif isinstance(packet, Connack):
+            if packet.reason != reasons.SUCCESS:
+                raise HandshakeError(_refusal(packet))
+            if not self.name:
+                raise HandshakeError("it accepts anybody: it is no broker of a mesh")
+            self._open(now)
+        elif isinstance(packet, Disconnect):
+            raise HandshakeError(f"it disconnected with reason 0x{packet.reason:02x}")
+        else:
+            raise HandshakeError("what answers there is no broker of a mesh")
+
+    def _open(self, now: float) -> None:
+        core = self.mesh.core
+        session = self.mesh.session_for(self.name)
+        if session.outlet is not None:
+            raise HandshakeError(f"{self.name} is connected already")
+        core.last_token += 1
+        connection = Connection(core, self.sink, self.origin, core.last_token, now)
+        core.connections[connection.token] = connection
+        core.counters.connections_open = len(core.connections)
+        connection.version = V5
+        connection.outlet.version = V5
+        connection.is_peer = True
+        connection.is_dialled = True
+        connection.stage = OPEN
+        connection.limit = PEER_PACKET
+        connection.identity = Identity(
+            session.client_id, "$mesh", self.origin.address, self.origin.listener
+        )
+        connection.session = session
+        connection.keep_alive = KEEP_ALIVE_SECONDS * 1.5
+        core.agenda.add(now + connection.keep_alive, KeepAlive(connection))
+        session.record.disconnected_at = 0.0
+        session.outlet = connection.outlet
+        self.connection = connection
+        self.mesh.opened(connection, now)
+        session.resume(now)
+
+    def ping(self) -> None:
+        """Keeps the link's silence short on both sides; call it every few seconds."""
+        if self.connection is not None:
+            self.connection.outlet.put(b"\xc0\x00")
+
+
+def _refusal(packet: Connack) -> str:
+    text = None if packet.properties is None else packet.properties.reason_string
+    return text or f"it refused with reason 0x{packet.reason:02x}"

@@ -1,0 +1,145 @@
+"""Two brokers prove to each other that they know the mesh's key, and agree on what they speak.
+
+    dialler → acceptor   who I am, a nonce                       (in CONNECT)
+    acceptor → dialler   who I am, a nonce, proof over both      (in AUTH)
+    dialler → acceptor   proof over both                         (in AUTH)
+
+A proof is an HMAC over both introductions and the prover's role: it fits no other handshake, and
+none sent in the other direction. With certificates in place of a key, TLS has proved the names.
+"""
+
+import hmac
+import json
+import secrets
+from typing import Final
+
+from gossamer.broker.policy import Exchange, Step, Verdict
+from gossamer.mesh.settings import MeshSettings
+from gossamer.wire import reasons
+
+_NONCE_BYTES: Final = 16
+_MOST_BYTES: Final = 4_096  # of an introduction; it has four short fields
+_MOST_NAME: Final = 64
+
+
+class HandshakeError(Exception):
+    """Why this neighbour is none."""
+
+
+class Introduction:
+    """What a broker says of itself."""
+
+    def __init__(self, mesh: str, name: str, mode: str, nonce: str) -> None:
+        self.mesh = mesh
+        self.name = name
+        self.mode = mode
+        self.nonce = nonce
+
+    def encode(self) -> bytes:
+        return json.dumps(
+            {
+                "mesh": self.mesh,
+                "name": self.name,
+                "mode": self.mode,
+                "nonce": self.nonce,
+            }
+        ).encode()
+
+
+def introduce(settings: MeshSettings) -> Introduction:
+    nonce = secrets.token_hex(_NONCE_BYTES)
+    return Introduction(settings.mesh, settings.name, settings.mode, nonce)
+
+
+def read_introduction(data: bytes, settings: MeshSettings) -> Introduction:
+    """Checked as far as it can be without proof; HandshakeError says what does not fit."""
+    fields: dict[str, object] = {}
+    try:
+        if len(data) <= _MOST_BYTES:
+            loaded = json.loads(data)
+            if isinstance(loaded, dict):
+                fields = loaded
+    except (ValueError, RecursionError):
+        pass
+    values: list[str] = []
+    for field in ("mesh", "name", "mode", "nonce"):
+        value = fields.get(field)
+        if not isinstance(value, str):
+            raise HandshakeError("the introduction cannot be read")
+        values.append(value)
+    mesh, name, mode, nonce = values
+    if mesh != settings.mesh:
+        raise HandshakeError(f"it belongs to the mesh {mesh!r}, not to {settings.mesh!r}")
+    if not name or len(name) > _MOST_NAME or any(letter in name for letter in "/+#"):
+        raise HandshakeError("its name is not valid")
+    if name == settings.name:
+        raise HandshakeError(f"it has this broker's own name, {name!r}")
+    if mode != settings.mode:
+        raise HandshakeError(f"{name} runs in mode {mode!r}, this broker in {settings.mode!r}")
+    return Introduction(mesh, name, mode, nonce)
+
+
+def proof(key: str, role: bytes, dialler: bytes, acceptor: bytes) -> bytes:
+    message = b"\0".join((role, dialler.hex().encode(), acceptor.hex().encode()))
+    return hmac.new(key.encode(), message, "sha256").digest()
+
+
+DIALLER: Final = b"dialler"
+ACCEPTOR: Final = b"acceptor"
+
+
+class Accepting(Exchange):
+    """The acceptor's side."""
+
+    def __init__(self, settings: MeshSettings, own: Introduction, certificate_user: str) -> None:
+        self._settings = settings
+        self._own = own.encode()
+        self._certificate_user = certificate_user
+        self._theirs = b""
+        self.peer: Introduction | None = None
+
+    def step(self, data: bytes) -> Step:
+        if self.peer is None:
+            return self._introduced(data)
+        settings = self._settings
+        name = self.peer.name
+        if settings.key:
+            expected = proof(settings.key, DIALLER, self._theirs, self._own)
+            proven = hmac.compare_digest(expected, data)
+        else:
+            proven = settings.trusts_certificates and self._certificate_user == name
+        if not proven:
+            return Step(b"", Verdict(reasons.NOT_AUTHORIZED, text="that proves nothing"))
+        return Step(b"", Verdict(reasons.SUCCESS, user="$mesh", peer=name))
+
+    def _introduced(self, data: bytes) -> Step:
+        try:
+            self.peer = read_introduction(data, self._settings)
+        except HandshakeError as error:
+            return Step(b"", Verdict(reasons.NOT_AUTHORIZED, text=str(error)))
+        self._theirs = data
+        answer = proof(self._settings.key, ACCEPTOR, data, self._own)
+        return Step(answer + self._own)
+
+
+class Dialling:
+    """The dialler's side."""
+
+    def __init__(self, settings: MeshSettings, own: Introduction, certificate_user: str) -> None:
+        self._settings = settings
+        self._certificate_user = certificate_user
+        self.opening = own.encode()
+
+    def answer(self, data: bytes) -> tuple[Introduction, bytes]:
+        """Who the acceptor is, and our proof; HandshakeError if it is not who it says."""
+        size = 32
+        theirs = data[size:]
+        peer = read_introduction(theirs, self._settings)
+        key = self._settings.key
+        if key:
+            proven = hmac.compare_digest(proof(key, ACCEPTOR, self.opening, theirs), data[:size])
+        else:
+            proven = self._settings.trusts_certificates and self._certificate_user == peer.name
+        if not proven:
+            raise HandshakeError(f"{peer.name} does not know the key of this mesh")
+        return peer, proof(key, DIALLER, self.opening, theirs)

@@ -1,0 +1,58 @@
+"""What a neighbour's control messages change here."""
+
+from __future__ import annotations
+
+from gossamer.broker.core import Core
+from gossamer.broker.subscribing import add_subscription, remove_subscription
+from gossamer.mesh.interest import decode_interests
+from gossamer.mesh.link import Link, peer_subscription
+from gossamer.mesh.teller import digest_of
+
+
+def hear_added(core: Core, link: Link, payload: bytes) -> None:
+    session = link.session
+    for filter in decode_interests(payload, 1):
+        if link.is_restarting:
+            link.refreshed.add(filter)
+        if filter in session.subscriptions:
+            continue
+        subscription = peer_subscription(session, filter)
+        add_subscription(core, subscription, True)
+        core.journal.subscription_saved(session.client_id, subscription.record)
+
+
+def hear_removed(core: Core, link: Link, payload: bytes) -> None:
+    for filter in decode_interests(payload, 1):
+        remove_subscription(core, link.session, filter)
+
+
+def hear_restart(link: Link) -> None:
+    """What was known stays in force until the new picture is complete."""
+    link.is_restarting = True
+    link.refreshed = set()
+
+
+def hear_complete(core: Core, link: Link) -> None:
+    for filter in list(link.session.subscriptions):
+        if filter not in link.refreshed:
+            remove_subscription(core, link.session, filter)
+    link.is_restarting = False
+    link.refreshed = set()
+
+
+def hear_epoch(core: Core, link: Link, epoch: str) -> None:
+    """A neighbour that lost its state numbers its QoS 2 messages anew: old numbers mean nothing."""
+    session = link.session
+    own, _, known = session.record.note.partition(":")
+    if known == epoch:
+        return
+    for packet_id in list(session.incoming or ()):
+        core.journal.incoming_removed(session.client_id, packet_id)
+    session.incoming = None
+    session.record.note = f"{own}:{epoch}"
+    core.journal.session_saved(session.record)
+
+
+def held_digest(link: Link) -> bytes:
+    """Identifies the interests that we hold of the neighbour's."""
+    return digest_of(list(link.session.subscriptions))

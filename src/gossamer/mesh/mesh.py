@@ -1,0 +1,260 @@
+"""The mesh as one broker sees it: its neighbours, what they want, what they were told."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Final
+
+from gossamer.bloom.errors import SummaryError
+from gossamer.bloom.summary import RemoteSummary
+from gossamer.broker.connection import Connection
+from gossamer.broker.core import Core
+from gossamer.broker.ending import end_session
+from gossamer.broker.neighbours import PEER_PREFIX, Neighbours
+from gossamer.broker.policy import Exchange, Origin
+from gossamer.broker.stamps import Stamp, stamp_of, with_stamp
+from gossamer.mesh import control, hearing
+from gossamer.mesh.handshake import Accepting, introduce
+from gossamer.mesh.link import Link
+from gossamer.mesh.mode_bloom import Summaries
+from gossamer.mesh.modes import teller_for
+from gossamer.mesh.retaining import digests_packet, missing_there
+from gossamer.mesh.settings import MeshSettings
+from gossamer.session.message import Message
+from gossamer.session.records import SessionRecord
+from gossamer.session.session import NEVER, Session
+from gossamer.session.subscription import Receiver
+from gossamer.wire import reasons
+from gossamer.wire.errors import ProtocolError
+
+# A neighbour that is away keeps its messages; only the disk bounds how many.
+_UNBOUNDED: Final = 1 << 60
+
+
+class Mesh(Neighbours):
+    """Attach it to a broker's core before the first connection."""
+
+    def __init__(self, core: Core, settings: MeshSettings) -> None:
+        self.core = core
+        self.settings = settings
+        self.summaries = Summaries(f"{settings.mesh}\0{settings.key}".encode())
+        self.by_name: dict[str, Link] = {}
+        self._receivers: list[Receiver] = []
+        self._changed = False
+        self._last_micros = 0
+        core.neighbours = self
+        for message in core.retained.unstamped_messages():
+            # Kept before there were neighbours: as old as can be, so that news of others win.
+            core.retained.keep(message, with_stamp(message, Stamp(0, settings.name)))
+        self._adopt_restored()
+
+    # What the core tells ------------------------------------------------------------------------
+
+    def wanted(self, filter: str, by: Session) -> None:
+        if self.settings.mode == "bloom":
+            if not by.is_peer:
+                self.summaries.add(filter)
+        else:
+            for link in self.by_name.values():
+                if link.session is not by:
+                    link.teller.add(filter)
+        self._changed = True
+
+    def unwanted(self, filter: str, by: Session) -> None:
+        if self.settings.mode == "bloom":
+            if not by.is_peer:
+                self.summaries.remove(filter)
+        else:
+            for link in self.by_name.values():
+                if link.session is not by:
+                    link.teller.remove(filter)
+        self._changed = True
+
+    def begin_exchange(self, origin: Origin) -> Exchange | None:
+        own = introduce(self.settings)
+        return Accepting(self.settings, own, origin.certificate_user)
+
+    def opened(self, connection: Connection, now: float) -> None:
+        """Both sides say what they hold; whoever sees a difference tells everything."""
+        session = connection.session
+        assert session is not None
+        link = self.link_of(session)
+        session.is_peer = True
+        session.queue_limit = _UNBOUNDED
+        session.window = 65_535
+        link.connection = connection
+        link.is_dialled = connection.is_dialled
+        link.since = now
+        link.is_restarting = False
+        link.send([control.control_packet(control.EPOCH, self._epoch(session).encode())])
+        summary = self.summaries.remote.get(link.name)
+        if self.settings.mode == "bloom":
+            # Deltas may have been lost with the connection: the neighbour must start over.
+            if summary is None:
+                self._set_view(link, True, None)
+            link.send(link.teller.everything())
+        else:
+            link.send([control.control_packet(control.HOLD, hearing.held_digest(link))])
+        link.send([digests_packet(self.core.retained)])
+
+    def closed(self, connection: Connection, now: float) -> None:
+        session = connection.session
+        assert session is not None
+        link = self.link_of(session)
+        if link.connection is connection:
+            link.connection = None
+            link.since = now
+
+    def control(self, connection: Connection, payload: bytes, now: float) -> None:
+        session = connection.session
+        assert session is not None
+        link = self.link_of(session)
+        kind = payload[0] if payload else 0
+        if kind == control.ADD:
+            hearing.hear_added(self.core, link, payload)
+        elif kind == control.REMOVE:
+            hearing.hear_removed(self.core, link, payload)
+        elif kind == control.HOLD:
+            link.send(link.teller.changes())
+            if payload[1:] != link.teller.digest():
+                link.send(link.teller.everything())
+        elif kind == control.RESTART:
+            hearing.hear_restart(link)
+        elif kind == control.COMPLETE:
+            hearing.hear_complete(self.core, link)
+        elif kind == control.SUMMARY:
+            self._hear_summary(link, payload[1:])
+        elif kind == control.EPOCH:
+            hearing.hear_epoch(self.core, link, payload[1:17].decode("ascii", "replace"))
+        elif kind == control.RETAINED:
+            missing = missing_there(self.core.retained, payload[1:])
+            session.enqueue_retained(missing, link.receiver, now)
+        else:
+            raise ProtocolError(
+                reasons.PROTOCOL_ERROR, f"{link.name} sent a control message of kind {kind}"
+            )
+
+    def stamped(self, message: Message, now: float) -> Message:
+        """Stamps what was published here; what came from a neighbour has its stamp already."""
+        if stamp_of(message) is not None:
+            return message
+        # Never the same twice, and never backwards, whatever the clock does.
+        self._last_micros = max(self._last_micros + 1, int(now * 1e6))
+        return with_stamp(message, Stamp(self._last_micros, self.settings.name))
+
+    def links(self) -> list[Receiver]:
+        return self._receivers
+
+    def end_turn(self, now: float) -> None:
+        if not self._changed:
+            return
+        self._changed = False
+        for link in self.by_name.values():
+            if link.connection is not None:
+                link.send(link.teller.changes())
+
+    # Neighbours ---------------------------------------------------------------------------------
+
+    def link_of(self, session: Session) -> Link:
+        """The link of a neighbour's session, made on first sight."""
+        name = session.client_id[len(PEER_PREFIX) :]
+        link = self.by_name.get(name)
+        if link is not None:
+            if link.session is not session:
+                self._forget_link(link)
+            else:
+                return link
+        session.is_peer = True
+        session.queue_limit = _UNBOUNDED
+        link = Link(name, session, teller_for(self, name))
+        self.by_name[name] = link
+        self._receivers = [each.receiver for each in self.by_name.values()]
+        if self.settings.mode in ("pf", "bloom"):
+            # Until it has sent a summary a neighbour may want anything.
+            link.view.takes_all = True
+            self.core.routes.peers.append(link.view)
+            self.core.routes.changes += 1
+        else:
+            for other in self.core.sessions.values():
+                if other is not session:
+                    for subscription in other.subscriptions.values():
+                        link.teller.add(subscription.filter)
+        return link
+
+    def session_for(self, name: str) -> Session:
+        """This broker's side of what is between it and that neighbour; made if there is none."""
+        client_id = PEER_PREFIX + name
+        session = self.core.sessions.get(client_id)
+        if session is None:
+            session = Session(self.core.hub, SessionRecord(client_id, "$mesh", NEVER), _UNBOUNDED)
+            self.core.sessions[client_id] = session
+            self.core.counters.sessions = len(self.core.sessions)
+            self.core.journal.session_saved(session.record)
+        return session
+
+    def refuses(self, name: str) -> str:
+        """Two brokers that dial each other keep the connection of the one whose name is first."""
+        link = self.by_name.get(name)
+        if link is None or link.connection is None or not link.is_dialled:
+            return ""
+        return "" if name < self.settings.name else f"{self.settings.name} has dialled already"
+
+    def _epoch(self, session: Session) -> str:
+        own, _, theirs = session.record.note.partition(":")
+        if not own:
+            own = secrets.token_hex(8)
+            session.record.note = f"{own}:{theirs}"
+            self.core.journal.session_saved(session.record)
+        return own
+
+    def forget(self, name: str, now: float) -> bool:
+        """The neighbour will not come back: frees what is kept for it."""
+        link = self.by_name.get(name)
+        if link is None:
+            return False
+        if link.connection is not None:
+            link.connection.fail(reasons.ADMINISTRATIVE_ACTION, "forgotten", now)
+        end_session(self.core, link.session, now)
+        self._forget_link(link)
+        return True
+
+    def _forget_link(self, link: Link) -> None:
+        del self.by_name[link.name]
+        self.summaries.forget(link.name)
+        self._receivers = [each.receiver for each in self.by_name.values()]
+        if link.view in self.core.routes.peers:
+            self.core.routes.peers.remove(link.view)
+            self.core.routes.changes += 1
+
+    def _adopt_restored(self) -> None:
+        """Neighbours of before a restart, and the filters of clients that came back with it."""
+        for session in list(self.core.sessions.values()):
+            if session.client_id.startswith(PEER_PREFIX):
+                session.is_peer = True
+        if self.settings.mode == "bloom":
+            for session in self.core.sessions.values():
+                if not session.is_peer:
+                    for subscription in session.subscriptions.values():
+                        self.summaries.add(subscription.filter)
+        for session in list(self.core.sessions.values()):
+            if session.is_peer:
+                self.link_of(session)
+
+    def _hear_summary(self, link: Link, data: bytes) -> None:
+        summary = self.summaries.remote.get(link.name)
+        if summary is None:
+            summary = RemoteSummary(self.summaries.hasher)
+        try:
+            summary.apply(data)
+        except SummaryError as error:
+            raise ProtocolError(
+                reasons.PROTOCOL_ERROR, f"{link.name} sent a summary that is none: {error}"
+            ) from None
+        self.summaries.heard(link.name, summary)
+        self._set_view(link, False, summary)
+        self._changed = True
+
+    def _set_view(self, link: Link, takes_all: bool, summary: RemoteSummary | None) -> None:
+        link.view.takes_all = takes_all
+        link.view.summary = summary
+        self.core.routes.changes += 1

@@ -1,0 +1,20 @@
+"""What a broker knows about its mesh before it meets anybody."""
+
+from typing import Final
+
+# The modes by name, from the most traffic to the least.
+MODES: Final = ("pf", "sf", "ssf", "bloom")
+# Neighbours that are silent for so long are taken for gone.
+KEEP_ALIVE_SECONDS: Final = 10
+
+
+class MeshSettings:
+    """`key` is shared by all brokers of the mesh; without one, certificates must prove names."""
+
+    def __init__(self, name: str, mode: str = "ssf", mesh: str = "gossamer", key: str = "") -> None:
+        self.name = name  # this broker's, unique in the mesh
+        self.mode = mode
+        self.mesh = mesh
+        self.key = key
+        # Whether a verified client certificate with the neighbour's name proves it.
+        self.trusts_certificates = False

@@ -1,0 +1,92 @@
+"""What one neighbour is told about what is wanted here; one subclass a mode.
+
+`add` and `remove` are called for every subscription of anybody but the neighbour itself. `changes`
+gives the control messages that bring the neighbour up to date, `everything` those for one that
+holds something else.
+"""
+
+from hashlib import blake2b
+
+from gossamer.mesh.control import ADD, COMPLETE, REMOVE, RESTART, batches, control_packet
+from gossamer.mesh.interest import encode_interests
+
+
+class Teller:
+    """Tells nothing: the neighbour sends all it gets (publication flooding)."""
+
+    def add(self, filter: str) -> None: ...
+
+    def remove(self, filter: str) -> None: ...
+
+    def changes(self) -> list[bytes]:
+        return []
+
+    def everything(self) -> list[bytes]:
+        return []
+
+    def digest(self) -> bytes:
+        """Identifies what the neighbour should hold, once all changes are told."""
+        return b""
+
+    def told(self) -> int:
+        """How many interests the neighbour holds."""
+        return 0
+
+
+class FilterTeller(Teller):
+    """Tells filters; a subclass decides which."""
+
+    def __init__(self) -> None:
+        self.wanted: dict[str, None] = {}  # in order, so that runs are repeatable
+        self._new: dict[str, None] = {}
+        self._gone: dict[str, None] = {}
+
+    def enter(self, filter: str) -> None:
+        self.wanted[filter] = None
+        if filter in self._gone:
+            del self._gone[filter]
+        else:
+            self._new[filter] = None
+
+    def leave(self, filter: str) -> None:
+        del self.wanted[filter]
+        if filter in self._new:
+            del self._new[filter]
+        else:
+            self._gone[filter] = None
+
+    def changes(self) -> list[bytes]:
+        """What is new comes before what is gone, so that no message falls between them."""
+        if not self._new and not self._gone:
+            return []
+        packets = _packets(ADD, list(self._new)) + _packets(REMOVE, list(self._gone))
+        self._new.clear()
+        self._gone.clear()
+        return packets
+
+    def everything(self) -> list[bytes]:
+        self._new.clear()
+        self._gone.clear()
+        return [
+            control_packet(RESTART, b""),
+            *_packets(ADD, list(self.wanted)),
+            control_packet(COMPLETE, b""),
+        ]
+
+    def digest(self) -> bytes:
+        return digest_of(list(self.wanted))
+
+    def told(self) -> int:
+        return len(self.wanted)
+
+
+def digest_of(filters: list[str]) -> bytes:
+    """The same for the same set, in any order."""
+    total = 0
+    for filter in filters:
+        total ^= int.from_bytes(blake2b(filter.encode(), digest_size=8).digest(), "big")
+    return total.to_bytes(8, "big") + len(filters).to_bytes(4, "big")
+
+
+def _packets(kind: int, filters: list[str]) -> list[bytes]:
+    return [control_packet(kind, encode_interests(portion)) for portion in batches(filters)]
