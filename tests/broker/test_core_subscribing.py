@@ -117,7 +117,8 @@ def test_shared_subscription_takes_turns(world: World) -> None:
     for number in range(9):
         writer.publish("t/x", str(number), qos=number % 2, packet_id=number + 1)
     got = [member.payloads() for member in members]
-    assert sorted(payload for each in got for payload in each) == [str(number) for number in range(9)]
+    everything = sorted(payload for each in got for payload in each)
+    assert everything == [str(number) for number in range(9)]
     assert all(len(each) == 3 for each in got)
     assert len(outsider.messages()) == 9
 
