@@ -11,6 +11,7 @@ from gossamer.topics.names import TopicError
 
 def rule(
     users: list[str] | None = None,
+    groups: str = "",
     clients: list[str] | None = None,
     networks: list[tuple[int, int]] | None = None,
     publish: str = "",
@@ -20,6 +21,7 @@ def rule(
 ) -> Rule:
     return Rule(
         users=None if users is None else frozenset(users),
+        groups=frozenset(groups.split()),
         clients=None if clients is None else tuple(clients),
         networks=None if networks is None else tuple(networks),
         publish=tuple(publish.split()),
@@ -30,7 +32,7 @@ def rule(
 
 
 def granted(*rules: Rule, user: str = "ann", client: str = "c1", address: int = 7) -> Grant:
-    return RuleBook(list(rules)).grant(user, client, address)
+    return RuleBook(list(rules)).grant(user, client, [], address)
 
 
 def test_an_empty_book_allows_nothing() -> None:
@@ -45,6 +47,8 @@ SELECTED = [
     (rule(users=["bob"]), False),
     (rule(users=["*"]), True),
     (rule(users=[]), False),
+    (rule(users=[], groups="g h"), True),
+    (rule(users=[], groups="h"), False),
     (rule(clients=["c1"]), True),
     (rule(clients=["c*"]), True),
     (rule(clients=["d*", "c2"]), False),
@@ -59,12 +63,12 @@ SELECTED = [
 
 @pytest.mark.parametrize(("one", "expected"), SELECTED)
 def test_every_selector_must_hold(one: Rule, expected: bool) -> None:
-    assert one.selects("ann", "c1", 7) is expected
+    assert one.selects("ann", "c1", ["g"], 7) is expected
 
 
 def test_any_named_user_is_not_the_anonymous_one() -> None:
-    assert not rule(users=["*"]).selects("", "c1", 7)
-    assert rule().selects("", "c1", 7)
+    assert not rule(users=["*"]).selects("", "c1", [], 7)
+    assert rule().selects("", "c1", [], 7)
 
 
 SUBSCRIPTIONS = [
@@ -99,6 +103,13 @@ def test_a_wide_subscription_with_a_denied_part_is_checked_at_delivery() -> None
     assert grant.may_receive("a/b")
     assert not grant.may_receive("secret/b")
     assert not granted(rule(subscribe="#")).checks_deliveries
+
+
+def test_a_shared_subscription_may_have_no_denied_part() -> None:
+    grant = granted(rule(subscribe="#", deny_subscribe="secret/#"))
+    assert not grant.may_subscribe("#", is_shared=True)
+    assert not grant.may_subscribe("+/x", is_shared=True)
+    assert grant.may_subscribe("open/#", is_shared=True)
 
 
 def test_a_denial_of_one_rule_wins_over_the_permission_of_another() -> None:
@@ -136,16 +147,16 @@ def test_a_name_never_widens_a_template(
 
 def test_a_name_that_escapes_a_denial_gets_nothing() -> None:
     book = RuleBook([rule(publish="#", deny_publish="private/%u/#")])
-    assert not book.grant("ann", "c", 0).may_publish("private/ann/x")
-    assert book.grant("ann", "c", 0).may_publish("x")
-    assert not book.grant("a/b", "c", 0).may_publish("x")
-    assert book.grant("", "c", 0).may_publish("x")
+    assert not book.grant("ann", "c", [], 0).may_publish("private/ann/x")
+    assert book.grant("ann", "c", [], 0).may_publish("x")
+    assert not book.grant("a/b", "c", [], 0).may_publish("x")
+    assert book.grant("", "c", [], 0).may_publish("x")
 
 
 @given(st.text(alphabet="ab+#/$%uc\0", max_size=6), st.text(alphabet="ab+#/$", max_size=6))
 def test_any_name_reaches_only_its_own_branch(user: str, client: str) -> None:
     book = RuleBook([rule(publish="u/%u/x", subscribe="u/%u/# %c/y")])
-    grant = book.grant(user, client, 0)
+    grant = book.grant(user, client, [], 0)
     for topic in ("u/a/x", "u/b/x", "u/a/b/x", "a/y", "$SYS/y", "u/x"):
         if grant.may_publish(topic):
             assert topic == f"u/{user}/x"
@@ -180,23 +191,26 @@ def test_what_a_subscription_brings_may_be_received(
 
 def test_clients_that_the_same_rules_fit_share_a_grant() -> None:
     book = RuleBook([rule(publish="a/#"), rule(users=["eve"], publish="%c/#")])
-    assert book.grant("ann", "1", 0) is book.grant("bob", "2", 9)
-    assert book.grant("eve", "1", 0) is not book.grant("eve", "2", 0)
+    assert book.grant("ann", "1", [], 0) is book.grant("bob", "2", [], 9)
+    assert book.grant("eve", "1", [], 0) is not book.grant("eve", "2", [], 0)
 
 
 def test_caches_are_bounded() -> None:
     book = RuleBook([rule(publish="%c/#")], decisions_kept=16)
     for number in range(100):
-        grant = book.grant("ann", str(number), 0)
+        grant = book.grant("ann", str(number), [], 0)
         assert all(grant.may_publish(f"{number}/{n}") for n in range(50))
 
 
 def test_a_message_whose_publishers_address_is_unknown_keeps_its_permission() -> None:
     book = RuleBook([rule(networks=[(5, 9)], publish="a/#")])
-    assert book.grant("ann", "c", UNKNOWN_ADDRESS).may_publish("a/b")
-    assert not book.grant("ann", "c", 99).may_publish("a/b")
+    assert book.grant("ann", "c", [], UNKNOWN_ADDRESS).may_publish("a/b")
+    assert not book.grant("ann", "c", [], 99).may_publish("a/b")
+    denied = RuleBook([rule(publish="a/#"), rule(networks=[(5, 9)], deny_publish="a/#")])
+    assert denied.grant("ann", "c", [], UNKNOWN_ADDRESS).may_publish("a/b")
+    assert not denied.grant("ann", "c", [], 7).may_publish("a/b")
     revoked = RuleBook([rule(networks=[(5, 9)], publish="b/#")])
-    assert not revoked.grant("ann", "c", UNKNOWN_ADDRESS).may_publish("a/b")
+    assert not revoked.grant("ann", "c", [], UNKNOWN_ADDRESS).may_publish("a/b")
 
 
 @pytest.mark.parametrize("template", ["", "a/#/b", "a%", "a%x", "a/%u+", "$share/g/a", "a+/b"])

@@ -10,7 +10,7 @@ from gossamer.net.permissions import address_number, load_rules, network_range, 
 RULES = """
 [groups]
 operators = ["ann", "bob"]
-nobody = []
+by_token = []
 
 [[rule]]
 subscribe = ["weather/#"]
@@ -26,7 +26,7 @@ subscribe = ["#"]
 deny_subscribe = ["payroll/#"]
 
 [[rule]]
-groups = ["nobody"]
+groups = ["by_token"]
 publish = ["#"]
 """
 
@@ -34,15 +34,19 @@ publish = ["#"]
 def test_groups_addresses_and_templates() -> None:
     book = parse_rules(RULES)
     inside, outside = address_number("10.1.2.3"), address_number("10.2.0.1")
-    assert book.grant("dev1", "c", inside).may_publish("devices/dev1/t")
-    assert book.grant("dev1", "c", address_number("::ffff:10.1.2.3")).may_publish("devices/dev1/t")
-    assert book.grant("dev1", "c", address_number("fd00::7")).may_publish("devices/dev1/t")
-    assert not book.grant("dev1", "c", outside).may_publish("devices/dev1/t")
-    assert not book.grant("dev1", "c", inside).may_publish("devices/dev2/t")
-    assert book.grant("bob", "c", outside).may_subscribe("#")
-    assert not book.grant("bob", "c", outside).may_receive("payroll/march")
-    assert book.grant("", "c", outside).may_subscribe("weather/+")
-    assert not book.grant("", "c", outside).may_subscribe("#")
+    assert book.grant("dev1", "c", [], inside).may_publish("devices/dev1/t")
+    assert book.grant("dev1", "c", [], address_number("::ffff:10.1.2.3")).may_publish(
+        "devices/dev1/t"
+    )
+    assert book.grant("dev1", "c", [], address_number("fd00::7")).may_publish("devices/dev1/t")
+    assert not book.grant("dev1", "c", [], outside).may_publish("devices/dev1/t")
+    assert not book.grant("dev1", "c", [], inside).may_publish("devices/dev2/t")
+    assert book.grant("bob", "c", [], outside).may_subscribe("#")
+    assert not book.grant("bob", "c", [], outside).may_receive("payroll/march")
+    assert book.grant("", "c", [], outside).may_subscribe("weather/+")
+    assert not book.grant("", "c", [], outside).may_subscribe("#")
+    assert book.grant("eve", "c", ["by_token"], outside).may_publish("x")
+    assert not book.grant("eve", "c", ["operators"], outside).may_subscribe("#")
 
 
 WRONG = [
@@ -64,7 +68,7 @@ def test_a_broken_file_is_refused_whole(text: str, said: str) -> None:
 def test_an_empty_file_allows_nothing(tmp_path: Path) -> None:
     file = tmp_path / "rules.toml"
     file.write_text("\n")
-    assert not load_rules(file, 100).grant("ann", "c", 0).may_publish("a")
+    assert not load_rules(file, 100).grant("ann", "c", [], 0).may_publish("a")
 
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:

@@ -6,9 +6,10 @@ from gossamer.broker.connection import Connection
 from gossamer.broker.core import Core
 from gossamer.broker.ending import disconnect_session, end_session
 from gossamer.broker.keeping import LoginTimeout
-from gossamer.broker.policy import Origin, Verdict
+from gossamer.broker.policy import Origin, Permissions, Verdict
 from gossamer.broker.reporting import Report
 from gossamer.broker.restoring import restore
+from gossamer.broker.revoking import revoke
 from gossamer.broker.settings import Settings
 from gossamer.broker.stages import CLOSED, DECIDING
 from gossamer.session.journal import Journal
@@ -40,7 +41,7 @@ class Broker:
         connection = Connection(core, sink, origin, core.last_token, now)
         core.connections[connection.token] = connection
         core.counters.connections_open = len(core.connections)
-        core.agenda.add(now + core.settings.login_timeout, LoginTimeout(connection))
+        core.agenda.add(now + connection.settings.login_timeout, LoginTimeout(connection))
         return connection
 
     def decide(self, token: int, verdict: Verdict, now: float) -> None:
@@ -96,6 +97,18 @@ class Broker:
             end_session(self.core, session, now)
         self.flush(now)
         return True
+
+    def set_permissions(self, permissions: Permissions, now: float) -> None:
+        """New rules: they hold for live sessions too, at once."""
+        core = self.core
+        core.permissions = permissions
+        core.routes.permissions = permissions
+        core.routes.changes += 1
+        core.policy_changes += 1
+        if permissions.restricts:
+            for session in list(core.sessions.values()):
+                revoke(core, session)
+        self.flush(now)
 
     def stop(self, now: float) -> None:
         """Says goodbye to every client; sessions stay in the store."""

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from gossamer.broker.ending import disconnect_session, end_session
 from gossamer.broker.keeping import KeepAlive
 from gossamer.broker.neighbours import PEER_METHOD, PEER_PREFIX
-from gossamer.broker.policy import Identity, Verdict
+from gossamer.broker.policy import Verdict
 from gossamer.broker.publishing import is_allowed, message_from
+from gossamer.broker.revoking import revoke
 from gossamer.broker.stages import DECIDING, OPEN
+from gossamer.session.identity import Identity
 from gossamer.session.records import SessionRecord
 from gossamer.session.session import NEVER, Session
 from gossamer.wire import reasons
@@ -42,7 +44,7 @@ def handle_connect(connection: Connection, connect: Connect, now: float) -> None
         # [MQTT-3.1.3-8] of 3.1.1
         connection.fail(reasons.CLIENT_IDENTIFIER_NOT_VALID, "", now)
         return
-    if len(core.connections) > core.settings.max_connections:
+    if len(core.connections) > connection.settings.max_connections:
         connection.fail(reasons.QUOTA_EXCEEDED, "the broker has no room for more clients", now)
         return
     method = None if properties is None else properties.authentication_method
@@ -156,12 +158,12 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
         return
     had_session = client_id in core.sessions
     session, is_present = _take_session(connection, connect, client_id, verdict.user, now)
-    session.groups = verdict.groups
+    _identify(connection, session, is_present)
     connection.session = session
     connection.stage = OPEN
-    connection.limit = PEER_PACKET if connection.is_peer else core.settings.max_packet
+    connection.limit = PEER_PACKET if connection.is_peer else connection.settings.max_packet
     _set_will(connection, session, connect, now)
-    _set_windows(session, connect, core.settings.max_inflight)
+    _set_windows(session, connect, connection.settings.max_inflight)
     if session.persistent:
         core.journal.session_saved(session.record)
     if session.persistent or had_session:
@@ -203,7 +205,7 @@ def _take_session(
 ) -> tuple[Session, bool]:
     """The client's old session or a new one [MQTT-3.1.2-4], [MQTT-3.1.2-5], [MQTT-3.1.4-3]."""
     core = connection.core
-    expiry = _expiry(connect, core.settings.max_session_expiry)
+    expiry = _expiry(connect, connection.settings.max_session_expiry)
     existing = core.sessions.get(client_id)
     if existing is not None:
         disconnect_session(core, existing, reasons.SESSION_TAKEN_OVER, "", now)
@@ -214,7 +216,7 @@ def _take_session(
     if existing is None:
         record = SessionRecord(client_id, user, expiry)
         record.is_311 = connect.version != V5
-        session = Session(core.hub, record, core.settings.max_queued)
+        session = Session(core.hub, record, connection.settings.max_queued)
         core.sessions[client_id] = session
         core.counters.sessions = len(core.sessions)
         return session, False
@@ -228,6 +230,15 @@ def _take_session(
         core.journal.session_saved(record)
     existing.persistent = expiry != 0
     return existing, True
+
+
+def _identify(connection: Connection, session: Session, is_present: bool) -> None:
+    """The session belongs to who logged in now; rights may differ from those it had before."""
+    core = connection.core
+    session.identity = connection.identity
+    if is_present and core.permissions.restricts:
+        revoke(core, session)
+        core.routes.changes += 1  # routes know who may receive what
 
 
 def _expiry(connect: Connect, maximum: int) -> int:
@@ -280,7 +291,7 @@ def _connack(
     assigned: str,
     final_data: bytes,
 ) -> Connack:
-    settings = connection.core.settings
+    settings = connection.settings
     receive_maximum = 65_535 if connection.is_peer else settings.receive_maximum
     asked = connect.keep_alive
     keep_alive = asked

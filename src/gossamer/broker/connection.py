@@ -18,11 +18,12 @@ from gossamer.broker.acknowledging import (
 from gossamer.broker.connecting import handle_auth, handle_connect
 from gossamer.broker.core import Core
 from gossamer.broker.ending import end_connection
-from gossamer.broker.policy import Exchange, Identity, Meter, Origin
+from gossamer.broker.policy import Exchange, Origin
 from gossamer.broker.publishing import forward_acknowledged, forward_plain, handle_publish
 from gossamer.broker.routes import Route
 from gossamer.broker.stages import AWAITING_CONNECT, CLOSED, DECIDING, OPEN
 from gossamer.broker.subscribing import handle_subscribe, handle_unsubscribe
+from gossamer.session.identity import Identity
 from gossamer.session.outlet import Outlet, Sink
 from gossamer.session.session import Session
 from gossamer.wire import reasons
@@ -73,12 +74,12 @@ class Connection:
         "known",
         "last_seen",
         "limit",
-        "meter",
         "opened_at",
         "origin",
         "outlet",
         "seen_policy",
         "session",
+        "settings",
         "stage",
         "token",
         "version",
@@ -97,14 +98,14 @@ class Connection:
         self.opened_at = now
         self.last_seen = now
         self.keep_alive = 0.0  # seconds of silence that end the connection, 0 for none
-        self.limit = core.settings.max_connect_packet
+        self.settings = origin.settings or core.settings
+        self.limit = self.settings.max_connect_packet
         self.is_dialled = False  # by this broker, to a neighbour
         self.is_peer = False  # a neighbouring broker, which has proved it
         self.wants_problems = True  # Request Problem Information
         self.connect: Connect | None = None  # while the login is being decided
         self.exchange: Exchange | None = None  # enhanced authentication
         self.authentication_method = ""
-        self.meter: Meter | None = None
         self.known: dict[bytes, Route] = {}
         self.seen_policy = core.policy_changes
         self.aliases: dict[int, str] = {}  # the client's topic aliases
@@ -212,7 +213,7 @@ class Connection:
             version = connect_version(body)
             self.version = V5 if version == V5 else V311
             self.outlet.version = self.version
-        packet: Packet = decode(head, body, self.version, self.core.settings.max_user_properties)
+        packet: Packet = decode(head, body, self.version, self.settings.max_user_properties)
         if isinstance(packet, Publish):
             handle_publish(self, packet, now)
         elif isinstance(packet, Acknowledgement):
@@ -242,7 +243,7 @@ class Connection:
                 raise ProtocolError(
                     reasons.PROTOCOL_ERROR, "a session that ends now cannot be given a future"
                 )
-            session.record.expiry = min(expiry, self.core.settings.max_session_expiry)
+            session.record.expiry = min(expiry, self.settings.max_session_expiry)
         self.close(now, packet.reason != reasons.DISCONNECT_WITH_WILL)
 
     # Ending ------------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ def publish_will(core: Core, session: Session, now: float) -> None:
     will = record.will
     record.will = None
     record.will_due = 0.0
-    if will is None:
+    if will is None or not core.permissions.may_publish(session.identity, will.topic):
         return
     properties = will.properties
     expires_at = 0.0

@@ -5,28 +5,26 @@ The base classes permit everything; `net/` derives the real ones from the config
 
 from mypy_extensions import mypyc_attr
 
+from gossamer.broker.settings import Settings
+from gossamer.session.identity import Identity
 from gossamer.wire.packets import Connect
 from gossamer.wire.reasons import BAD_AUTHENTICATION_METHOD, SUCCESS
-
-
-class Identity:
-    """Who is at the other end: what rules speak of."""
-
-    def __init__(self, client_id: str, user: str, address: str, listener: str) -> None:
-        self.client_id = client_id
-        self.user = user
-        self.address = address
-        self.listener = listener
-        self.groups: list[str] = []
 
 
 class Origin:
     """Where a connection comes from, as the shell knows it before a byte is read."""
 
-    def __init__(self, address: str, listener: str, certificate_user: str = "") -> None:
+    def __init__(
+        self,
+        address: str,
+        listener: str,
+        certificate_user: str = "",
+        settings: Settings | None = None,
+    ) -> None:
         self.address = address
         self.listener = listener
         self.certificate_user = certificate_user  # subject of a verified client certificate
+        self.settings = settings  # the listener's own limits, if it has any
 
 
 class Verdict:
@@ -80,11 +78,22 @@ class Authenticator:
 class Permissions:
     """Who may do what; asked with the topic or filter as it is really read or written."""
 
+    def __init__(self) -> None:
+        self.restricts = False  # False: every answer is yes, and need not be asked for
+
     def may_publish(self, client: Identity, topic: str) -> bool:
         return True
 
-    def may_subscribe(self, client: Identity, filter: str) -> bool:
+    def may_subscribe(self, client: Identity, filter: str, is_shared: bool) -> bool:
         """Asked with the filter that is read: without `$share/…`."""
+        return True
+
+    def may_receive(self, client: Identity, topic: str) -> bool:
+        """Whether a message may reach the client, whichever subscription brings it."""
+        return True
+
+    def may_have_published(self, user: str, client_id: str, topic: str) -> bool:
+        """Whether what was retained in this name may still be shown."""
         return True
 
 

@@ -217,7 +217,7 @@ def known_route(connection: Connection, topic_bytes: bytes) -> Route | None:
 def is_allowed(connection: Connection, topic: str) -> bool:
     """Whether this client may publish here; a topic the broker cannot take is an error."""
     try:
-        check_name(topic, connection.core.settings.max_levels)
+        check_name(topic, connection.settings.max_levels)
     except TopicError as error:
         raise ProtocolError(reasons.TOPIC_NAME_INVALID, str(error)) from None
     if connection.is_peer:
@@ -236,11 +236,11 @@ def check_quota(connection: Connection) -> None:
         incoming is not None
         and connection.version == V5
         and not connection.is_peer
-        and len(incoming) >= connection.core.settings.receive_maximum
+        and len(incoming) >= connection.settings.receive_maximum
     ):
         raise ProtocolError(
             reasons.RECEIVE_MAXIMUM_EXCEEDED,
-            f"more than {connection.core.settings.receive_maximum} publications are unreleased",
+            f"more than {connection.settings.receive_maximum} publications are unreleased",
         )
 
 
@@ -313,7 +313,7 @@ def _topic_of(connection: Connection, packet: Publish) -> str:
     alias = properties.topic_alias
     if alias is None:
         return packet.topic
-    if alias > connection.core.settings.max_topic_alias:
+    if alias > connection.settings.max_topic_alias:
         raise ProtocolError(reasons.TOPIC_ALIAS_INVALID, f"topic alias {alias} is above the limit")
     if packet.topic:
         connection.aliases[alias] = packet.topic

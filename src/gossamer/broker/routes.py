@@ -11,6 +11,7 @@ from typing import Final
 
 from gossamer.bloom.summary import RemoteSummary
 from gossamer.broker.neighbours import LOCAL_TOPICS
+from gossamer.broker.policy import Permissions
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
 from gossamer.topics.tree import Entry, FilterTree
@@ -113,10 +114,11 @@ class PeerView:
 class RouteTable:
     """All subscriptions of this broker's clients and neighbours, by filter."""
 
-    __slots__ = ("_branches", "_routes", "changes", "peers", "tree")
+    __slots__ = ("_branches", "_routes", "changes", "peers", "permissions", "tree")
 
     def __init__(self) -> None:
         self.tree = FilterTree()
+        self.permissions = Permissions()
         self.changes = 0  # of filters that begin with a wildcard, and of neighbours' views
         self.peers: list[PeerView] = []
         self._branches: dict[str, Branch] = {}
@@ -141,14 +143,18 @@ class RouteTable:
         route.seen_all = self.changes
         receivers: list[Receiver] = []
         groups: list[Group] = []
+        restricts = self.permissions.restricts
         firsts: dict[Session, tuple[Receiver, Subscription]] = {}
         for entry in self.tree.match(route.topic):
             assert isinstance(entry, FilterEntry)
             for subscription in entry.subscriptions.values():
-                known = firsts.get(subscription.session)
+                session = subscription.session
+                if restricts and not self._may_receive(session, route.topic):
+                    continue
+                known = firsts.get(session)
                 if known is None:
                     receiver = Receiver(subscription)
-                    firsts[subscription.session] = (receiver, subscription)
+                    firsts[session] = (receiver, subscription)
                     receivers.append(receiver)
                 else:
                     known[0].join(known[1], subscription)
@@ -160,6 +166,9 @@ class RouteTable:
                     receivers.append(Receiver(view.subscription))
         route.receivers = receivers
         route.groups = groups
+
+    def _may_receive(self, session: Session, topic: str) -> bool:
+        return session.is_peer or self.permissions.may_receive(session.identity, topic)
 
     def add(self, subscription: Subscription) -> None:
         """Adds or replaces this session's subscription to the filter."""

@@ -7,7 +7,7 @@ any permission. A subscription is allowed if one permitted filter contains it wh
 
 from typing import Final
 
-from gossamer.topics.containment import contains
+from gossamer.topics.containment import Relation, contains, relation
 from gossamer.topics.names import TopicError, check_filter
 from gossamer.topics.tree import Entry, FilterTree
 
@@ -23,13 +23,15 @@ _WIDENING: Final = ("+", "#", "/", "\0")
 class Rule:
     """One entry of a rule file. A selector that is None selects everyone, an empty one nobody.
 
-    `networks` are pairs of first and last address, as numbers of IPv6 (IPv4 mapped into it).
+    `users` are names; `groups` are those whose members are named by tokens. `networks` are pairs
+    of first and last address, as numbers of IPv6 (IPv4 mapped into it).
     """
 
     __slots__ = (
         "clients",
         "deny_publish",
         "deny_subscribe",
+        "groups",
         "networks",
         "publish",
         "subscribe",
@@ -39,6 +41,7 @@ class Rule:
     def __init__(
         self,
         users: frozenset[str] | None,
+        groups: frozenset[str],
         clients: tuple[str, ...] | None,
         networks: tuple[tuple[int, int], ...] | None,
         publish: tuple[str, ...],
@@ -47,6 +50,7 @@ class Rule:
         deny_subscribe: tuple[str, ...],
     ) -> None:
         self.users = users
+        self.groups = groups
         self.clients = clients
         self.networks = networks
         self.publish = publish
@@ -54,20 +58,23 @@ class Rule:
         self.deny_publish = deny_publish
         self.deny_subscribe = deny_subscribe
 
-    def selects(self, user: str, client_id: str, address: int) -> bool:
-        """Whether the rule speaks of this client: every selector that it has must hold."""
+    def selects(self, user: str, client_id: str, groups: list[str], address: int) -> bool:
+        """Whether the rule speaks of this client: every selector that it has must hold.
+
+        Where the address is unknown, so are the groups: both are taken to hold as they did when
+        the client was last heard.
+        """
         users = self.users
         if users is not None and user not in users and not (user and ANY_NAMED_USER in users):
-            return False
+            in_group = any(group in self.groups for group in groups)
+            if not in_group and not (self.groups and address == UNKNOWN_ADDRESS):
+                return False
         clients = self.clients
         if clients is not None and not any(_selects(one, client_id) for one in clients):
             return False
         networks = self.networks
-        if networks is None:
+        if networks is None or address == UNKNOWN_ADDRESS:
             return True
-        if address == UNKNOWN_ADDRESS:
-            # The address was right when the message was accepted; a denial it cannot prove.
-            return not (self.deny_publish or self.deny_subscribe)
         return any(first <= address <= last for first, last in networks)
 
 
@@ -93,6 +100,7 @@ class Grant:
         self._receive_cache: dict[str, bool] = {}
         # Without denials, an allowed subscription can only bring what may be received.
         self.checks_deliveries = bool(deny_subscribe)
+        self.book: object = None  # the book it comes from
 
     def may_publish(self, topic: str) -> bool:
         known = self._publish_cache.get(topic)
@@ -102,10 +110,17 @@ class Grant:
         _remember(self._publish_cache, topic, answer, self._most)
         return answer
 
-    def may_subscribe(self, filter: str) -> bool:
-        """Of a filter without `$share/…`: what it really reads."""
-        if any(contains(denied, filter) for denied in self._denied_filters):
-            return False
+    def may_subscribe(self, filter: str, is_shared: bool = False) -> bool:
+        """Of a filter without `$share/…`: what it really reads.
+
+        A filter with a denied part is allowed, and its deliveries are checked one by one. The
+        members of a shared subscription take each other's messages, so that one is refused.
+        """
+        for denied in self._denied_filters:
+            if contains(denied, filter):
+                return False
+            if is_shared and relation(denied, filter) != Relation.DISJOINT:
+                return False
         return any(contains(allowed, filter) for allowed in self._filters)
 
     def may_receive(self, topic: str) -> bool:
@@ -126,19 +141,22 @@ class RuleBook:
         self._most = decisions_kept
         self._grants: dict[tuple[tuple[int, ...], str, str], Grant] = {}
 
-    def grant(self, user: str, client_id: str, address: int) -> Grant:
+    def grant(self, user: str, client_id: str, groups: list[str], address: int) -> Grant:
         """What this client may do; one object for all clients that the same rules fit."""
         chosen: list[int] = []
         by_user = by_client = False
         for index, rule in enumerate(self._rules):
-            if rule.selects(user, client_id, address):
-                chosen.append(index)
+            if rule.selects(user, client_id, groups, address):
+                is_assumed = address == UNKNOWN_ADDRESS and rule.networks is not None
+                # A permission may be assumed from the past, a denial needs its address: ~index.
+                chosen.append(~index if is_assumed else index)
                 by_user = by_user or _mentions(rule, "%u")
                 by_client = by_client or _mentions(rule, "%c")
         key = (tuple(chosen), user if by_user else "", client_id if by_client else "")
         grant = self._grants.get(key)
         if grant is None:
             grant = self._make(chosen, user, client_id)
+            grant.book = self
             if len(self._grants) >= self._most:
                 self._grants.clear()
             self._grants[key] = grant
@@ -150,13 +168,15 @@ class RuleBook:
         deny_publish: list[str] = []
         deny_subscribe: list[str] = []
         for index in chosen:
-            rule = self._rules[index]
+            rule = self._rules[index if index >= 0 else ~index]
+            _fill(rule.publish, user, client_id, publish)
+            _fill(rule.subscribe, user, client_id, subscribe)
+            if index < 0:
+                continue
             denials = rule.deny_publish + rule.deny_subscribe
             if any(_cannot_deny(template, user, client_id) for template in denials):
                 # A name that escapes a denial by what it is made of gets nothing at all.
                 return Grant([], [], [], [], self._most)
-            _fill(rule.publish, user, client_id, publish)
-            _fill(rule.subscribe, user, client_id, subscribe)
             _fill(rule.deny_publish, user, client_id, deny_publish)
             _fill(rule.deny_subscribe, user, client_id, deny_subscribe)
         return Grant(publish, subscribe, deny_publish, deny_subscribe, self._most)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gossamer.broker.revoking import readable, remove_subscription
 from gossamer.session.records import SubscriptionRecord
-from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
 from gossamer.topics.names import TopicError, check_filter
 from gossamer.topics.shared import split_share
@@ -82,20 +82,20 @@ def _subscribe(
     assert session is not None
     try:
         share, filter = split_share(request.filter)
-        check_filter(filter, core.settings.max_levels)
+        check_filter(filter, connection.settings.max_levels)
     except TopicError as error:
         raise Refusal(reasons.TOPIC_FILTER_INVALID, str(error)) from None
     if share and request.no_local:
         # [MQTT-3.8.3-4]
         raise ProtocolError(reasons.PROTOCOL_ERROR, "No Local on a shared subscription")
-    is_reserved = filter.startswith(RESERVED_FILTERS)
-    if is_reserved or not core.permissions.may_subscribe(connection.identity, filter):
+    is_allowed = core.permissions.may_subscribe(connection.identity, filter, bool(share))
+    if filter.startswith(RESERVED_FILTERS) or not is_allowed:
         raise Refusal(reasons.NOT_AUTHORIZED, f"you may not read {filter!r}")
     is_new = request.filter not in session.subscriptions
-    if is_new and len(session.subscriptions) >= core.settings.max_subscriptions:
+    if is_new and len(session.subscriptions) >= connection.settings.max_subscriptions:
         raise Refusal(
             reasons.QUOTA_EXCEEDED,
-            f"no more than {core.settings.max_subscriptions} subscriptions for one client",
+            f"no more than {connection.settings.max_subscriptions} subscriptions for one client",
         )
     if session.persistent and not core.journal.accepts:
         raise Refusal(reasons.QUOTA_EXCEEDED, "the store is full")
@@ -123,25 +123,14 @@ def add_subscription(core: Core, subscription: Subscription, is_new: bool) -> No
         core.neighbours.wanted(subscription.filter, subscription.session)
 
 
-def remove_subscription(core: Core, session: Session, filter: str) -> bool:
-    """What is already on its way is still delivered [MQTT-3.10.4-3]."""
-    subscription = session.subscriptions.pop(filter, None)
-    if subscription is None:
-        return False
-    core.routes.remove(subscription)
-    core.counters.subscriptions -= 1
-    core.neighbours.unwanted(subscription.filter, session)
-    if session.persistent:
-        core.journal.subscription_removed(session.client_id, filter)
-    return True
-
-
 def _send_retained(core: Core, subscription: Subscription, is_new: bool, now: float) -> None:
     handling = subscription.record.retain_handling
     # [MQTT-4.8.2-6]-[MQTT-3.3.1-9..11]: never for shared subscriptions.
     if subscription.share or handling == SEND_NEVER or (handling == SEND_IF_NEW and not is_new):
         return
     messages = core.retained.search(subscription.filter, now)
+    if core.permissions.restricts:
+        messages = readable(core, subscription.session, messages)
     if messages:
         subscription.session.enqueue_retained(messages, Receiver(subscription), now)
 

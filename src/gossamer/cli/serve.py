@@ -1,6 +1,7 @@
 """`gossamer serve`: one broker on this machine."""
 
 import asyncio
+import logging
 import signal
 import time
 from pathlib import Path
@@ -9,36 +10,86 @@ from typing import Annotated
 import typer
 
 from gossamer.broker.broker import Broker
-from gossamer.broker.settings import Settings
 from gossamer.cli.errors import CommandError, WrongUse
+from gossamer.net.config import Config, ConfigError, load
+from gossamer.net.config.reporting import warnings
+from gossamer.net.listening import describe
+from gossamer.net.logs import set_up_logging
 from gossamer.net.loops import run
+from gossamer.net.material import Material, read_material, settings_of
+from gossamer.net.reloading import Reloader
 from gossamer.net.server import Server
 from gossamer.session.journal import Journal
 from gossamer.storage.errors import StoreError
 from gossamer.storage.files import default_folder
 from gossamer.storage.sqlite_store import SYNC_MODES, SqliteStore
 
+logger = logging.getLogger(__name__)
+
 
 def serve(
-    port: Annotated[int, typer.Option("--port", "-p", help="TCP port; 0 takes a free one.")] = 1883,
-    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", help="Configuration file (see gossamer check).")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", "-p", help="TCP port (1883); 0 takes a free one.")
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option("--host", help="Address to listen on (127.0.0.1).")
+    ] = None,
     data: Annotated[
         Path | None, typer.Option("--data", help="Folder of the database that survives restarts.")
     ] = None,
     memory: Annotated[bool, typer.Option("--memory", help="Keep nothing on disk.")] = False,
     sync: Annotated[
-        str, typer.Option("--sync", help="What an acknowledgement survives: full, normal or off.")
-    ] = "full",
+        str | None,
+        typer.Option("--sync", help="What an acknowledgement survives: full, normal or off."),
+    ] = None,
 ) -> None:
     """Run one broker; no configuration needed."""
-    store = None if memory else _open_store(data or default_folder(), sync)
-    run(_serve(host, port, store))
+    try:
+        material = _material(config, host, port, data, memory, sync)
+    except ConfigError as error:
+        raise WrongUse("\ngossamer: ".join(error.problems)) from error
+    settings = material.config.store
+    set_up_logging(material.config.log)
+    for warning in warnings(material.config):
+        logger.warning("%s", warning)
+    store = None
+    if settings.kind == "disk":
+        store = _open_store(settings.folder or default_folder(), settings.sync)
+    run(_serve(material, config, store))
+
+
+def _material(
+    file: Path | None,
+    host: str | None,
+    port: int | None,
+    data: Path | None,
+    memory: bool,
+    sync: str | None,
+) -> Material:
+    """The configuration with what the command line says instead."""
+    config = Config() if file is None else load(file)
+    if sync is not None and sync not in SYNC_MODES:
+        raise ConfigError([f"--sync is {', '.join(SYNC_MODES)}, not {sync!r}"])
+    stored = {"folder": data, "sync": sync, "kind": "memory" if memory else None}
+    store = config.store.model_copy(
+        update={key: value for key, value in stored.items() if value is not None}
+    )
+    config = config.model_copy(update={"store": store})
+    if host is not None or port is not None:
+        if file is not None:
+            raise ConfigError(["--host and --port are for a broker without --config"])
+        where = {"host": host, "port": port}
+        given = {key: value for key, value in where.items() if value is not None}
+        listener = config.listener[0].model_copy(update=given)
+        config = config.model_copy(update={"listener": (listener,)})
+    return read_material(config)
 
 
 def _open_store(folder: Path, sync: str) -> SqliteStore:
-    mode = next((known for known in SYNC_MODES if known == sync), None)
-    if mode is None:
-        raise WrongUse(f"--sync is {', '.join(SYNC_MODES)}, not {sync!r}")
+    mode = next(known for known in SYNC_MODES if known == sync)
     try:
         return SqliteStore(folder, mode)
     except StoreError as error:
@@ -47,25 +98,30 @@ def _open_store(folder: Path, sync: str) -> SqliteStore:
         raise CommandError(f"cannot use {folder} for the store: {error.strerror}") from error
 
 
-def _broker(store: SqliteStore | None) -> Broker:
+def _broker(material: Material, store: SqliteStore | None) -> Broker:
     now = time.time()
+    settings = settings_of(material.config.limits, material.config.sys.interval)
     if store is None:
-        return Broker(Settings(), Journal(), now)
-    broker = Broker(Settings(), store.journal, now)
+        return Broker(settings, Journal(), now)
+    broker = Broker(settings, store.journal, now)
     broker.restore(store.snapshot, now)
     return broker
 
 
-async def _serve(host: str, port: int, store: SqliteStore | None) -> None:
-    server = Server(_broker(store), store)
+async def _serve(material: Material, file: Path | None, store: SqliteStore | None) -> None:
+    server = Server(_broker(material, store), store)
     try:
-        bound = await server.start(host, port)
+        front = await server.open(material)
     except OSError as error:
-        raise CommandError(f"cannot listen on {host}:{port}: {error.strerror}") from error
-    typer.echo(f"gossamer listens on {host}:{bound}")
+        raise CommandError(str(error)) from error
+    for listener in front.listeners:
+        typer.echo(f"gossamer listens on {describe(listener.listener, listener.port)}")
     stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+        loop.add_signal_handler(number, stopped.set)
+    reloader = Reloader(front, file)
+    loop.add_signal_handler(signal.SIGHUP, reloader.on_signal)
     stopping = asyncio.ensure_future(stopped.wait())
     await asyncio.wait((stopping, server.failure), return_when=asyncio.FIRST_COMPLETED)
     await server.stop()

@@ -10,11 +10,12 @@ from gossamer.broker.connecting import PEER_PACKET
 from gossamer.broker.connection import Connection
 from gossamer.broker.keeping import KeepAlive
 from gossamer.broker.neighbours import PEER_METHOD, PEER_PREFIX
-from gossamer.broker.policy import Identity, Origin
+from gossamer.broker.policy import Origin
 from gossamer.broker.stages import OPEN
 from gossamer.mesh.handshake import Dialling, HandshakeError, introduce
 from gossamer.mesh.mesh import Mesh
 from gossamer.mesh.settings import KEEP_ALIVE_SECONDS
+from gossamer.session.identity import Identity
 from gossamer.session.outlet import Sink
 from gossamer.session.session import NEVER
 from gossamer.wire import reasons

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gossamer.broker.core import Core
-from gossamer.broker.subscribing import add_subscription, remove_subscription
+from gossamer.broker.revoking import remove_subscription
+from gossamer.broker.subscribing import add_subscription
 from gossamer.mesh.interest import decode_interests
 from gossamer.mesh.link import Link, peer_subscription
 from gossamer.mesh.teller import digest_of

@@ -1,7 +1,8 @@
-"""The rule file: TOML to the compiled `RuleBook`, whole or refused.
+"""The rule file: TOML to the compiled `RuleBook`, whole or refused. For example:
 
 [groups]
 operators = ["ann", "bob"]
+auditors = []                   # no members here: tokens say who is one
 
 [[rule]]                        # everyone may read the weather
 subscribe = ["weather/#"]
@@ -23,10 +24,20 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
-from gossamer.broker.rules import NO_ADDRESS, Rule, RuleBook, check_template
+from gossamer.broker.policy import Permissions
+from gossamer.broker.rules import (
+    NO_ADDRESS,
+    UNKNOWN_ADDRESS,
+    Grant,
+    Rule,
+    RuleBook,
+    check_template,
+)
 from gossamer.net.config.loading import parse_model, read_text
 from gossamer.net.config.section import Section
 from gossamer.net.config.units import Allowed, Network
+from gossamer.session.identity import UNKNOWN_ADDRESS as UNKNOWN_ADDRESS_TEXT
+from gossamer.session.identity import Identity
 
 IPV4_IN_IPV6 = 0xFFFF << 32
 LOCAL_SOCKET = IPV4_IN_IPV6 | int(ipaddress.IPv4Address("127.0.0.1"))
@@ -74,6 +85,36 @@ class RuleFile(Section):
         return self
 
 
+class RulePermissions(Permissions):
+    """The core's permissions, from a book of rules."""
+
+    def __init__(self, book: RuleBook) -> None:
+        super().__init__()
+        self.restricts = True
+        self._book = book
+
+    def may_publish(self, client: Identity, topic: str) -> bool:
+        return self._grant(client).may_publish(topic)
+
+    def may_subscribe(self, client: Identity, filter: str, is_shared: bool) -> bool:
+        return self._grant(client).may_subscribe(filter, is_shared)
+
+    def may_receive(self, client: Identity, topic: str) -> bool:
+        return self._grant(client).may_receive(topic)
+
+    def may_have_published(self, user: str, client_id: str, topic: str) -> bool:
+        return self._book.grant(user, client_id, [], UNKNOWN_ADDRESS).may_publish(topic)
+
+    def _grant(self, client: Identity) -> Grant:
+        known = client.rights
+        if isinstance(known, Grant) and known.book is self._book:
+            return known
+        address = address_number(client.address)
+        grant = self._book.grant(client.user, client.client_id, client.groups, address)
+        client.rights = grant
+        return grant
+
+
 def load_rules(path: Path, decisions_kept: int) -> RuleBook:
     """The rules in `path`, or ConfigError. An empty file allows nothing."""
     return parse_rules(read_text(path), str(path), decisions_kept)
@@ -87,11 +128,13 @@ def parse_rules(text: str, name: str = "rules", decisions_kept: int = 4096) -> R
 
 def _rule(file: RuleFile, entry: RuleEntry) -> Rule:
     users: frozenset[str] | None = None
+    groups = entry.groups or ()
     if entry.users is not None or entry.groups is not None:
-        members = [user for group in entry.groups or () for user in file.groups[group]]
+        members = [user for group in groups for user in file.groups[group]]
         users = frozenset([*(entry.users or ()), *members])
     return Rule(
         users=users,
+        groups=frozenset(group for group in groups if not file.groups[group]),
         clients=entry.clients,
         networks=None if entry.addresses is None else tuple(map(network_range, entry.addresses)),
         publish=entry.publish,
@@ -112,6 +155,8 @@ def address_number(address: str) -> int:
     """An address as a number of IPv6; a client of a Unix socket (no address) is on this machine."""
     if not address:
         return LOCAL_SOCKET
+    if address == UNKNOWN_ADDRESS_TEXT:
+        return UNKNOWN_ADDRESS
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

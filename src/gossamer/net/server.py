@@ -9,7 +9,11 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from gossamer.broker.broker import Broker
-from gossamer.net.transport import Host, SocketSink
+from gossamer.net.config import Config
+from gossamer.net.config.listeners import Listener
+from gossamer.net.front import Front
+from gossamer.net.material import Material, read_material
+from gossamer.net.transport import Host
 from gossamer.storage.errors import StoreError
 from gossamer.storage.sqlite_store import SqliteStore
 
@@ -28,7 +32,7 @@ class Server:
         self.failure: asyncio.Future[StoreError] = asyncio.get_running_loop().create_future()
         self.loop: AbstractEventLoop = asyncio.get_running_loop()
         self.host = Host(broker, self.loop, self._end_turn)
-        self._listeners: list[asyncio.Server] = []
+        self.front: Front | None = None
         self._ticker: asyncio.TimerHandle | None = None
         if store is not None:
             store.start(
@@ -36,25 +40,26 @@ class Server:
                 lambda error: self._from_store(self._store_failed, error),
             )
 
+    async def open(self, material: Material) -> Front:
+        """Listens wherever the configuration says; OSError if it cannot."""
+        front = Front(self.host, material)
+        await front.open(material)
+        self.front = front
+        self._tick()
+        return front
+
     async def start(self, address: str, port: int) -> int:
-        """Listens on plain TCP; answers the port in use (port 0 takes a free one)."""
-        server = await self.loop.create_server(
-            lambda: SocketSink(self.host, "tcp"),  # type: ignore[arg-type, return-value]
-            address,
-            port,
-            backlog=1024,
-        )
-        self._listeners.append(server)
-        if self._ticker is None:
-            self._tick()
-        return int(server.sockets[0].getsockname()[1])
+        """Listens on plain TCP for clients of this machine; answers the port in use."""
+        listener = Listener(host=address, port=port)
+        front = await self.open(read_material(Config(listener=(listener,))))
+        return front.listeners[0].port
 
     async def stop(self) -> None:
         """Tells every client, writes what is left to the store, and closes."""
         if self._ticker is not None:
             self._ticker.cancel()
-        for listener in self._listeners:
-            listener.close()
+        if self.front is not None:
+            self.front.close()
         self.broker.stop(time.time())
         if self.store is not None:
             self.store.close()

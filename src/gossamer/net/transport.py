@@ -9,16 +9,24 @@ from __future__ import annotations
 import time
 from asyncio import AbstractEventLoop, Transport
 from collections.abc import Callable
+from typing import Final
 
 from mypy_extensions import mypyc_attr
 
 from gossamer.broker.broker import Broker
 from gossamer.broker.connection import Connection
-from gossamer.broker.policy import Origin
+from gossamer.broker.policy import Meter, Origin
+from gossamer.broker.settings import Settings
 from gossamer.session.outlet import Sink
 
-# Bytes that may wait for a client that does not read, before QoS 0 to it is dropped.
-WRITE_BUFFER = 1_048_576
+# Why a connection is not read from now; each reason ends by itself.
+WRITE_BLOCKED: Final = 1  # the client does not read what we send
+CORE_BUSY: Final = 2  # its login is being decided
+OVER_RATE: Final = 4
+TURN_OVER: Final = 8  # it has had its share of this turn
+
+# Time for last words to a client that does not read them.
+CLOSING_SECONDS: Final = 5.0
 
 
 class Host:
@@ -46,29 +54,73 @@ class Host:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class SocketSink(Sink):
-    """One client's socket."""
+class Door:
+    """What the connections of one listener share. This one lets everybody in."""
 
-    def __init__(self, host: Host, listener: str) -> None:
+    def __init__(self, name: str, settings: Settings | None = None) -> None:
+        self.name = name
+        self.settings = settings  # None for the broker's own
+        self.write_buffer = 1_048_576  # unsent bytes past which QoS 0 to a client is dropped
+        self.read_budget = 65_536  # bytes of one chunk after which the others have their turn
+
+    def admit(self, address: str) -> bool:
+        """Whether a connection from there may stay; if so, `leave` is called at its end."""
+        return True
+
+    def leave(self, address: str) -> None: ...
+
+    def meter(self, address: str, now: float) -> Meter | None:
+        """The rate limits of a new connection, None if there are none."""
+        return None
+
+    def certificate_user(self, transport: Transport) -> str:
+        """The name in a verified client certificate, "" without one."""
+        return ""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class SocketSink(Sink):
+    """One client's socket. `address` overrides the peer's (a trusted proxy named it)."""
+
+    def __init__(self, host: Host, door: Door, address: str | None = None) -> None:
         self.host = host
-        self.listener = listener
+        self.door = door
+        self.address = address
         self.transport: Transport | None = None
         self.connection: Connection | None = None
-        self._reading_paused = False
+        self._meter: Meter | None = None
+        self._pauses = 0
 
     # What asyncio calls -------------------------------------------------------------------------
 
     def connection_made(self, transport: Transport) -> None:
         self.transport = transport
-        transport.set_write_buffer_limits(high=WRITE_BUFFER)
-        self.connection = self.host.broker.open(self, self.origin(transport), time.time())
+        address = self.address
+        if address is None:
+            address = _peer_address(transport)
+        door = self.door
+        if not door.admit(address):
+            transport.abort()
+            return
+        now = time.time()
+        transport.set_write_buffer_limits(high=door.write_buffer)
+        self._meter = door.meter(address, now)
+        origin = Origin(address, door.name, door.certificate_user(transport), door.settings)
+        self.connection = self.host.broker.open(self, origin, now)
 
     def data_received(self, data: bytes) -> None:
         connection = self.connection
-        assert connection is not None
+        if connection is None:
+            return
         now = time.time()
-        connection.receive(data, now)
+        if self._meter is None:
+            connection.receive(data, now)
+        else:
+            self._receive_metered(connection, self._meter, data, now)
         self.host.after_chunk(now)
+        if len(data) >= self.door.read_budget:
+            self._pause(TURN_OVER)
+            self.host.loop.call_soon(self._next_turn)
 
     def eof_received(self) -> bool:
         return False  # closes the transport
@@ -77,6 +129,8 @@ class SocketSink(Sink):
         connection = self.connection
         self.transport = None
         if connection is not None:
+            self.connection = None
+            self.door.leave(connection.origin.address)
             now = time.time()
             connection.lost(now)
             self.host.after_chunk(now)
@@ -86,13 +140,13 @@ class SocketSink(Sink):
         connection = self.connection
         if connection is not None:
             connection.outlet.blocked = True
-            self._set_reading(False)
+            self._pause(WRITE_BLOCKED)
 
     def resume_writing(self) -> None:
         connection = self.connection
         if connection is not None:
             now = time.time()
-            self._set_reading(True)
+            self._resume(WRITE_BLOCKED)
             connection.unblocked(now)
             self.host.after_chunk(now)
 
@@ -107,6 +161,8 @@ class SocketSink(Sink):
         transport = self.transport
         if transport is not None:
             transport.close()
+            if self._pauses & WRITE_BLOCKED:
+                self.host.loop.call_later(CLOSING_SECONDS, transport.abort)
 
     def abort(self) -> None:
         transport = self.transport
@@ -114,23 +170,52 @@ class SocketSink(Sink):
             transport.abort()
 
     def pause_reading(self) -> None:
-        self._set_reading(False)
+        self._pause(CORE_BUSY)
 
     def resume_reading(self) -> None:
-        self._set_reading(True)
+        self._resume(CORE_BUSY)
 
-    def origin(self, transport: Transport) -> Origin:
-        """Where the connection comes from."""
-        peer = transport.get_extra_info("peername")
-        address = str(peer[0]) if isinstance(peer, tuple) else "local"
-        return Origin(address, self.listener)
+    # How fast it may be -------------------------------------------------------------------------
 
-    def _set_reading(self, wanted: bool) -> None:
+    def _receive_metered(
+        self, connection: Connection, meter: Meter, data: bytes, now: float
+    ) -> None:
+        counters = self.host.broker.core.counters
+        before = counters.messages_received
+        connection.receive(data, now)
+        seconds = meter.pause_after(counters.messages_received - before, len(data), now)
+        if seconds > 0.0:
+            connection.last_seen = now + seconds  # it is we who do not listen
+            self._pause(OVER_RATE)
+            self.host.loop.call_later(seconds, self._rate_is_kept)
+
+    def _rate_is_kept(self) -> None:
+        self._resume(OVER_RATE)
+
+    def _next_turn(self) -> None:
+        self._resume(TURN_OVER)
+
+    def _pause(self, reason: int) -> None:
         transport = self.transport
-        if transport is None or transport.is_closing() or wanted != self._reading_paused:
-            return
-        self._reading_paused = not wanted
-        if wanted:
-            transport.resume_reading()
-        else:
+        was_reading = self._pauses == 0
+        self._pauses |= reason
+        if was_reading and transport is not None and not transport.is_closing():
             transport.pause_reading()
+
+    def _resume(self, reason: int) -> None:
+        transport = self.transport
+        was_paused = self._pauses != 0
+        self._pauses &= ~reason
+        if transport is None or transport.is_closing():
+            return
+        if was_paused and self._pauses == 0:
+            transport.resume_reading()
+
+
+def _peer_address(transport: Transport) -> str:
+    """The peer's address; "" if it has none (a Unix socket)."""
+    peer = transport.get_extra_info("peername")
+    if not isinstance(peer, tuple):
+        return ""
+    address = str(peer[0])
+    return address[7:] if address.startswith("::ffff:") and "." in address else address

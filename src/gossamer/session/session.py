@@ -16,6 +16,7 @@ from gossamer.session.frames import (
     PUBREL_HEAD,
     special_publish,
 )
+from gossamer.session.identity import UNKNOWN_ADDRESS, Identity
 from gossamer.session.message import Message
 from gossamer.session.outlet import Hub, Outlet
 from gossamer.session.records import QUEUED, RELEASED, SENT, DeliveryRecord, SessionRecord
@@ -42,8 +43,8 @@ class Session:
         "aliases",
         "aliases_left",
         "client_id",
-        "groups",
         "hub",
+        "identity",
         "incoming",
         "inflight",
         "is_peer",
@@ -62,7 +63,7 @@ class Session:
         self.record = record
         self.client_id = record.client_id
         self.user = record.user
-        self.groups: list[str] = []
+        self.identity = Identity(record.client_id, record.user, UNKNOWN_ADDRESS, "")
         self.persistent = record.expiry != 0
         self.is_peer = False  # a neighbouring broker's
         self.queue_limit = queue_limit
@@ -375,6 +376,18 @@ class Session:
     def queued(self) -> int:
         queue = self.queue
         return 0 if queue is None else len(queue)
+
+    def withdraw(self, deliveries: list[DeliveryRecord]) -> None:
+        """Takes back what was not acknowledged yet; a client that has it may keep it."""
+        numbers: set[int] = set()
+        for delivery in deliveries:
+            numbers.add(delivery.number)
+            if delivery.packet_id:
+                self.inflight.pop(delivery.packet_id, None)
+            self._forget(delivery)
+        if self.queue is not None:
+            kept = [delivery for delivery in self.queue if delivery.number not in numbers]
+            self.queue = deque(kept) if kept else None
 
     def left_over(self) -> list[DeliveryRecord]:
         """Everything not acknowledged, in order: what a session that ends leaves behind."""

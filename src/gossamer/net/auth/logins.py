@@ -73,7 +73,9 @@ class Logins(Authenticator):
     def authenticate(self, token: int, connect: Connect, origin: Origin) -> Verdict | None:
         if not self.failures.has(origin.address, self._clock()):
             return Verdict(CONNECTION_RATE_EXCEEDED, text="too many failed logins; try later")
-        chain = self.rules.chains[origin.listener]
+        chain = self.rules.chains.get(origin.listener)
+        if chain is None:  # a reload has closed the listener since
+            return Verdict(SERVER_UNAVAILABLE)
         attempt = Attempt(
             client_id=connect.client_id,
             user=connect.username,

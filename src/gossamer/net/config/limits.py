@@ -1,7 +1,5 @@
 """`[limits]`: how much one client, one address or one listener may take."""
 
-from typing import Literal
-
 from pydantic import Field
 
 from gossamer.net.config.section import Section
@@ -15,9 +13,9 @@ class Limits(Section):
     """A listener may override any of these in its own `[listener.limits]`."""
 
     connections: int = Field(
-        default=10_000,
+        default=100_000,
         ge=1,
-        description="Open connections on one listener; more are closed at once.",
+        description="Open connections, on all listeners; more are told that there is no room.",
     )
     connections_per_address: int = Field(
         default=0, ge=0, description="Open connections from one address; 0 for no limit of its own."
@@ -28,10 +26,10 @@ class Limits(Section):
         description="Time that a client has to be logged in (TLS, WebSocket, CONNECT and AUTH).",
     )
     packet_size: Size = Field(
-        default=1 << 20,
+        default=(1 << 20) + (64 << 10),
         ge=128,
         le=LARGEST_PACKET,
-        description="Largest packet taken from a client.",
+        description="Largest packet taken from a client; a megabyte of payload fits by default.",
     )
     login_packet_size: Size = Field(
         default=64 << 10,
@@ -40,39 +38,38 @@ class Limits(Section):
         description="Largest packet taken from a client that has not logged in yet.",
     )
     receive_maximum: int = Field(
-        default=1024,
+        default=1000,
         ge=1,
         le=65535,
         description="QoS 1 and 2 publications a client may have unacknowledged.",
     )
     inflight: int = Field(
-        default=1024,
+        default=1000,
         ge=1,
         le=65535,
         description="QoS 1 and 2 deliveries unacknowledged by one client.",
     )
     queue_messages: int = Field(
-        default=10_000, ge=1, description="Messages that wait for one client, connected or not."
-    )
-    queue_bytes: Size = Field(
-        default=64 << 20, ge=1024, description="Bytes of messages that wait for one client."
-    )
-    queue_policy: Literal["drop-new", "drop-old"] = Field(
-        default="drop-new", description="Which message goes when a client's queue is full."
+        default=10_000,
+        ge=1,
+        description="QoS 1 and 2 messages that wait for one client; a full queue refuses new ones.",
     )
     outbox_bytes: Size = Field(
         default=1 << 20,
         ge=4096,
         description="Unsent bytes of one connection past which QoS 0 to it is dropped.",
     )
-    subscriptions: int = Field(default=1000, ge=1, description="Subscriptions of one client.")
+    subscriptions: int = Field(default=10_000, ge=1, description="Subscriptions of one client.")
     topic_levels: int = Field(
         default=200, ge=1, le=65536, description="Levels of a topic or filter."
     )
     topic_aliases: int = Field(
-        default=64, ge=0, le=65535, description="Topic aliases a client may set on one connection."
+        default=1000,
+        ge=0,
+        le=65535,
+        description="Topic aliases a client may set on one connection.",
     )
-    user_properties: int = Field(default=64, ge=0, description="User properties in one packet.")
+    user_properties: int = Field(default=100, ge=0, description="User properties in one packet.")
     keep_alive: int = Field(
         default=0,
         ge=0,
@@ -81,7 +78,7 @@ class Limits(Section):
         "given this one; 0 leaves it to the client.",
     )
     session_expiry: Duration = Field(
-        default=7 * 86400.0,
+        default=30 * 86400.0,
         le=0xFFFFFFFF,
         description="Longest time that a session is kept for a client that is away.",
     )
@@ -92,7 +89,7 @@ class Limits(Section):
         default=1_000_000, ge=0, description="Retained messages, in all."
     )
     read_budget: Size = Field(
-        default=256 << 10,
+        default=64 << 10,
         ge=4096,
-        description="Bytes read from one connection before the others have their turn.",
+        description="Bytes read at once from one connection after which others have their turn.",
     )

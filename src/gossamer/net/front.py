@@ -1,0 +1,135 @@
+"""The broker's front: listeners, logins, permissions and limits, opened and reloaded together."""
+
+import time
+
+from gossamer.broker.policy import Verdict
+from gossamer.broker.rates import AddressRates
+from gossamer.net.auth.logins import Logins
+from gossamer.net.config import Config, ConfigError
+from gossamer.net.config.listeners import Listener
+from gossamer.net.config.rates import Rates
+from gossamer.net.listening import OpenListener
+from gossamer.net.material import Material, settings_of
+from gossamer.net.metering import AddressLimits, Census, GuardedDoor
+from gossamer.net.transport import Host
+
+SECONDS_PER_MINUTE = 60.0
+
+
+class Front:
+    """Between the core and the world. `open` once; then `reload` as often as you like."""
+
+    def __init__(self, host: Host, material: Material) -> None:
+        config = material.config
+        self._host = host
+        self._census = Census()
+        self._addresses = AddressLimits(config.rates)
+        self._open: dict[str, OpenListener] = {}
+        self.config = config
+        self.logins = Logins(
+            material.logins,
+            _failures(config.rates),
+            config.auth.workers,
+            post=lambda call: host.loop.call_soon_threadsafe(call),
+            deliver=self._decided,
+        )
+        host.broker.core.authenticator = self.logins
+        self._put_in_force(material)
+
+    @property
+    def listeners(self) -> list[OpenListener]:
+        return list(self._open.values())
+
+    async def open(self, material: Material) -> None:
+        """Opens every listener, or none and OSError."""
+        opened = self._bind(material, list(material.config.listener))
+        await self._accept(material, opened)
+
+    async def reload(self, material: Material) -> list[str]:
+        """Puts another configuration in force; what needs a restart instead is told.
+
+        ConfigError, and nothing has changed, if a new listener cannot be opened.
+        """
+        wanted = {listener.name: listener for listener in material.config.listener}
+        fresh = [listener for name, listener in wanted.items() if name not in self._open]
+        try:
+            opened = self._bind(material, fresh)
+        except OSError as error:
+            raise ConfigError([str(error)]) from error
+        notes = _needing_a_restart(self.config, material.config)
+        if material.config.rates != self.config.rates:
+            self._addresses = AddressLimits(material.config.rates)
+            self.logins.failures = _failures(material.config.rates)
+        self._put_in_force(material)
+        for name in [name for name in self._open if name not in wanted]:
+            self._open.pop(name).close()
+        for name, listener in self._open.items():
+            await listener.accept(wanted[name], material.contexts.get(name))
+        await self._accept(material, opened)
+        return notes
+
+    def close(self) -> None:
+        """Accepts no more connections."""
+        for listener in self._open.values():
+            listener.close()
+        self._open.clear()
+        self.logins.close()
+
+    def _bind(self, material: Material, listeners: list[Listener]) -> list[OpenListener]:
+        opened: list[OpenListener] = []
+        for listener in listeners:
+            try:
+                opened.append(OpenListener(self._host, listener, self._door(material, listener)))
+            except OSError as error:
+                for other in opened:
+                    other.close()
+                why = error.strerror or str(error)
+                raise OSError(f"cannot listen on {listener.name}: {why}") from error
+        return opened
+
+    async def _accept(self, material: Material, opened: list[OpenListener]) -> None:
+        for listener in opened:
+            name = listener.listener.name
+            self._open[name] = listener
+            await listener.accept(listener.listener, material.contexts.get(name))
+
+    def _door(self, material: Material, listener: Listener) -> GuardedDoor:
+        tls = listener.tls
+        return GuardedDoor(
+            listener.name,
+            material.settings[listener.name],
+            material.config.limits_of(listener),
+            self._addresses,
+            self._census,
+            sees_certificates=tls is not None and tls.client_certificate != "none",
+        )
+
+    def _put_in_force(self, material: Material) -> None:
+        config = material.config
+        broker = self._host.broker
+        self.config = config
+        self.logins.rules = material.logins
+        broker.core.settings = settings_of(config.limits, config.sys.interval)
+        for listener in config.listener:
+            known = self._open.get(listener.name)
+            if known is not None:
+                limits = config.limits_of(listener)
+                known.door.change(material.settings[listener.name], limits, self._addresses)
+        broker.set_permissions(material.permissions, time.time())
+
+    def _decided(self, token: int, verdict: Verdict) -> None:
+        now = time.time()
+        self._host.broker.decide(token, verdict, now)
+        self._host.after_chunk(now)
+
+
+def _failures(rates: Rates) -> AddressRates:
+    per_minute = rates.failed_logins_per_minute
+    return AddressRates(per_minute / SECONDS_PER_MINUTE, per_minute)
+
+
+def _needing_a_restart(old: Config, new: Config) -> list[str]:
+    changed = [key for key in ("store", "admin", "log") if getattr(old, key) != getattr(new, key)]
+    if old.auth.workers != new.auth.workers:
+        changed.append("auth.workers")
+    return [f"{key} has changed, and needs a restart" for key in changed]

@@ -1,0 +1,93 @@
+"""A configuration with every file that it names, read and checked: ready to be put in force.
+
+All files are read before anything changes, so that a wrong one leaves what is in force untouched.
+"""
+
+import ssl
+from pathlib import Path
+
+from gossamer.broker.policy import Permissions
+from gossamer.broker.settings import Settings
+from gossamer.net.auth.assembly import login_rules
+from gossamer.net.auth.logins import LoginRules
+from gossamer.net.config import Config, ConfigError, load
+from gossamer.net.config.limits import Limits
+from gossamer.net.permissions import RulePermissions, load_rules
+from gossamer.net.tls import server_context
+
+
+class Material:
+    """Ready to be put in force."""
+
+    def __init__(
+        self,
+        config: Config,
+        logins: LoginRules,
+        permissions: Permissions,
+        contexts: dict[str, ssl.SSLContext],
+    ) -> None:
+        self.config = config
+        self.logins = logins
+        self.permissions = permissions
+        self.contexts = contexts  # by the listener's name
+        self.settings = {
+            listener.name: settings_of(config.limits_of(listener), config.sys.interval)
+            for listener in config.listener
+        }
+
+
+def read_material(config: Config) -> Material:
+    """ConfigError with every problem of every file."""
+    problems: list[str] = []
+    logins, permissions = None, Permissions()
+    contexts: dict[str, ssl.SSLContext] = {}
+    names = [
+        listener.name for listener in config.listener if listener.resolved_port or listener.socket
+    ]
+    problems += [f"listener {name} is there twice" for name in set(names) if names.count(name) > 1]
+    try:
+        logins = login_rules(config)
+    except ConfigError as error:
+        problems += error.problems
+    try:
+        rules = config.permissions.file
+        if rules is not None:
+            permissions = RulePermissions(load_rules(rules, config.permissions.cache))
+    except ConfigError as error:
+        problems += error.problems
+    for listener in config.listener:
+        if listener.tls is not None:
+            try:
+                contexts[listener.name] = server_context(listener.tls)
+            except ConfigError as error:
+                problems += error.problems
+    if problems or logins is None:
+        raise ConfigError(problems)
+    return Material(config, logins, permissions, contexts)
+
+
+def load_material(path: Path) -> Material:
+    """From the configuration file."""
+    return read_material(load(path))
+
+
+def settings_of(limits: Limits, sys_interval: float) -> Settings:
+    """The core's limits."""
+    settings = Settings()
+    settings.max_connections = limits.connections
+    settings.max_connect_packet = limits.login_packet_size
+    settings.max_packet = limits.packet_size
+    settings.max_queued = limits.queue_messages
+    settings.max_inflight = limits.inflight
+    settings.receive_maximum = limits.receive_maximum
+    settings.max_subscriptions = limits.subscriptions
+    settings.max_levels = limits.topic_levels
+    settings.max_user_properties = limits.user_properties
+    settings.max_topic_alias = limits.topic_aliases
+    settings.max_retained = limits.retained_messages
+    settings.max_session_expiry = int(limits.session_expiry)
+    settings.max_sessions = limits.sessions
+    settings.max_keep_alive = limits.keep_alive or 0xFFFF
+    settings.login_timeout = limits.connect_timeout
+    settings.sys_interval = sys_interval
+    return settings

@@ -1,0 +1,142 @@
+"""Who gets through a listener's door, and how fast: the configured limits and rates, counted."""
+
+import time
+from asyncio import Transport
+
+from gossamer.broker.policy import Meter
+from gossamer.broker.rates import AddressRates, Bucket, network_of
+from gossamer.broker.settings import Settings
+from gossamer.net.config.limits import Limits
+from gossamer.net.config.rates import Rates
+from gossamer.net.tls import certificate_user
+from gossamer.net.transport import Door
+
+# Connections over the limit are told so in MQTT, up to this many; past it they are just closed.
+POLITE_REFUSALS = 1024
+
+
+class AddressLimits:
+    """What addresses have used, over all listeners."""
+
+    def __init__(self, rates: Rates) -> None:
+        self.rates = rates
+        burst = rates.burst
+        self.connects = AddressRates(rates.connects_per_address, rates.connects_per_address * burst)
+        self.publishes = AddressRates(
+            rates.publishes_per_address, rates.publishes_per_address * burst
+        )
+        self.bytes = AddressRates(rates.bytes_per_address, rates.bytes_per_address * burst)
+
+    @property
+    def limits_publishers(self) -> bool:
+        rates = self.rates
+        return bool(
+            rates.publishes_per_client
+            or rates.bytes_per_client
+            or rates.publishes_per_address
+            or rates.bytes_per_address
+        )
+
+
+class Census:
+    """The open connections of the process, in all and by address."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._by_address: dict[str, int] = {}
+
+    def at(self, address: str) -> int:
+        return self._by_address.get(network_of(address), 0)
+
+    def came(self, address: str) -> None:
+        self.total += 1
+        key = network_of(address)
+        self._by_address[key] = self._by_address.get(key, 0) + 1
+
+    def left(self, address: str) -> None:
+        self.total -= 1
+        key = network_of(address)
+        count = self._by_address.get(key, 1) - 1
+        if count:
+            self._by_address[key] = count
+        else:
+            self._by_address.pop(key, None)
+
+
+class GuardedDoor(Door):
+    """The door of a configured listener. A reload changes `limits`, `settings` and `addresses`."""
+
+    def __init__(
+        self,
+        name: str,
+        settings: Settings,
+        limits: Limits,
+        addresses: AddressLimits,
+        census: Census,
+        *,
+        sees_certificates: bool,
+    ) -> None:
+        super().__init__(name, settings)
+        self.census = census
+        self.sees_certificates = sees_certificates
+        self.change(settings, limits, addresses)
+
+    def change(self, settings: Settings, limits: Limits, addresses: AddressLimits) -> None:
+        self.settings = settings
+        self.limits = limits
+        self.addresses = addresses
+        self.write_buffer = limits.outbox_bytes
+        self.read_budget = limits.read_budget
+
+    def admit(self, address: str) -> bool:
+        limits = self.limits
+        if self.census.total >= limits.connections + POLITE_REFUSALS:
+            return False
+        own = limits.connections_per_address
+        if own and self.census.at(address) >= own:
+            return False
+        if not self.addresses.connects.allows(address, time.monotonic()):
+            return False
+        self.census.came(address)
+        return True
+
+    def leave(self, address: str) -> None:
+        self.census.left(address)
+
+    def meter(self, address: str, now: float) -> Meter | None:
+        if not self.addresses.limits_publishers:
+            return None
+        return ConnectionMeter(self.addresses, address, now)
+
+    def certificate_user(self, transport: Transport) -> str:
+        if not self.sees_certificates:
+            return ""
+        tls = transport.get_extra_info("ssl_object")
+        return "" if tls is None else certificate_user(tls.getpeercert())
+
+
+class ConnectionMeter(Meter):
+    """Charges a connection and its address; whoever is over a rate is read later."""
+
+    def __init__(self, addresses: AddressLimits, address: str, now: float) -> None:
+        rates = addresses.rates
+        self._addresses = addresses
+        self._address = address
+        self._publishes = _bucket(rates.publishes_per_client, rates.burst, now)
+        self._bytes = _bucket(rates.bytes_per_client, rates.burst, now)
+
+    def pause_after(self, messages: int, size: int, now: float) -> float:
+        addresses = self._addresses
+        wait = max(
+            addresses.publishes.charge(self._address, messages, now),
+            addresses.bytes.charge(self._address, size, now),
+        )
+        if self._publishes is not None:
+            wait = max(wait, self._publishes.charge(messages, now))
+        if self._bytes is not None:
+            wait = max(wait, self._bytes.charge(size, now))
+        return wait
+
+
+def _bucket(rate: float, burst: float, now: float) -> Bucket | None:
+    return Bucket(rate, max(rate * burst, 1.0), now) if rate else None

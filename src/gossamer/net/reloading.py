@@ -1,0 +1,48 @@
+"""Reads the configuration again, on SIGHUP or an administrator's word: whole, or refused whole."""
+
+import asyncio
+import logging
+from pathlib import Path
+
+from gossamer.net.config import ConfigError
+from gossamer.net.front import Front
+from gossamer.net.material import load_material
+
+logger = logging.getLogger(__name__)
+
+
+class Reloader:
+    """One reload at a time; what comes meanwhile waits."""
+
+    def __init__(self, front: Front, file: Path | None) -> None:
+        self._front = front
+        self._file = file
+        self._lock = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def reload(self) -> list[str]:
+        """Notes on what needs a restart; ConfigError, and the old configuration stays."""
+        if self._file is None:
+            raise ConfigError(["the broker was started without --config: nothing to reload"])
+        async with self._lock:
+            # Files may be on a slow disk: the event loop goes on meanwhile.
+            material = await asyncio.to_thread(load_material, self._file)
+            kept = {"store": self._front.config.store, "admin": self._front.config.admin}
+            notes = await self._front.reload(material)
+            # What needs a restart stays as it is, so that the next reload still tells of it.
+            self._front.config = self._front.config.model_copy(update=kept)
+            return notes
+
+    def on_signal(self) -> None:
+        task = asyncio.get_running_loop().create_task(self._reload_and_log())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _reload_and_log(self) -> None:
+        try:
+            for note in await self.reload():
+                logger.warning("reload: %s", note)
+            logger.info("reload: the configuration is in force")
+        except ConfigError as error:
+            for problem in error.problems:
+                logger.error("reload refused, the old configuration stays: %s", problem)

@@ -1,0 +1,36 @@
+"""A client behind a WebSocket: the same sink, with frames around the bytes."""
+
+from gossamer.net.transport import Door, Host, SocketSink
+from gossamer.net.websocket import HandshakePolicy, WebSocketServer
+
+
+class WebSocketSink(SocketSink):
+    """MQTT in binary frames, after the handshake."""
+
+    def __init__(
+        self, host: Host, door: Door, address: str | None, policy: HandshakePolicy
+    ) -> None:
+        super().__init__(host, door, address)
+        self._frames = WebSocketServer(policy)
+
+    def data_received(self, data: bytes) -> None:
+        inner = self._frames.receive(data)
+        if inner:
+            super().data_received(inner)
+        self._send_output()
+        if self._frames.closing:
+            super().close()
+
+    def write(self, data: bytes) -> None:
+        if self._frames.is_open and not self._frames.closing:
+            super().write(self._frames.wrap(data))
+
+    def close(self) -> None:
+        self._frames.close()
+        self._send_output()
+        super().close()
+
+    def _send_output(self) -> None:
+        if self._frames.output:
+            super().write(bytes(self._frames.output))
+            self._frames.output.clear()
