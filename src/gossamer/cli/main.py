@@ -25,6 +25,7 @@ COMMANDS: tuple[str, ...] = (
     "store repair",
     "store export",
     "bench brokers",
+    "bench durable",
 )
 
 GROUPS = {

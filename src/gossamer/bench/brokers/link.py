@@ -55,13 +55,16 @@ def _receive(connection: socket.socket, size: int) -> bytes:
     return data
 
 
-def open_link(address: tuple[str, int], client_id: str) -> Link:
-    """A connected client; it stays blocking until ``start`` so that set-up reads simply."""
+def open_link(address: tuple[str, int], client_id: str, *, clean: bool = True) -> Link:
+    """A connected client; it stays blocking until ``start`` so that set-up reads simply.
+
+    One that is not clean has a session that stays, and finds it again.
+    """
     connection = socket.create_connection(address, timeout=SET_UP_SECONDS)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connection.sendall(mqtt.connect(client_id))
+    connection.sendall(mqtt.connect(client_id, clean=clean))
     answer = _receive(connection, len(mqtt.CONNACK))
-    if answer != mqtt.CONNACK:
+    if answer != mqtt.CONNACK and (clean or answer != mqtt.CONNACK_RESUMED):
         raise GeneratorError(f"the broker refused a client with {answer.hex()}")
     return Link(connection)
 

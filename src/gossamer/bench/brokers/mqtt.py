@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 CONNACK: Final = b"\x20\x02\x00\x00"
+CONNACK_RESUMED: Final = b"\x20\x02\x01\x00"
 DISCONNECT: Final = b"\xe0\x00"
 
 PUBACK: Final = 0x40
@@ -35,8 +36,8 @@ def _packet(head: int, body: bytes) -> bytes:
             return bytes([head]) + bytes(length) + body
 
 
-def connect(client_id: str) -> bytes:
-    clean_session = b"\x02"
+def connect(client_id: str, *, clean: bool = True) -> bytes:
+    clean_session = b"\x02" if clean else b"\x00"
     keep_alive = KEEP_ALIVE_SECONDS.to_bytes(2, "big")
     return _packet(0x10, _text("MQTT") + b"\x04" + clean_session + keep_alive + _text(client_id))
 

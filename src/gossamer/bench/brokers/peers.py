@@ -67,6 +67,16 @@ def gossamer(*, pure: bool = False) -> Peer:
     return Peer("gossamer-pure" if pure else "gossamer", __version__, _gossamer, environment)
 
 
+def _durable_gossamer(port: int, folder: Path) -> list[str]:
+    command = [sys.executable, "-m", "gossamer", "serve", "--port", str(port)]
+    return [*command, "--data", str(folder / "data"), "--sync", "full"]
+
+
+def durable_gossamer() -> Peer:
+    """With every acknowledged message on disk, synchronised before the acknowledgement."""
+    return Peer("gossamer", __version__, _durable_gossamer)
+
+
 def mosquitto() -> Peer | None:
     program = shutil.which("mosquitto", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if program is None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from gossamer.bench.brokers import bursts, filters, idle, latency, pingpong
+from gossamer.bench.brokers import bursts, durable, filters, idle, latency, pingpong
 from gossamer.bench.brokers.measurement import Measurement, Target
 
 
@@ -26,4 +26,9 @@ SCENARIOS = (
     Scenario("idle", "5,000 idle connections", idle.idle_connections, False),
     Scenario("filters", "matching against 1,000,000 filters", filters.million_filters, True),
 )
-BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
+# For sessions that last, with every acknowledged message on disk where the broker promises that.
+DURABLE_SCENARIOS = (
+    Scenario("durable-online", "64 pairs with lasting sessions, QoS 1", durable.online, True),
+    Scenario("durable-away", "64 publishers to clients that are away", durable.away, True),
+)
+BY_NAME = {scenario.name: scenario for scenario in (*SCENARIOS, *DURABLE_SCENARIOS)}

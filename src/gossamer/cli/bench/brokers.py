@@ -45,11 +45,12 @@ def brokers(
 
     from gossamer.bench.brokers import peers, report
     from gossamer.bench.brokers.runner import run_all
-    from gossamer.bench.brokers.scenarios import BY_NAME, SCENARIOS, Scenario
+    from gossamer.bench.brokers.scenarios import SCENARIOS, Scenario
 
-    unknown = [name for name in scenario or () if name not in BY_NAME]
+    names = [s.name for s in SCENARIOS]
+    unknown = [name for name in scenario or () if name not in names]
     if unknown:
-        raise WrongUse(f"no scenario {unknown[0]}: choose from {', '.join(BY_NAME)}")
+        raise WrongUse(f"no scenario {unknown[0]}: choose from {', '.join(names)}")
     chosen = [s for s in SCENARIOS if not scenario or s.name in scenario]
     try:
         others = [peers.parse(text) for text in peer or ()]
@@ -89,7 +90,7 @@ def brokers(
             repeat=repeat,
             report=note,
         )
-    _show(console, report.tables(results))
+    show(console, report.tables(results))
     console.print(report.LEGEND, highlight=False)
     console.print(f"{report.machine()}; {report.versions(field)}")
     console.print("kept in " + ", ".join(str(path) for path in report.save(results, field, out)))
@@ -97,7 +98,7 @@ def brokers(
         raise CommandError("nothing could be measured; the table says why")
 
 
-def _show(console: "Console", tables: "list[ScenarioTable]") -> None:
+def show(console: "Console", tables: "list[ScenarioTable]") -> None:
     from rich import box
     from rich.table import Table
 

@@ -1,0 +1,44 @@
+"""``gossamer bench durable``: durable QoS 1 beside a broker that keeps nothing, in one run."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gossamer.cli.errors import CommandError
+
+FULL_SECONDS = 4.0
+QUICK_SECONDS = 1.0
+QUICK_SCALE = 0.05
+
+
+def durable(
+    quick: Annotated[bool, typer.Option(help="Short runs with fewer messages.")] = False,
+    repeat: Annotated[int, typer.Option(min=1, help="Runs of each; the median counts.")] = 1,
+    out: Annotated[Path, typer.Option(help="Where the results are kept.")] = Path("out/durable"),
+) -> None:
+    """Measure QoS 1 with every message on disk beside Mosquitto, which keeps it in memory."""
+    from rich.console import Console
+
+    from gossamer.bench.brokers import peers, report
+    from gossamer.bench.brokers.runner import run_all
+    from gossamer.bench.brokers.scenarios import DURABLE_SCENARIOS
+    from gossamer.cli.bench.brokers import show
+
+    mosquitto = peers.mosquitto()
+    field = [peers.durable_gossamer(), *([mosquitto] if mosquitto is not None else [])]
+    console = Console()
+    with console.status("measuring") as status:
+        results = run_all(
+            DURABLE_SCENARIOS,
+            field,
+            seconds=QUICK_SECONDS if quick else FULL_SECONDS,
+            scale=QUICK_SCALE if quick else 1.0,
+            repeat=repeat,
+            report=lambda scenario, broker: status.update(f"{scenario.title}: {broker.name}"),
+        )
+    show(console, report.tables(results))
+    console.print(f"{report.machine()}; {report.versions(field)}")
+    console.print("kept in " + ", ".join(str(path) for path in report.save(results, field, out)))
+    if all(run.failure for by_broker in results.values() for run in by_broker.values()):
+        raise CommandError("nothing could be measured; the table says why")
