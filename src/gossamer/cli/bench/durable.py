@@ -23,11 +23,13 @@ def durable(
     from gossamer.bench.brokers import peers, report
     from gossamer.bench.brokers.runner import run_all
     from gossamer.bench.brokers.scenarios import DURABLE_SCENARIOS
-    from gossamer.cli.bench.brokers import show
+    from gossamer.cli.bench.brokers import FILE_WIDTH, show
 
     mosquitto = peers.mosquitto()
     field = [peers.durable_gossamer(), *([mosquitto] if mosquitto is not None else [])]
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=FILE_WIDTH)
     with console.status("measuring") as status:
         results = run_all(
             DURABLE_SCENARIOS,
