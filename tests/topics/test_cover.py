@@ -2,6 +2,7 @@
 
 from collections import Counter
 from itertools import combinations
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -131,3 +132,30 @@ def test_long_walks_are_cut_short_without_losing_the_answer() -> None:
     wide = "/".join("+" * 15)
     assert len(cover.add(wide).left) == 2002
     assert len(cover.remove(wide).entered) == 2002
+
+
+def test_levels_that_tell_little() -> None:
+    """Enough filters that are alike for every search to give up walking, checked step by step."""
+    random = Random(7)
+
+    def draw() -> str:
+        return "/".join(random.choices(["a", "b", "+"], weights=[4, 4, 1], k=9))
+
+    cover = Cover()
+    for filter in {draw(): None for _ in range(3000)}:
+        cover.add(filter)
+    for _ in range(150):
+        maximal = set(cover.maximal())
+        wide = "/".join(random.choices(["a", "+"], weights=[1, 3], k=9))
+        for filter in (draw(), wide):
+            change = cover.add(filter)
+            contained = {other for other in maximal if contains(filter, other)}
+            covered = any(contains(other, filter) for other in maximal)
+            assert change.entered == ([] if covered else [filter])
+            assert set(change.left) == (set() if covered else contained)
+            if cover.count(filter) == 1:
+                back = cover.remove(filter)
+                assert (set(back.entered), back.left) == (set(change.left), change.entered)
+            else:
+                cover.remove(filter)
+        assert set(cover.maximal()) == maximal

@@ -26,6 +26,7 @@ COMMANDS: tuple[str, ...] = (
     "store export",
     "bench brokers",
     "bench durable",
+    "bench topics",
 )
 
 GROUPS = {

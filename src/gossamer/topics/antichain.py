@@ -1,8 +1,8 @@
 """Filters of which none contains another, searched both ways: for a container, for the contained.
 
 Patterns that start with `$` must be kept in an antichain of their own: then a wildcard covers every
-level it meets, also the first. Containers are found by walking a tree of patterns; where a set is
-built to make that walk long, the rarest level of the pattern in question decides instead.
+level it meets, also the first. Both searches walk a tree of patterns; where a set is built to make
+that walk long, they give it up and ask which levels occur where instead.
 """
 
 from typing import Final
@@ -11,19 +11,19 @@ from gossamer.topics.containment import END, covers, pattern
 from gossamer.topics.postings import Postings
 
 FEW: Final = 64  # Testing so few candidates one by one is cheaper than intersecting bits.
-PATIENCE: Final = 256  # Steps of a walk before a shorter list of candidates is looked for.
-
-WORTH_LISTING: Final = 512  # Candidates beyond which going on with the walk is the better bet.
+PATIENCE: Final = 128  # Steps of a walk that cost about as much as intersecting bits instead.
+SIGNATURE_BITS: Final = 61  # Prime, and small enough for a compiled integer to need no object.
 
 
 class Member:
     """A filter that may lie in an antichain, under a number while it does."""
 
-    __slots__ = ("filter", "number")
+    __slots__ = ("filter", "number", "signature")
 
     def __init__(self, filter: str) -> None:
         self.filter = filter
         self.number = -1
+        self.signature = 0
 
 
 class Antichain:
@@ -50,6 +50,7 @@ class Antichain:
         else:
             member.number = len(self._members)
             self._members.append(member)
+        member.signature = signature_of(symbols)
         self._postings.add(member.number, symbols)
         node = self._root
         at = 0
@@ -100,6 +101,7 @@ class Antichain:
 
     def container(self, symbols: list[str]) -> Member | None:
         """A member that covers the pattern, if one does."""
+        signature = signature_of(symbols)
         node = self._root
         at = 0
         nodes: list[dict[str, object]] = []
@@ -108,9 +110,7 @@ class Antichain:
         while True:
             steps += 1
             if steps == PATIENCE:
-                candidates = self._candidates(symbols)
-                if candidates is not None:
-                    return self._first_cover(candidates, symbols)
+                return self._container_by_postings(symbols, signature)
             rest = node.get("#")
             if rest is not None:
                 assert isinstance(rest, Member)
@@ -123,13 +123,13 @@ class Antichain:
                     if not isinstance(below, Member):
                         assert isinstance(below, dict)
                         deeper = below
-                    elif symbol == END or covers(pattern(below.filter), symbols, at + 1):
+                    elif symbol == END or _covers(below, symbols, signature, at + 1):
                         return below
                 if symbol != "+" and symbol != END:
                     below = node.get("+")
                     if below is not None:
                         if isinstance(below, Member):
-                            if covers(pattern(below.filter), symbols, at + 1):
+                            if _covers(below, symbols, signature, at + 1):
                                 return below
                         else:
                             assert isinstance(below, dict)
@@ -146,58 +146,83 @@ class Antichain:
             else:
                 return None
 
-    def _candidates(self, symbols: list[str]) -> list[int] | None:
-        """The members that one position leaves as containers, None if each leaves too many."""
-        best = WORTH_LISTING
-        best_at = -1
-        shorter = 0  # Members closed by `#` before this position.
-        for at, symbol in enumerate(symbols):
-            shorter += self._postings.size(at, "#")
-            left = shorter
-            if symbol != "#":
-                left += self._postings.size(at, symbol)
-                if symbol != "+" and symbol != END:
-                    left += self._postings.size(at, "+")
-            if left < best:
-                best = left
-                best_at = at
-        if best_at < 0:
-            return None
-        found: list[int] = []
-        for depth in range(best_at + 1):
-            found.extend(self._postings.numbers(depth, "#"))
-        symbol = symbols[best_at]
-        if symbol != "#":
-            found.extend(self._postings.numbers(best_at, symbol))
-            if symbol != "+" and symbol != END:
-                found.extend(self._postings.numbers(best_at, "+"))
-        return found
-
-    def _first_cover(self, numbers: list[int], symbols: list[str]) -> Member | None:
-        for number in numbers:
+    def _container_by_postings(self, symbols: list[str], signature: int) -> Member | None:
+        for number in self._postings.covering(symbols, FEW):
             member = self._members[number]
             assert member is not None
-            if covers(pattern(member.filter), symbols, 0):
+            if _covers(member, symbols, signature, 0):
                 return member
         return None
 
     def contained(self, symbols: list[str]) -> list[Member]:
         """The members that the pattern covers."""
-        found: list[Member] = []
         if symbols[-1] == END and "+" not in symbols:
-            return found  # It covers itself alone.
-        narrowest = self._postings.narrowest(symbols)
-        if narrowest is None:
+            return []  # It covers itself alone.
+        found = self._contained_by_walk(symbols)
+        if found is not None:
             return found
-        if narrowest.size > FEW:
-            for number in self._postings.covered(symbols):
-                member = self._members[number]
-                assert member is not None
-                found.append(member)
-            return found
-        for number in narrowest.numbers():
+        found = []
+        signature = signature_of(symbols)
+        for number in self._postings.covered(symbols, FEW):
             member = self._members[number]
             assert member is not None
-            if covers(symbols, pattern(member.filter), 0):
+            if signature & ~member.signature == 0 and covers(symbols, pattern(member.filter), 0):
                 found.append(member)
         return found
+
+    def _contained_by_walk(self, symbols: list[str]) -> list[Member] | None:
+        """The members that the pattern covers, None if finding them takes too many steps."""
+        found: list[Member] = []
+        patience = PATIENCE
+        nodes = [self._root]
+        depths = [0]
+        while nodes:
+            node = nodes.pop()
+            at = depths.pop()
+            symbol = symbols[at]
+            if symbol == "#":
+                _collect(node, found)
+                continue
+            if symbol == "+":
+                patience -= len(node)
+                if patience < 0:
+                    return None
+                every = [below for level, below in node.items() if level not in ("#", END)]
+            else:
+                patience -= 1
+                below = node.get(symbol)
+                every = [] if below is None else [below]
+            for below in every:
+                if not isinstance(below, Member):
+                    assert isinstance(below, dict)
+                    nodes.append(below)
+                    depths.append(at + 1)
+                elif symbol == END or covers(symbols, pattern(below.filter), at + 1):
+                    found.append(below)
+        return found
+
+
+def _covers(member: Member, symbols: list[str], signature: int, start: int) -> bool:
+    """Whether the member covers the pattern; before `start` they are known to agree."""
+    return member.signature & ~signature == 0 and covers(pattern(member.filter), symbols, start)
+
+
+def _collect(node: dict[str, object], found: list[Member]) -> None:
+    """Append every member below the node."""
+    nodes = [node]
+    while nodes:
+        for below in nodes.pop().values():
+            if isinstance(below, Member):
+                found.append(below)
+            else:
+                assert isinstance(below, dict)
+                nodes.append(below)
+
+
+def signature_of(symbols: list[str]) -> int:
+    """A few bits of every literal level: a pattern has all the bits of any that covers it."""
+    signature = 0
+    for at, symbol in enumerate(symbols):
+        if symbol != "+" and symbol != "#":
+            signature |= 1 << ((hash(symbol) & 0xFFFF) + at * 7) % SIGNATURE_BITS
+    return signature

@@ -1,8 +1,11 @@
 """The subscription trie: which of a million filters match this topic?
 
 Matching visits only nodes that exist and costs no recursion, so no set of filters makes it slower
-than walking the tree. Filters are stored as given; callers validate them first.
+than walking the tree. Where only one entry lies below a level, it stands there itself instead of a
+chain of nodes. Filters are stored as given; callers validate them first.
 """
+
+from typing import TypeAlias
 
 from mypy_extensions import mypyc_attr
 
@@ -21,28 +24,26 @@ class _Node:
     __slots__ = ("children", "entry", "plus", "rest")
 
     def __init__(self) -> None:
-        self.children: dict[str, _Node] | None = None
-        self.plus: _Node | None = None
+        self.children: dict[str, _Below] | None = None
+        self.plus: _Below | None = None
         self.entry: Entry | None = None
         self.rest: Entry | None = None
 
-    def child(self, level: str) -> "_Node | None":
+    def below(self, level: str) -> "_Below | None":
         if level == "+":
             return self.plus
         children = self.children
         return None if children is None else children.get(level)
 
-    def make_child(self, level: str) -> "_Node":
-        node = _Node()
+    def place(self, level: str, below: "_Below") -> None:
         if level == "+":
-            self.plus = node
+            self.plus = below
         elif self.children is None:
-            self.children = {level: node}
+            self.children = {level: below}
         else:
-            self.children[level] = node
-        return node
+            self.children[level] = below
 
-    def drop_child(self, level: str) -> None:
+    def clear(self, level: str) -> None:
         children = self.children
         if level == "+":
             self.plus = None
@@ -51,10 +52,33 @@ class _Node:
             if not children:
                 self.children = None
 
-    def is_bare(self) -> bool:
-        return (
-            self.children is None and self.plus is None and self.entry is None and self.rest is None
-        )
+    def hold(self, entry: Entry, levels: list[str], at: int) -> None:
+        """Put an entry where nothing is in its way; `at` is its first level below this node."""
+        if at == len(levels):
+            self.entry = entry
+        elif levels[at] == "#":
+            self.rest = entry
+        else:
+            self.place(levels[at], entry)
+
+    def contents(self) -> "list[_Below]":
+        """All that lies directly below; two are enough to show that it is more than one."""
+        found: list[_Below] = []
+        if self.entry is not None:
+            found.append(self.entry)
+        if self.rest is not None:
+            found.append(self.rest)
+        if self.plus is not None:
+            found.append(self.plus)
+        if self.children is not None:
+            for below in self.children.values():
+                found.append(below)
+                if len(found) > 1:
+                    break
+        return found
+
+
+_Below: TypeAlias = "_Node | Entry"
 
 
 class FilterTree:
@@ -72,53 +96,71 @@ class FilterTree:
         for level in filter.split("/"):
             if level == "#":
                 return node.rest
-            child = node.child(level)
-            if child is None:
+            below = node.below(level)
+            if below is None:
                 return None
-            node = child
+            if isinstance(below, Entry):
+                return below if below.filter == filter else None
+            node = below
         return node.entry
 
     def put(self, entry: Entry) -> None:
         """Add the entry; one with the same filter is replaced."""
+        levels = entry.filter.split("/")
         node = self._root
-        for level in entry.filter.split("/"):
-            if level == "#":
-                if node.rest is None:
-                    self._count += 1
-                node.rest = entry
+        at = 0
+        while at < len(levels) and levels[at] != "#":
+            level = levels[at]
+            below = node.below(level)
+            if below is None:
+                node.place(level, entry)
+                self._count += 1
                 return
-            child = node.child(level)
-            node = node.make_child(level) if child is None else child
-        if node.entry is None:
+            at += 1
+            if isinstance(below, _Node):
+                node = below
+            elif below.filter == entry.filter:
+                node.place(level, entry)
+                return
+            else:
+                between = _Node()
+                between.hold(below, below.filter.split("/"), at)
+                node.place(level, between)
+                node = between
+        if (node.entry if at == len(levels) else node.rest) is None:
             self._count += 1
-        node.entry = entry
+        node.hold(entry, levels, at)
 
     def remove(self, filter: str) -> Entry | None:
         """Take the filter's entry out and return it, None if there was none."""
-        levels = filter.split("/")
-        multi = levels[-1] == "#"
-        if multi:
-            levels.pop()
-        node = self._root
-        path: list[_Node] = []
-        for level in levels:
-            child = node.child(level)
-            if child is None:
-                return None
-            path.append(node)
-            node = child
-        if multi:
-            removed = node.rest
-            node.rest = None
-        else:
-            removed = node.entry
-            node.entry = None
+        removed = self.get(filter)
         if removed is None:
             return None
         self._count -= 1
-        while path and node.is_bare():
+        levels = filter.split("/")
+        node = self._root
+        path: list[_Node] = []
+        for level in levels:
+            if level == "#":
+                node.rest = None
+                break
+            below = node.below(level)
+            if not isinstance(below, _Node):
+                node.clear(level)
+                break
+            path.append(node)
+            node = below
+        else:
+            node.entry = None
+        while path:
+            left = node.contents()
+            if len(left) > 1 or (left and isinstance(left[0], _Node)):
+                break
             node = path.pop()
-            node.drop_child(levels[len(path)])
+            if left:
+                node.place(levels[len(path)], left[0])
+            else:
+                node.clear(levels[len(path)])
         return removed
 
     def match(self, topic: str) -> list[Entry]:
@@ -128,37 +170,56 @@ class FilterTree:
         depth = len(levels)
         node = self._root
         at = 0
-        if topic.startswith("$"):  # No leading wildcard matches it: [MQTT-4.7.2-1]
-            first = node.child(levels[0])
-            if first is None:
-                return found
-            node = first
-            at = 1
+        leading_wildcards = not topic.startswith("$")  # [MQTT-4.7.2-1]
         branches: list[_Node] = []
         branch_depths: list[int] = []
         while True:
             while True:
-                rest = node.rest
-                if rest is not None:
-                    found.append(rest)
+                if at > 0 or leading_wildcards:
+                    rest = node.rest
+                    if rest is not None:
+                        found.append(rest)
+                    plus = node.plus
+                    if plus is not None and at < depth:
+                        if isinstance(plus, _Node):
+                            branches.append(plus)
+                            branch_depths.append(at + 1)
+                        elif _tail_matches(plus.filter, levels, at + 1):
+                            found.append(plus)
                 if at == depth:
                     entry = node.entry
                     if entry is not None:
                         found.append(entry)
                     break
-                plus = node.plus
-                if plus is not None:
-                    branches.append(plus)
-                    branch_depths.append(at + 1)
                 children = node.children
                 if children is None:
                     break
-                child = children.get(levels[at])
-                if child is None:
+                below = children.get(levels[at])
+                if below is None:
                     break
-                node = child
                 at += 1
+                if isinstance(below, _Node):
+                    node = below
+                else:
+                    if below.filter == topic or _tail_matches(below.filter, levels, at):
+                        found.append(below)
+                    break
             if not branches:
                 return found
             node = branches.pop()
             at = branch_depths.pop()
+
+
+def _tail_matches(filter: str, levels: list[str], start: int) -> bool:
+    """Whether the filter matches the levels from `start` on; those before are known to match."""
+    wanted = filter.split("/")
+    depth = len(levels)
+    at = start
+    while at < len(wanted):
+        level = wanted[at]
+        if level == "#":
+            return True
+        if at == depth or (level != "+" and level != levels[at]):
+            return False
+        at += 1
+    return at == depth
