@@ -9,8 +9,8 @@ from typing import Final
 
 CHUNK: Final = 12  # A chunk has 2**12 bits: small to copy for a change, and few to intersect.
 IN_CHUNK: Final = (1 << CHUNK) - 1
-BITS_FROM: Final = 1024  # From here on bits are smaller than a set of integers.
-BITS_UNTIL: Final = 256  # Well below, so that a set on the edge is not converted back and forth.
+BITS_FROM: Final = 256  # From here on bits are smaller than a set of integers.
+BITS_UNTIL: Final = 64  # Well below, so that a set on the edge is not converted back and forth.
 _ONE_BY_ONE: Final = 48  # Bits looked at singly once halving has brought them down to so few.
 
 
