@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.bloom import TopicHasher
+from gossamer.bloom.hashing import SCANNED_LEVELS
 
 
 def prefix_hash(hasher: TopicHasher, filter: str) -> int:
@@ -68,3 +69,12 @@ def test_levels_hash_like_the_parts(topic: str) -> None:
     hasher = TopicHasher(b"parts")
     parts = [hasher.levels(part.encode())[0] for part in topic.split("/")]
     assert hasher.levels(topic.encode()) == parts
+    assert hasher.scan(topic.encode()) == len(parts)
+    assert [hasher.level(at) for at in range(len(parts))] == parts
+
+
+def test_a_scan_stops_at_its_last_slot() -> None:
+    hasher = TopicHasher(b"deep")
+    assert hasher.scan(b"/" * (SCANNED_LEVELS - 1)) == SCANNED_LEVELS
+    assert hasher.scan(b"/" * SCANNED_LEVELS) == SCANNED_LEVELS + 1
+    assert hasher.scan(b"/" * 1000) == SCANNED_LEVELS + 1

@@ -1,1 +1,1 @@
-"""Gossamer measured beside others, on this machine, in one run."""
+"""Measurements beside others, each in one run on one machine."""

@@ -22,27 +22,17 @@ class CountingFilter:
         self._counts = bytearray(int(plain.size))
 
     def add(self, element: i64) -> None:
-        counts = self._counts
-        for position in self.plain.positions(element):
-            count = counts[position]
-            if count == 0:
-                self._flip(position)
-            if count < TOP:
-                counts[position] = count + 1
+        self._count_up(self.plain.positions(element, self.plain.hashes))
+
+    def add_guide(self, element: i64) -> None:
+        self._count_up(self.plain.positions(element, self.plain.guide_hashes))
 
     def remove(self, element: i64) -> None:
         """Takes out a member. A stranger whose bits are not all set is refused, without change."""
-        counts = self._counts
-        positions = self.plain.positions(element)
-        for position in positions:
-            if counts[position] == 0:
-                raise KeyError("the element is not in the counting filter")
-        for position in positions:
-            count = counts[position]
-            if 0 < count < TOP:
-                counts[position] = count - 1
-                if count == 1:
-                    self._flip(position)
+        self._count_down(self.plain.positions(element, self.plain.hashes))
+
+    def remove_guide(self, element: i64) -> None:
+        self._count_down(self.plain.positions(element, self.plain.guide_hashes))
 
     def contains(self, element: i64) -> bool:
         return self.plain.contains(element)
@@ -52,6 +42,27 @@ class CountingFilter:
         flips = sorted(self.flipped)
         self.flipped = set()
         return flips
+
+    def _count_up(self, positions: list[int]) -> None:
+        counts = self._counts
+        for position in positions:
+            count = counts[position]
+            if count == 0:
+                self._flip(position)
+            if count < TOP:
+                counts[position] = count + 1
+
+    def _count_down(self, positions: list[int]) -> None:
+        counts = self._counts
+        for position in positions:
+            if counts[position] == 0:
+                raise KeyError("the element is not in the counting filter")
+        for position in positions:
+            count = counts[position]
+            if 0 < count < TOP:
+                counts[position] = count - 1
+                if count == 1:
+                    self._flip(position)
 
     def _flip(self, position: int) -> None:
         self.plain.flip(position)

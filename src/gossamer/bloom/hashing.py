@@ -28,6 +28,16 @@ _POINT: Final = 0x3FFF_FFFF  # Below 2³⁰, so that one folding keeps a lane be
 _FRESH: Final = 1 << LANE_BITS | 1  # Both polynomials are monic: their degree tells the length.
 
 
+SCANNED_LEVELS: Final = 60  # What `scan` has room for; ordinary topics have less than ten.
+
+
+class _Slot:
+    """Holds one hash as a machine word; in a list of numbers each would be an object."""
+
+    def __init__(self) -> None:
+        self.hash: i64 = 0
+
+
 class TopicHasher:
     """Everything that is drawn from one seed."""
 
@@ -43,6 +53,7 @@ class TopicHasher:
         self.plus: i64 = words[4] >> 2
         self.hash: i64 = words[5] >> 2
         self.end: i64 = words[6] >> 2
+        self._slots = [_Slot() for _ in range(SCANNED_LEVELS + 1)]
 
     def levels(self, topic: bytes) -> list[int]:
         """The hash of each level of a topic name, in one pass over its bytes."""
@@ -62,6 +73,36 @@ class TopicHasher:
                     chunk = 0
         found.append(self._absorb(state, chunk))
         return found
+
+    def scan(self, topic: bytes) -> i64:
+        """Hashes the levels for `level`, until the next scan; returns their number.
+
+        Past `SCANNED_LEVELS` it stops: the number is then one more, and no level is to be asked.
+        """
+        slots = self._slots
+        depth: i64 = 0
+        state: i64 = _FRESH
+        chunk: i64 = 0
+        for at in range(len(topic)):
+            byte: i64 = topic[at]
+            if byte == _SLASH:
+                slots[depth].hash = self._absorb(state, chunk)
+                if depth == SCANNED_LEVELS:
+                    break
+                depth += 1
+                state = _FRESH
+                chunk = 0
+            else:
+                chunk = chunk << 8 | byte
+                if chunk > _CHUNK_FULL:
+                    state = self._absorb(state, chunk)
+                    chunk = 0
+        slots[depth].hash = self._absorb(state, chunk)
+        return depth + 1
+
+    def level(self, at: i64) -> i64:
+        """The hash of a level of the topic that was scanned last."""
+        return self._slots[at].hash
 
     def filter_levels(self, filter: str) -> list[int]:
         """The same for a filter, with the tokens of `+` and `#` in their places."""

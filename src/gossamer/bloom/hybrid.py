@@ -5,7 +5,10 @@
 - `#`, `+` and ends are looked up only at depths where some filter has them.
 - What consists of wildcards alone (`#`, `+/#`, `+/+`) is known exactly, and so is how far a run
   of leading `+` goes. These are the branches that every topic takes, and they cost nothing.
+- Prefixes are guides: only an end can make the answer wrong, so only ends get every probe.
 """
+
+from typing import Final
 
 from mypy_extensions import i64
 
@@ -13,8 +16,13 @@ from gossamer.bloom.bits import BloomFilter, sized_filter
 from gossamer.bloom.hashing import TopicHasher
 from gossamer.bloom.index import DEFAULT_CAPACITY, DEFAULT_ERROR_RATE, TopicIndex
 from gossamer.bloom.landmarks import MAPPED_LEVELS, CountedLandmarks, Landmarks
-from gossamer.bloom.prefixed import PrefixedSearch, prefix_elements
+from gossamer.bloom.prefixed import PrefixedSearch, ends, inner_prefixes
 from gossamer.bloom.search import QUERY_BUDGET, is_reserved
+
+# The lowest n bits are taken by shifting a word of ones down: shifting a one up is 32 bits wide in
+# compiled code.
+_WORD_BITS: Final = 62
+_WORD: Final[i64] = 0x3FFF_FFFF_FFFF_FFFF
 
 
 class HybridSearch(PrefixedSearch):
@@ -29,9 +37,8 @@ class HybridSearch(PrefixedSearch):
     ) -> None:
         super().__init__(hasher, bits, budget)
         self.landmarks = landmarks
-        # Of the search that is under way: the levels of the topic, their number, the depth past
-        # which nothing can match, and the depths at which the search can branch before that.
-        self._levels: list[int] = []
+        # Of the search that is under way: the number of levels of the topic, the depth past which
+        # nothing can match, and the depths at which the search can branch before that.
         self._depth: i64 = 0
         self._last: i64 = 0
         self._stops: i64 = 0
@@ -39,16 +46,16 @@ class HybridSearch(PrefixedSearch):
     def may_match(self, topic: bytes) -> bool:
         self.begin()
         marks = self.landmarks
-        levels = self.hasher.levels(topic)
+        hasher = self.hasher
+        depth = hasher.scan(topic)
         reserved = is_reserved(topic)
-        depth: i64 = len(levels)
         if depth > MAPPED_LEVELS:
-            return self.walk(levels, reserved)
-        one: i64 = 1
-        hashes = marks.hash & ((one << depth) - 1)
+            return self.walk(hasher.levels(topic), reserved)
+        shallower: i64 = _WORD >> (_WORD_BITS - depth)
+        hashes = marks.hash & shallower
         if reserved:
             hashes &= -2
-        elif marks.all_plus >> depth & 1 or marks.all_plus_hash & ((one << (depth + 1)) - 1):
+        elif marks.all_plus >> depth & 1 or marks.all_plus_hash & (shallower << 1 | 1):
             return True
         last = depth
         if not marks.end >> depth & 1:
@@ -57,13 +64,18 @@ class HybridSearch(PrefixedSearch):
             last -= 1
             while not hashes >> last & 1:
                 last -= 1
-        self._levels = levels
         self._depth = depth
         self._last = last
-        self._stops = hashes | (marks.plus & ((one << last) - 1))
+        self._stops = hashes | (marks.plus & (_WORD >> (_WORD_BITS - last)))
         if reserved:
-            return self._follow(1, self.hasher.extend(self.hasher.root, levels[0]))
+            return self._follow(1, hasher.extend(hasher.root, hasher.level(0)))
         return self._follow_leading_plus()
+
+    def exists(self, prefix: i64, whole: bool) -> bool:
+        hasher = self.hasher
+        if whole:
+            return self.query(hasher.extend(prefix, hasher.end))
+        return self.query_guide(prefix)
 
     def _follow_leading_plus(self) -> bool:
         """From the root along `+/+/…`, which needs no look-ups itself: each level beside it."""
@@ -74,7 +86,7 @@ class HybridSearch(PrefixedSearch):
         while at < self._last:
             if not self._stops >> at & 1:
                 return self._follow(at, prefix)
-            if self._follow(at + 1, hasher.extend(prefix, self._levels[at])):
+            if self._follow(at + 1, hasher.extend(prefix, hasher.level(at))):
                 return True
             at += 1
             if lead >> at == 0:
@@ -86,13 +98,13 @@ class HybridSearch(PrefixedSearch):
         """Whether a match begins with these `at` levels: asked where the search next branches."""
         hasher = self.hasher
         while at < self._last and not self._stops >> at & 1:
-            prefix = hasher.extend(prefix, self._levels[at])
+            prefix = hasher.extend(prefix, hasher.level(at))
             at += 1
         if at == self._depth:
             return self.query(hasher.extend(prefix, hasher.end))
         if at == self._last:
             return self.query(hasher.extend(prefix, hasher.hash))
-        return self.query(prefix) and self._branch(at, prefix)
+        return self.query_guide(prefix) and self._branch(at, prefix)
 
     def _branch(self, at: i64, prefix: i64) -> bool:
         """From a prefix that exists: `#`, then the level itself (the more selective), then `+`."""
@@ -100,7 +112,7 @@ class HybridSearch(PrefixedSearch):
         marks = self.landmarks
         if marks.hash >> at & 1 and self.query(hasher.extend(prefix, hasher.hash)):
             return True
-        if self._follow(at + 1, hasher.extend(prefix, self._levels[at])):
+        if self._follow(at + 1, hasher.extend(prefix, hasher.level(at))):
             return True
         if marks.plus >> at & 1:
             return self._follow(at + 1, hasher.extend(prefix, hasher.plus))
@@ -123,7 +135,10 @@ class HybridIndex(TopicIndex):
         super().__init__(HybridSearch(hasher, bits, self.landmarks, budget), capacity, error_rate)
 
     def elements_of(self, filter: str) -> list[int]:
-        return prefix_elements(self.search.hasher, filter)
+        return ends(self.search.hasher, filter)
+
+    def guides_of(self, filter: str) -> list[int]:
+        return inner_prefixes(self.search.hasher, filter)
 
     def note(self, filter: str, change: int) -> None:
         self._landmarks.note(filter, change)

@@ -4,6 +4,7 @@ The filters themselves and the count of every element stay with the owner, so th
 exact and the bits can be laid out anew for more elements; only the bits are for others to read.
 """
 
+import math
 from typing import Final
 
 from gossamer.bloom.bits import BloomFilter
@@ -27,6 +28,7 @@ class TopicIndex:
         self._smallest = capacity
         self._held: dict[str, int] = {}
         self._elements: dict[int, int] = {}
+        self._guides: dict[int, int] = {}
 
     def __len__(self) -> int:
         """How many different filters are held."""
@@ -37,7 +39,13 @@ class TopicIndex:
 
     def element_count(self) -> int:
         """n_e: the distinct elements in the Bloom filter."""
-        return len(self._elements)
+        return len(self._elements) + len(self._guides)
+
+    def load(self) -> int:
+        """The room that all elements take, the guides by their fewer probes; see `capacity`."""
+        plain = self.counting.plain
+        guides = len(self._guides) * int(plain.guide_hashes)
+        return len(self._elements) + math.ceil(guides / int(plain.hashes))
 
     def filters(self) -> list[str]:
         return list(self._held)
@@ -49,12 +57,13 @@ class TopicIndex:
         if held:
             return False
         for element in self.elements_of(filter):
-            count = self._elements.get(element, 0)
-            self._elements[element] = count + 1
-            if count == 0:
+            if _is_first(self._elements, element):
                 self.counting.add(element)
+        for guide in self.guides_of(filter):
+            if _is_first(self._guides, guide):
+                self.counting.add_guide(guide)
         self.note(filter, 1)
-        if len(self._elements) > self.capacity:
+        if self.load() > self.capacity:
             self._lay_out(2 * self.capacity)
         return True
 
@@ -68,14 +77,13 @@ class TopicIndex:
             return False
         del self._held[filter]
         for element in self.elements_of(filter):
-            count = self._elements[element]
-            if count > 1:
-                self._elements[element] = count - 1
-            else:
-                del self._elements[element]
+            if _is_last(self._elements, element):
                 self.counting.remove(element)
+        for guide in self.guides_of(filter):
+            if _is_last(self._guides, guide):
+                self.counting.remove_guide(guide)
         self.note(filter, -1)
-        if self._smallest < self.capacity > _SHRINK_BELOW * len(self._elements):
+        if self._smallest < self.capacity > _SHRINK_BELOW * self.load():
             self._lay_out(self.capacity // 2)
         return True
 
@@ -91,6 +99,10 @@ class TopicIndex:
         """The elements that stand for a filter in the Bloom filter."""
         raise NotImplementedError
 
+    def guides_of(self, filter: str) -> list[int]:
+        """The elements that only steer a search towards the filter."""
+        return []
+
     def note(self, filter: str, change: int) -> None:
         """A filter is new (+1) or gone (-1): for what a search keeps beside the Bloom filter."""
 
@@ -103,4 +115,23 @@ class TopicIndex:
         self.search.bits = self.counting.plain
         for element in self._elements:
             self.counting.add(element)
+        for guide in self._guides:
+            self.counting.add_guide(guide)
         self.layout += 1
+
+
+def _is_first(counts: dict[int, int], element: int) -> bool:
+    """Counts an element in; true if it was not there."""
+    count = counts.get(element, 0)
+    counts[element] = count + 1
+    return count == 0
+
+
+def _is_last(counts: dict[int, int], element: int) -> bool:
+    """Counts an element out; true if it is there no more."""
+    count = counts[element]
+    if count > 1:
+        counts[element] = count - 1
+        return False
+    del counts[element]
+    return True

@@ -8,7 +8,9 @@ from typing import Final
 
 from mypy_extensions import i64
 
-MAPPED_LEVELS: Final = 60  # Deeper topics are searched without landmarks; a word stays a word.
+from gossamer.bloom.hashing import SCANNED_LEVELS
+
+MAPPED_LEVELS: Final = SCANNED_LEVELS  # Deeper topics are searched without landmarks.
 
 PLUS: Final = 0  # A filter has `+` at level d.
 HASH: Final = 1  # A filter has `#` at level d.

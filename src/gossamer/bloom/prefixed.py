@@ -5,29 +5,35 @@ prefixes that exist, `#` first, then `+`, then the level itself, and comes back 
 left: the printed algorithm does not, and would miss `a/b/c` beside `a/+/x`.
 """
 
+from mypy_extensions import i64
+
 from gossamer.bloom.bits import sized_filter
 from gossamer.bloom.hashing import TopicHasher
 from gossamer.bloom.index import DEFAULT_CAPACITY, DEFAULT_ERROR_RATE, TopicIndex
 from gossamer.bloom.search import QUERY_BUDGET, Search, is_reserved
 
 
-def prefix_elements(hasher: TopicHasher, filter: str) -> list[int]:
-    """The prefixes of a filter, its end, and the end of `p` if it is `p/#`, which matches that."""
+def inner_prefixes(hasher: TopicHasher, filter: str) -> list[int]:
+    """The prefixes of a filter that are shorter than itself."""
     levels = hasher.filter_levels(filter)
-    last = len(levels) - 1
     found: list[int] = []
     prefix: int = hasher.root
-    for at in range(last):
+    for at in range(len(levels) - 1):
         prefix = hasher.extend(prefix, levels[at])
         found.append(prefix)
-    whole: int = hasher.extend(prefix, levels[last])
-    if not filter.endswith("#"):
-        found.append(hasher.extend(whole, hasher.end))
-    else:
-        found.append(whole)
-        if last:
-            found.append(hasher.extend(prefix, hasher.end))
     return found
+
+
+def ends(hasher: TopicHasher, filter: str) -> list[int]:
+    """What ends a search: the whole filter, and if it is `p/#` also `p`, which it matches too."""
+    levels = hasher.filter_levels(filter)
+    prefix: int = hasher.root
+    for at in range(len(levels) - 1):
+        prefix = hasher.extend(prefix, levels[at])
+    whole: int = hasher.extend(prefix, levels[-1])
+    if not filter.endswith("#"):
+        return [hasher.extend(whole, hasher.end)]
+    return [whole] if len(levels) == 1 else [whole, hasher.extend(prefix, hasher.end)]
 
 
 class PrefixedSearch(Search):
@@ -49,7 +55,7 @@ class PrefixedSearch(Search):
                 if self.query(hasher.extend(prefix, hasher.hash)):
                     return True
                 longer: int = hasher.extend(prefix, hasher.plus)
-                if self._exists(longer, at == last):
+                if self.exists(longer, at == last):
                     if at == last:
                         return True
                     untried.append((prefix, at))
@@ -57,7 +63,7 @@ class PrefixedSearch(Search):
                     at += 1
                     continue
             longer = hasher.extend(prefix, levels[at])
-            while not self._exists(longer, at == last):
+            while not self.exists(longer, at == last):
                 if not untried:
                     return False
                 prefix, at = untried.pop()
@@ -67,7 +73,8 @@ class PrefixedSearch(Search):
             prefix = longer
             at += 1
 
-    def _exists(self, prefix: int, whole: bool) -> bool:
+    def exists(self, prefix: i64, whole: bool) -> bool:
+        """Whether a prefix, or a whole filter, is there."""
         return self.query(self.hasher.extend(prefix, self.hasher.end) if whole else prefix)
 
 
@@ -85,4 +92,5 @@ class PrefixedIndex(TopicIndex):
         super().__init__(PrefixedSearch(hasher, bits, budget), capacity, error_rate)
 
     def elements_of(self, filter: str) -> list[int]:
-        return prefix_elements(self.search.hasher, filter)
+        hasher = self.search.hasher
+        return inner_prefixes(hasher, filter) + ends(hasher, filter)

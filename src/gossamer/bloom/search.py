@@ -13,6 +13,8 @@ from gossamer.bloom.hashing import TopicHasher
 
 QUERY_BUDGET: Final = 256  # Twenty times an ordinary search; past it the answer is yes.
 
+_DOLLAR: Final = 0x24
+
 
 class Search:
     """`queries` counts the look-ups of all searches so far; each may make at most `budget`."""
@@ -40,7 +42,15 @@ class Search:
         self.queries += 1
         return self.bits.contains(element)
 
+    @final
+    def query_guide(self, element: i64) -> bool:
+        """The same for a guide."""
+        if self.queries >= self._limit:
+            return True
+        self.queries += 1
+        return self.bits.contains_guide(element)
+
 
 def is_reserved(topic: bytes) -> bool:
     """Whether the topic begins with `$`: then no wildcard matches its first level."""
-    return topic.startswith(b"$")  # [MQTT-4.7.2-1]
+    return len(topic) > 0 and topic[0] == _DOLLAR  # [MQTT-4.7.2-1]

@@ -18,8 +18,6 @@ from gossamer.cli.errors import FAILED, CommandError
 
 COMMANDS: tuple[str, ...] = (
     "serve",
-    "pub",
-    "sub",
     "check",
     "passwd",
     "torture",
@@ -29,6 +27,8 @@ COMMANDS: tuple[str, ...] = (
     "bench brokers",
     "bench durable",
     "bench topics",
+    "bench bloom",
+    "experiment bloom",
 )
 
 GROUPS = {

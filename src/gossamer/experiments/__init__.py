@@ -1,0 +1,1 @@
+"""The experiments of the papers, run with the code that ships."""
