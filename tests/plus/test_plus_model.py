@@ -72,6 +72,7 @@ class Subject:
 
     def begin(self) -> tuple[Engine, OperatorState]:
         engine = Engine(VOCABULARY)
+        engine.services.saves = True
         state = engine.subscribe(engine.parse(self.filter), self.options)
         state.restore(list(self.store.items()), self.now)
         engine.tick(self.now)

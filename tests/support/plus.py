@@ -26,6 +26,7 @@ class Bench:
 
     def __init__(self, *filters: str, now: float = 0.0, limits: Limits | None = None) -> None:
         self.engine = Engine(VOCABULARY, limits=limits)
+        self.engine.services.saves = True
         self.now = now
         self.states: list[OperatorState] = [self.subscribe(filter) for filter in filters]
 

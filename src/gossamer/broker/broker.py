@@ -4,15 +4,21 @@ from gossamer.broker.agenda import Duty
 from gossamer.broker.connecting import decide
 from gossamer.broker.connection import Connection
 from gossamer.broker.core import Core
+from gossamer.broker.distributing import publish
 from gossamer.broker.ending import disconnect_session, end_session
 from gossamer.broker.keeping import LoginTimeout
+from gossamer.broker.operators import RESULT_QOS
 from gossamer.broker.policy import Origin, Permissions, Verdict
 from gossamer.broker.reporting import Report
 from gossamer.broker.restoring import restore
 from gossamer.broker.revoking import revoke
 from gossamer.broker.settings import Settings
 from gossamer.broker.stages import CLOSED, DECIDING
+from gossamer.plus.capabilities import CAPABILITIES_TOPIC, capabilities
+from gossamer.plus.engine import Engine
+from gossamer.plus.jobs import Job
 from gossamer.session.journal import Journal
+from gossamer.session.message import Message
 from gossamer.session.outlet import Sink
 from gossamer.session.records import Snapshot
 from gossamer.wire import reasons
@@ -24,8 +30,19 @@ _SWEEP_SECONDS = 60.0
 class Broker:
     """Synchronous and without IO; every call happens on the shell's one thread."""
 
-    def __init__(self, settings: Settings, journal: Journal, now: float) -> None:
-        self.core = Core(settings, journal, now)
+    def __init__(
+        self, settings: Settings, journal: Journal, now: float, engine: Engine | None = None
+    ) -> None:
+        engine = engine if engine is not None else Engine()
+        self.core = Core(settings, journal, engine, now)
+        self.core.operators.begin(now)
+        listed = capabilities(engine.vocabulary)
+        publish(
+            self.core,
+            Message(CAPABILITIES_TOPIC, listed, RESULT_QOS, True, None, 0.0, "", ""),
+            None,
+            now,
+        )
         if settings.sys_interval:
             self.core.agenda.add(now, Report(self.core))
         self.core.agenda.add(now + _SWEEP_SECONDS, _Sweep(self.core))
@@ -87,6 +104,11 @@ class Broker:
     def next_due(self) -> float:
         return self.core.agenda.next_due()
 
+    def processed(self, job: Job, answer: bytes | None, now: float) -> None:
+        """A processor's answer, None if it failed."""
+        self.core.operators.processed(job, answer, now)
+        self.flush(now)
+
     def disconnect(self, client_id: str, now: float, discard: bool = False) -> bool:
         """An administrator's wish."""
         session = self.core.sessions.get(client_id)
@@ -113,6 +135,7 @@ class Broker:
     def stop(self, now: float) -> None:
         """Says goodbye to every client; sessions stay in the store."""
         self.core.stopping = True
+        self.core.operators.save()
         for connection in list(self.core.connections.values()):
             connection.fail(reasons.SERVER_SHUTTING_DOWN, "the broker is stopping", now)
         self.flush(now)

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 from gossamer.broker.agenda import Agenda
 from gossamer.broker.neighbours import Neighbours
+from gossamer.broker.operators import Operators
 from gossamer.broker.policy import Authenticator, Permissions
 from gossamer.broker.retained import Retained
 from gossamer.broker.routes import RouteTable
 from gossamer.broker.settings import Settings
+from gossamer.plus.engine import Engine
 from gossamer.session.counters import Counters
 from gossamer.session.journal import Journal
 from gossamer.session.outlet import Hub
@@ -31,6 +33,7 @@ class Core:
         "journal",
         "last_token",
         "neighbours",
+        "operators",
         "permissions",
         "policy_changes",
         "retained",
@@ -41,7 +44,7 @@ class Core:
         "stopping",
     )
 
-    def __init__(self, settings: Settings, journal: Journal, now: float) -> None:
+    def __init__(self, settings: Settings, journal: Journal, engine: Engine, now: float) -> None:
         self.settings = settings
         self.journal = journal
         self.counters = Counters()
@@ -49,6 +52,7 @@ class Core:
         self.routes = RouteTable()
         self.retained = Retained(journal, self.counters)
         self.agenda = Agenda()
+        self.operators = Operators(self, engine)
         self.authenticator = Authenticator()
         self.permissions = Permissions()
         self.neighbours = Neighbours()

@@ -2,11 +2,11 @@
 
 from gossamer.broker.core import Core
 from gossamer.broker.neighbours import LOCAL_TOPICS
-from gossamer.broker.routes import Group, Route
+from gossamer.broker.routes import Route
+from gossamer.broker.sharing import give_to_group
 from gossamer.broker.stamps import stamp_of, unstamped
 from gossamer.session.message import Message
 from gossamer.session.session import Session
-from gossamer.session.subscription import Receiver
 
 
 def distribute(message: Message, route: Route, origin: Session | None, now: float) -> None:
@@ -22,20 +22,8 @@ def distribute(message: Message, route: Route, origin: Session | None, now: floa
             session.deliver(message, receiver, now)
     for group in route.groups:
         give_to_group(group, message, now)
-
-
-def give_to_group(group: Group, message: Message, now: float) -> None:
-    """One member of a shared subscription gets it."""
-    member = group.choose()
-    if member is None:
-        return
-    receiver = Receiver(member)
-    qos = min(message.qos, receiver.qos)
-    if qos == 0:
-        member.session.deliver(message, receiver, now)
-    else:
-        retain = message.retain and receiver.retain_as_published
-        member.session.enqueue(message, qos, retain, receiver.identifiers, group.name, now)
+    for tap in route.taps:
+        tap.take(message, origin, now)
 
 
 def publish(core: Core, message: Message, origin: Session | None, now: float) -> None:
@@ -72,6 +60,8 @@ def distribute_retained(
             session.deliver(plain, own, now)
     for group in route.groups:
         give_to_group(group, plain, now)
+    for tap in route.taps:
+        tap.take(plain, origin, now)
     for link in links:
         if link.session is not origin:
             link.session.deliver(stamped, link, now)

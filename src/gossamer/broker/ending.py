@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from gossamer.broker.agenda import Duty
 from gossamer.broker.core import Core
-from gossamer.broker.distributing import give_to_group, publish
+from gossamer.broker.distributing import publish
+from gossamer.broker.sharing import give_to_group
+from gossamer.broker.subscriptions import find_group, leave
 from gossamer.session.message import Message
 from gossamer.session.records import RELEASED
 from gossamer.session.session import NEVER, Session
-from gossamer.topics.shared import split_share
 
 if TYPE_CHECKING:
     from gossamer.broker.connection import Connection
@@ -68,9 +69,7 @@ def end_session(core: Core, session: Session, now: float) -> None:
         del core.sessions[session.client_id]
         core.counters.sessions = len(core.sessions)
     for subscription in session.subscriptions.values():
-        core.routes.remove(subscription)
-        core.neighbours.unwanted(subscription.filter, session)
-    core.counters.subscriptions -= len(session.subscriptions)
+        leave(core, subscription)
     session.subscriptions.clear()
     core.journal.session_removed(session.client_id)
     for delivery in session.left_over():
@@ -80,8 +79,7 @@ def end_session(core: Core, session: Session, now: float) -> None:
             continue
         if delivery.qos == 2 and delivery.packet_id:
             continue
-        share, filter = split_share(delivery.share)
-        group = core.routes.group(share, filter)
+        group = find_group(core, delivery.share)
         if group is not None:
             give_to_group(group, message, now)
 

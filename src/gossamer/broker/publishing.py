@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.core import Core
-from gossamer.broker.distributing import distribute, distribute_retained, give_to_group
+from gossamer.broker.distributing import distribute, distribute_retained
 from gossamer.broker.neighbours import CONTROL_TOPIC, LOCAL_TOPICS
 from gossamer.broker.routes import Route
+from gossamer.broker.sharing import give_to_group
 from gossamer.session.frames import IDENTIFIERS, PUBACK_HEAD, PUBREC_HEAD
 from gossamer.session.message import Message
 from gossamer.session.outlet import Outlet
@@ -62,7 +63,7 @@ def forward_plain(
     core = connection.core
     core.counters.messages_received += count
     own = connection.session
-    others = bool(route.groups)
+    others = bool(route.groups) or bool(route.taps)
     for receiver in route.receivers:
         session = receiver.session
         outlet = session.outlet
@@ -137,6 +138,8 @@ def _forward_singly(
                     session.deliver(message, own_receiver, now)
         for group in route.groups:
             give_to_group(group, message, now)
+        for tap in route.taps:
+            tap.take(message, own, now)
         start += size
 
 
@@ -173,7 +176,7 @@ def forward_acknowledged(
         check_quota(connection)
         session.accept_incoming(packet_id)
     core.counters.messages_received += 1
-    if route.receivers or route.groups:
+    if route.receivers or route.groups or route.taps:
         message = Message(
             route.topic,
             data[payload:stop],
@@ -285,7 +288,7 @@ def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
         distribute_retained(core, message, route, session, now)
     else:
         distribute(message, route, session, now)
-    matched = route.receivers or route.groups
+    matched = route.receivers or route.groups or route.taps
     reason = reasons.SUCCESS if matched else reasons.NO_MATCHING_SUBSCRIBERS
     _answer(connection, packet.qos, packet.packet_id, reason, "")
 

@@ -33,6 +33,11 @@ def statistics(core: Core, now: float) -> dict[str, str]:
         "dropped/expired": str(counters.expired),
         "refused/publications": str(counters.publications_refused),
         "errors/protocol": str(counters.protocol_errors),
+        "operators/count": str(counters.operators),
+        **{
+            f"operators/skipped/{reason}": str(count)
+            for reason, count in core.operators.engine.services.skipped.items()
+        },
     }
 
 

@@ -2,10 +2,10 @@
 
 from gossamer.broker.core import Core
 from gossamer.broker.ending import DelayedWill, SessionExpiry, end_session
-from gossamer.broker.subscribing import add_subscription
+from gossamer.broker.subscriptions import asked_of, enter, make
+from gossamer.plus.errors import PlusError
 from gossamer.session.records import Snapshot, StoredSession
 from gossamer.session.session import NEVER, Session
-from gossamer.session.subscription import Subscription
 from gossamer.topics.shared import split_share
 
 
@@ -16,19 +16,25 @@ def restore(core: Core, snapshot: Snapshot, now: float) -> None:
             core.retained.restore(message)
         else:
             core.journal.retained_removed(message.topic)
-    sessions = [_restore_session(core, stored) for stored in snapshot.sessions]
+    core.operators.restore(snapshot.operators, now)
+    sessions = [_restore_session(core, stored, now) for stored in snapshot.sessions]
     for session in sessions:
         _resume_time(core, session, now)
 
 
-def _restore_session(core: Core, stored: StoredSession) -> Session:
+def _restore_session(core: Core, stored: StoredSession, now: float) -> Session:
     session = Session(core.hub, stored.record, core.settings.max_queued)
     session.restore(stored.deliveries, stored.incoming)
     core.sessions[session.client_id] = session
     core.counters.sessions = len(core.sessions)
     for record in stored.subscriptions:
-        share, filter = split_share(record.filter)
-        add_subscription(core, Subscription(session, record, share, filter), True)
+        try:
+            asked = asked_of(core, split_share(record.filter)[1], record.user)
+        except PlusError:
+            # The window or the processor that it needs is configured no more.
+            core.journal.subscription_removed(session.client_id, record.filter)
+            continue
+        enter(core, make(core, session, record, asked, now))
     return session
 
 

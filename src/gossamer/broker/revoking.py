@@ -5,10 +5,14 @@ may come from another address than it left from.
 """
 
 from gossamer.broker.core import Core
-from gossamer.broker.neighbours import PEER_PREFIX
+from gossamer.broker.operators import OperatorSubscription
+from gossamer.broker.showing import is_shown
+from gossamer.broker.subscriptions import leave
+from gossamer.plus.grammar import is_operator_filter
 from gossamer.session.message import Message
 from gossamer.session.records import DeliveryRecord
 from gossamer.session.session import Session
+from gossamer.topics.matching import matches
 
 
 def revoke(core: Core, session: Session) -> None:
@@ -17,14 +21,25 @@ def revoke(core: Core, session: Session) -> None:
         return
     permissions = core.permissions
     identity = session.identity
+    revoked: list[str] = []  # operator filters
     for subscription in list(session.subscriptions.values()):
-        is_shared = bool(subscription.share)
-        if not permissions.may_subscribe(identity, subscription.filter, is_shared):
+        is_operator = isinstance(subscription, OperatorSubscription)
+        is_joint = is_operator or bool(subscription.share)
+        if not all(permissions.may_subscribe(identity, r, is_joint) for r in subscription.reads()):
             remove_subscription(core, session, subscription.record.filter)
+            if is_operator:
+                revoked.append(subscription.filter)
     unread: list[DeliveryRecord] = []
     for delivery in session.left_over():
         message = delivery.message
-        if message is not None and not permissions.may_receive(identity, message.topic):
+        if message is None:
+            continue
+        if is_operator_filter(message.topic):
+            # A result is on a topic of its own; its subscription tells who may have it.
+            is_readable = not any(matches(filter, message.topic) for filter in revoked)
+        else:
+            is_readable = permissions.may_receive(identity, message.topic)
+        if not is_readable:
             unread.append(delivery)
     if unread:
         session.withdraw(unread)
@@ -35,9 +50,7 @@ def remove_subscription(core: Core, session: Session, filter: str) -> bool:
     subscription = session.subscriptions.pop(filter, None)
     if subscription is None:
         return False
-    core.routes.remove(subscription)
-    core.counters.subscriptions -= 1
-    core.neighbours.unwanted(subscription.filter, session)
+    leave(core, subscription)
     if session.persistent:
         core.journal.subscription_removed(session.client_id, filter)
     return True
@@ -50,9 +63,5 @@ def readable(core: Core, session: Session, messages: list[Message]) -> list[Mess
         message
         for message in messages
         if permissions.may_receive(session.identity, message.topic)
-        and (
-            message.topic.startswith("$SYS/")
-            or message.publisher.startswith(PEER_PREFIX)  # judged where it was published
-            or permissions.may_have_published(message.user, message.publisher, message.topic)
-        )
+        and is_shown(permissions, message)
     ]

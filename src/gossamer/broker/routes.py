@@ -12,6 +12,7 @@ from typing import Final
 from gossamer.bloom.summary import RemoteSummary
 from gossamer.broker.neighbours import LOCAL_TOPICS
 from gossamer.broker.policy import Permissions
+from gossamer.session.message import Message
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
 from gossamer.topics.tree import Entry, FilterTree
@@ -49,19 +50,39 @@ class Group:
             self.turn = (members.index(fallback) + 1) % count
         return fallback
 
+    def put(self, subscription: Subscription) -> None:
+        """Adds or replaces the member of that session."""
+        for index, member in enumerate(self.members):
+            if member.session is subscription.session:
+                self.members[index] = subscription
+                return
+        self.members.append(subscription)
+
+    def drop(self, session: Session) -> None:
+        self.members = [member for member in self.members if member.session is not session]
+        self.turn = 0
+
+
+class Tap:
+    """Something in the broker itself that reads what is published."""
+
+    def take(self, message: Message, origin: Session | None, now: float) -> None:
+        """`origin` is the publishing session, if it has one."""
+
 
 class FilterEntry(Entry):
     """Who subscribed to one filter."""
 
-    __slots__ = ("groups", "subscriptions")
+    __slots__ = ("groups", "subscriptions", "taps")
 
     def __init__(self, filter: str) -> None:
         super().__init__(filter)
         self.subscriptions: dict[str, Subscription] = {}  # by client id
         self.groups: dict[str, Group] | None = None
+        self.taps: list[Tap] | None = None
 
     def is_empty(self) -> bool:
-        return not self.subscriptions and not self.groups
+        return not self.subscriptions and not self.groups and not self.taps
 
 
 class Branch:
@@ -82,6 +103,7 @@ class Route:
         "receivers",
         "seen_all",
         "seen_branch",
+        "taps",
         "topic",
         "topic_bytes",
     )
@@ -94,6 +116,7 @@ class Route:
         self.seen_all = -1
         self.receivers: list[Receiver] = []
         self.groups: list[Group] = []
+        self.taps: list[Tap] = []
 
 
 class PeerView:
@@ -144,6 +167,7 @@ class RouteTable:
         receivers: list[Receiver] = []
         groups: list[Group] = []
         restricts = self.permissions.restricts
+        taps: list[Tap] = []
         firsts: dict[Session, tuple[Receiver, Subscription]] = {}
         for entry in self.tree.match(route.topic):
             assert isinstance(entry, FilterEntry)
@@ -160,12 +184,15 @@ class RouteTable:
                     known[0].join(known[1], subscription)
             if entry.groups is not None:
                 groups.extend(entry.groups.values())
+            if entry.taps is not None:
+                taps.extend(entry.taps)
         if self.peers and not route.topic.startswith(LOCAL_TOPICS):
             for view in self.peers:
                 if view.takes(route.topic):
                     receivers.append(Receiver(view.subscription))
         route.receivers = receivers
         route.groups = groups
+        route.taps = taps
 
     def _may_receive(self, session: Session, topic: str) -> bool:
         return session.is_peer or self.permissions.may_receive(session.identity, topic)
@@ -183,12 +210,7 @@ class RouteTable:
             if group is None:
                 group = Group(subscription.record.filter)
                 entry.groups[subscription.share] = group
-            for index, member in enumerate(group.members):
-                if member.session is subscription.session:
-                    group.members[index] = subscription
-                    break
-            else:
-                group.members.append(subscription)
+            group.put(subscription)
         self._changed(filter)
 
     def remove(self, subscription: Subscription) -> None:
@@ -202,12 +224,27 @@ class RouteTable:
         elif entry.groups is not None:
             group = entry.groups.get(subscription.share)
             if group is not None:
-                group.members = [
-                    member for member in group.members if member.session is not subscription.session
-                ]
-                group.turn = 0
+                group.drop(subscription.session)
                 if not group.members:
                     del entry.groups[subscription.share]
+        if entry.is_empty():
+            self.tree.remove(filter)
+        self._changed(filter)
+
+    def add_tap(self, filter: str, tap: Tap) -> None:
+        entry = self._entry(filter)
+        if entry.taps is None:
+            entry.taps = []
+        entry.taps.append(tap)
+        self._changed(filter)
+
+    def remove_tap(self, filter: str, tap: Tap) -> None:
+        entry = self.tree.get(filter)
+        if entry is None:
+            return
+        assert isinstance(entry, FilterEntry)
+        if entry.taps is not None:
+            entry.taps = [one for one in entry.taps if one is not tap]
         if entry.is_empty():
             self.tree.remove(filter)
         self._changed(filter)

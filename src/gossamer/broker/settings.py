@@ -17,6 +17,7 @@ class Settings:
         self.max_inflight = 1_000  # of ours towards a client that names no Receive Maximum
         self.receive_maximum = 1_000  # of a client's towards us
         self.max_subscriptions = 10_000  # of one session
+        self.max_operators = 10_000  # distinct operator subscriptions of all sessions
         self.max_levels = 200
         self.max_user_properties = 100
         self.max_topic_alias = 1_000

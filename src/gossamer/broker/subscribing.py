@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gossamer.broker.operators import OperatorSubscription
 from gossamer.broker.revoking import readable, remove_subscription
+from gossamer.broker.subscriptions import asked_of, enter, make
+from gossamer.plus.errors import PlusError
+from gossamer.plus.options import OPTION_PREFIX
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.subscription import Receiver, Subscription
 from gossamer.topics.names import TopicError, check_filter
@@ -40,15 +44,18 @@ class Refusal(Exception):
 def handle_subscribe(connection: Connection, packet: Subscribe, now: float) -> None:
     """Each filter is answered for itself; the first refusal's text goes with the answer."""
     identifier = 0
+    user: list[tuple[str, str]] = []
     properties = packet.properties
-    if properties is not None and properties.subscription_ids:
-        identifier = properties.subscription_ids[0]
+    if properties is not None:
+        if properties.subscription_ids:
+            identifier = properties.subscription_ids[0]
+        user = [pair for pair in properties.user if pair[0].startswith(OPTION_PREFIX)]
     answers: list[int] = []
     granted: list[tuple[Subscription, bool]] = []
     text = ""
     for request in packet.requests:
         try:
-            granted.append(_subscribe(connection, request, identifier))
+            granted.append(_subscribe(connection, request, identifier, user, now))
             answers.append(request.qos)
         except Refusal as refusal:
             text = text or refusal.text
@@ -75,7 +82,11 @@ def handle_unsubscribe(connection: Connection, packet: Unsubscribe, now: float) 
 
 
 def _subscribe(
-    connection: Connection, request: Request, identifier: int
+    connection: Connection,
+    request: Request,
+    identifier: int,
+    user: list[tuple[str, str]],
+    now: float,
 ) -> tuple[Subscription, bool]:
     core = connection.core
     session = connection.session
@@ -83,14 +94,23 @@ def _subscribe(
     try:
         share, filter = split_share(request.filter)
         check_filter(filter, connection.settings.max_levels)
-    except TopicError as error:
+        asked = asked_of(core, filter, user)
+    except (TopicError, PlusError) as error:
         raise Refusal(reasons.TOPIC_FILTER_INVALID, str(error)) from None
     if share and request.no_local:
         # [MQTT-3.8.3-4]
         raise ProtocolError(reasons.PROTOCOL_ERROR, "No Local on a shared subscription")
-    is_allowed = core.permissions.may_subscribe(connection.identity, filter, bool(share))
-    if filter.startswith(RESERVED_FILTERS) or not is_allowed:
-        raise Refusal(reasons.NOT_AUTHORIZED, f"you may not read {filter!r}")
+    # What an operator made of several messages cannot be checked message by message.
+    is_joint = bool(share) or asked is not None
+    for read in (filter,) if asked is None else asked.plan.reads:
+        is_allowed = core.permissions.may_subscribe(connection.identity, read, is_joint)
+        if read.startswith(RESERVED_FILTERS) or not is_allowed:
+            raise Refusal(reasons.NOT_AUTHORIZED, f"you may not read {read!r}")
+    if asked is not None and not core.operators.has_room(asked):
+        raise Refusal(
+            reasons.QUOTA_EXCEEDED,
+            f"no more than {core.settings.max_operators} operator subscriptions",
+        )
     is_new = request.filter not in session.subscriptions
     if is_new and len(session.subscriptions) >= connection.settings.max_subscriptions:
         raise Refusal(
@@ -107,20 +127,12 @@ def _subscribe(
         request.retain_handling,
         identifier,
     )
-    subscription = Subscription(session, record, share, filter)
-    add_subscription(core, subscription, is_new)
+    record.user = user
+    subscription = make(core, session, record, asked, now)
+    enter(core, subscription)
     if session.persistent:
         core.journal.subscription_saved(session.client_id, record)
     return subscription, is_new
-
-
-def add_subscription(core: Core, subscription: Subscription, is_new: bool) -> None:
-    """Makes it part of its session and of the routes; replaces one with the same filter."""
-    subscription.session.subscriptions[subscription.record.filter] = subscription
-    core.routes.add(subscription)
-    if is_new:
-        core.counters.subscriptions += 1
-        core.neighbours.wanted(subscription.filter, subscription.session)
 
 
 def _send_retained(core: Core, subscription: Subscription, is_new: bool, now: float) -> None:
@@ -128,9 +140,12 @@ def _send_retained(core: Core, subscription: Subscription, is_new: bool, now: fl
     # [MQTT-4.8.2-6]-[MQTT-3.3.1-9..11]: never for shared subscriptions.
     if subscription.share or handling == SEND_NEVER or (handling == SEND_IF_NEW and not is_new):
         return
-    messages = core.retained.search(subscription.filter, now)
-    if core.permissions.restricts:
-        messages = readable(core, subscription.session, messages)
+    if isinstance(subscription, OperatorSubscription):
+        messages = core.operators.last_messages(subscription, now)
+    else:
+        messages = core.retained.search(subscription.filter, now)
+        if core.permissions.restricts:
+            messages = readable(core, subscription.session, messages)
     if messages:
         subscription.session.enqueue_retained(messages, Receiver(subscription), now)
 

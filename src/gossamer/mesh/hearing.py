@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gossamer.broker.core import Core
 from gossamer.broker.revoking import remove_subscription
-from gossamer.broker.subscribing import add_subscription
+from gossamer.broker.subscriptions import enter
 from gossamer.mesh.interest import decode_interests
 from gossamer.mesh.link import Link, peer_subscription
 from gossamer.mesh.teller import digest_of
@@ -18,7 +18,7 @@ def hear_added(core: Core, link: Link, payload: bytes) -> None:
         if filter in session.subscriptions:
             continue
         subscription = peer_subscription(session, filter)
-        add_subscription(core, subscription, True)
+        enter(core, subscription)
         core.journal.subscription_saved(session.client_id, subscription.record)
 
 

@@ -178,7 +178,8 @@ class Mesh(Neighbours):
             for other in self.core.sessions.values():
                 if other is not session:
                     for subscription in other.subscriptions.values():
-                        link.teller.add(subscription.filter)
+                        for read in subscription.reads():
+                            link.teller.add(read)
         return link
 
     def session_for(self, name: str) -> Session:
@@ -235,7 +236,8 @@ class Mesh(Neighbours):
             for session in self.core.sessions.values():
                 if not session.is_peer:
                     for subscription in session.subscriptions.values():
-                        self.summaries.add(subscription.filter)
+                        for read in subscription.reads():
+                            self.summaries.add(read)
         for session in list(self.core.sessions.values()):
             if session.is_peer:
                 self.link_of(session)

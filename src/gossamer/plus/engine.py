@@ -9,13 +9,21 @@ from gossamer.plus.grammar import parse
 from gossamer.plus.jobs import Job
 from gossamer.plus.limits import Limits
 from gossamer.plus.nodes import Plan
-from gossamer.plus.options import Options, settled
+from gossamer.plus.options import Options, read_options, settled
 from gossamer.plus.publication import PROCESSOR_FAILED, Publication
 from gossamer.plus.spatial import SpatialState
 from gossamer.plus.state import OperatorState, Result, Services
 from gossamer.plus.temporal import SpatioTemporalState, TemporalState
 from gossamer.plus.ttl import IMPLICIT_TTL
 from gossamer.plus.vocabulary import Vocabulary
+
+
+class Asked:
+    """An operator subscription as a client asked for it."""
+
+    def __init__(self, plan: Plan, options: Options) -> None:
+        self.plan = plan
+        self.options = options
 
 
 class Engine:
@@ -36,16 +44,24 @@ class Engine:
         """Raises PlusError."""
         return parse(filter, self.vocabulary)
 
+    def ask(self, filter: str, user: list[tuple[str, str]]) -> Asked:
+        """From the filter and the User Properties of a SUBSCRIBE. Raises PlusError."""
+        return Asked(self.parse(filter), read_options(user))
+
     def subscribe(self, plan: Plan, options: Options | None = None) -> OperatorState:
         """The state for it, made if it is the first; `release` gives it back."""
         asked = settled(plan, options if options is not None else Options())
-        key = state_key(plan, asked)
+        key = _key(plan, asked)
         state = self.states.get(key)
         if state is None:
             state = _make_state(key, plan, asked, self.services)
             self.states[key] = state
         state.references += 1
         return state
+
+    def key(self, plan: Plan, options: Options) -> str:
+        """Under which `states` has it, if it is there."""
+        return _key(plan, settled(plan, options))
 
     def release(self, state: OperatorState) -> bool:
         """Whether it was the last holder, and the state is gone."""
@@ -98,10 +114,16 @@ class Engine:
         return results
 
 
-def state_key(plan: Plan, options: Options) -> str:
-    """Tells apart the states of subscriptions that differ; the filter is readable in it."""
+def _key(plan: Plan, options: Options) -> str:
     reply = "rpt" if options.names_participants else "skr"
     return f"{reply} {options.every!r} {plan.chain}/{plan.filter}"
+
+
+def read_key(key: str) -> tuple[str, Options]:
+    """The filter and the options that make this key, which may come from a store."""
+    reply, _, rest = key.partition(" ")
+    every, _, filter = rest.partition(" ")
+    return filter, Options(reply == "rpt", float(every))
 
 
 def _make_state(key: str, plan: Plan, options: Options, services: Services) -> OperatorState:

@@ -17,6 +17,7 @@ class Filtering(OperatorState):
 
     def __init__(self, key: str, plan: Plan, services: Services) -> None:
         super().__init__(key, plan, services)
+        self.remembers = False
         self._prefix = plan.chain + "/"
         self._checks = checks_of(plan.outer)
         self._forwards = plan.processor is None

@@ -7,6 +7,7 @@ from gossamer.plus.limits import MAX_EVERY_SECONDS
 from gossamer.plus.nodes import Plan
 from gossamer.plus.values import read_number
 
+OPTION_PREFIX: Final = "plus_"
 REPLY_PROPERTY: Final = "plus_reply"
 EVERY_PROPERTY: Final = "plus_every"
 

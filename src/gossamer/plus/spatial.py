@@ -88,9 +88,9 @@ class SpatialState(OperatorState):
                 if version == SAVED_VERSION and expires_at > now:
                     found.append((int(order), topic, float(value), float(expires_at)))
                 else:
-                    self.changed.add(topic)
+                    self.mark(topic)
             except (ValueError, TypeError):
-                self.changed.add(topic)
+                self.mark(topic)
         for order, topic, value, expires_at in sorted(found):
             self._order = order - 1
             if self._put(topic, value, expires_at):
@@ -109,7 +109,7 @@ class SpatialState(OperatorState):
         else:
             self._reply.join(topic)
         self._aggregate.add(value, self._order)
-        self.changed.add(topic)
+        self.mark(topic)
         return True
 
     def _leave(self, topic: str) -> bool:
@@ -127,7 +127,7 @@ class SpatialState(OperatorState):
     def _forget(self, topic: str, value: LastValue) -> None:
         self._aggregate.remove(value.value, value.order)
         self._reply.leave(topic)
-        self.changed.add(topic)
+        self.mark(topic)
 
     def _send(self, now: float) -> list[Result]:
         if self._every > 0.0:

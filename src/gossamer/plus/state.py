@@ -38,6 +38,7 @@ class OperatorState:
         self.plan = plan
         self.services = services
         self.references = 0
+        self.remembers = True  # whether it has values that are worth keeping
         self.due = INFINITY
         self.changed: set[str] = set()
 
@@ -72,6 +73,13 @@ class OperatorState:
         self.changed.clear()
         return changes
 
+    def mark(self, name: str) -> None:
+        """The part has changed."""
+        if self.services.saves:
+            if not self.changed:
+                self.services.changed[self.key] = self
+            self.changed.add(name)
+
     def part(self, name: str) -> bytes | None:
         """What to save under that name; None for nothing."""
         raise NotImplementedError
@@ -94,6 +102,8 @@ class Services:
     def __init__(self, implicit_ttl: float = IMPLICIT_TTL, limits: Limits | None = None) -> None:
         self.implicit_ttl = implicit_ttl
         self.limits = limits if limits is not None else Limits()
+        self.saves = False  # whether somebody takes the changes and makes them last
+        self.changed: dict[str, OperatorState] = {}  # by key: those with something to save
         self.skipped: dict[str, int] = {}
         self.jobs = Jobs(self.limits.pending_jobs)
         self._agenda: list[tuple[float, int, OperatorState]] = []

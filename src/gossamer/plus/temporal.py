@@ -81,7 +81,7 @@ class TemporalState(OperatorState):
                     start = float(saved[0])
                     self._last = [Result(topic, text.encode()) for topic, text in saved[1]]
             except (ValueError, TypeError, IndexError, AttributeError):
-                self.changed.add(name)
+                self.mark(name)
         if self._topics:
             self._open(min(start, now))
 
@@ -99,7 +99,7 @@ class TemporalState(OperatorState):
     def _open(self, now: float) -> None:
         self._start = self._window.start(now)
         self._end = self._start + self._window.seconds
-        self.changed.add("")
+        self.mark("")
         self.services.schedule(self, self._end)
 
     def _count(self, topic: str, value: float) -> None:
@@ -111,7 +111,7 @@ class TemporalState(OperatorState):
             aggregate = self._function.running()
             self._topics[topic] = aggregate
         aggregate.add(value, 0)
-        self.changed.add(topic)
+        self.mark(topic)
 
     def _fire(self) -> list[Result]:
         values: list[tuple[str, float]] = []
@@ -121,8 +121,8 @@ class TemporalState(OperatorState):
                 self.services.skip(OVERFLOW)
             else:
                 values.append((topic, value))
-            self.changed.add(topic)
-        self.changed.add("")
+            self.mark(topic)
+        self.mark("")
         self._topics = {}
         self._end = INFINITY
         self.due = INFINITY

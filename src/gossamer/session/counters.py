@@ -16,6 +16,7 @@ class Counters:
         "expired",
         "messages_received",
         "messages_sent",
+        "operators",
         "protocol_errors",
         "publications_refused",
         "retained",
@@ -35,6 +36,7 @@ class Counters:
         self.expired = 0
         self.messages_received = 0
         self.messages_sent = 0
+        self.operators = 0  # distinct operator subscriptions
         self.protocol_errors = 0
         self.publications_refused = 0
         self.retained = 0

@@ -11,16 +11,36 @@ from mypy_extensions import mypyc_attr
 from gossamer.session.message import Message
 from gossamer.session.records import DeliveryRecord, SessionRecord, SubscriptionRecord
 
+# Of an operator's state: the state's key, the part's name, and its bytes or None if it is gone.
+Part = tuple[str, str, bytes | None]
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class PartSource:
+    """What changes so often that it is asked for once, when a transaction is complete.
+
+    Whoever has something to save sets the journal's `dirty`.
+    """
+
+    def take_dropped(self) -> list[str]:
+        """The keys of states that are gone with all their parts; they come before the changes."""
+        return []
+
+    def take_changed(self) -> list[Part]:
+        return []
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Journal:
     """Keeps nothing; the interface that a store's journal overrides."""
 
     def __init__(self) -> None:
+        self.keeps = False  # whether anything is kept at all
         self.durable = False  # whether acknowledgements must wait for a commit
         self.accepts = True  # False while the store cannot take new durable work (disk full)
         self.batch = 1  # the transaction that collects changes now
         self.dirty = False  # whether that transaction holds anything
+        self.parts = PartSource()  # a journal that keeps things asks it as it ends a transaction
 
     def session_saved(self, record: SessionRecord) -> None:
         """Created or changed (expiry, disconnection, will)."""

@@ -95,3 +95,4 @@ class Snapshot:
     def __init__(self) -> None:
         self.sessions: list[StoredSession] = []
         self.retained: list[Message] = []
+        self.operators: list[tuple[str, str, bytes]] = []  # parts of the operators' states

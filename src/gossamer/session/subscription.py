@@ -25,6 +25,10 @@ class Subscription:
         self.share = share
         self.filter = filter  # without `$share/…`
 
+    def reads(self) -> tuple[str, ...]:
+        """The plain filters whose publications it needs."""
+        return (self.filter,)
+
 
 class Receiver:
     """How one session gets messages of one topic: its matching subscriptions, joined.

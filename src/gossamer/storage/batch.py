@@ -8,6 +8,7 @@ from gossamer.storage.schema import (
     DELIVERY,
     INCOMING,
     MESSAGE,
+    OPERATOR,
     RETAINED,
     SESSION,
     SUBSCRIPTION,
@@ -61,6 +62,7 @@ class Batch:
         "incoming",
         "messages",
         "number",
+        "operators",
         "retained",
         "sessions",
         "subscriptions",
@@ -75,6 +77,7 @@ class Batch:
         deliveries: Changes[Row],
         incoming: Changes[Row],
         retained: Changes[Row],
+        operators: Changes[Row],
     ) -> None:
         self.number = number
         self.messages = messages  # as objects: a row is made only for those that stay
@@ -83,6 +86,7 @@ class Batch:
         self.deliveries = deliveries
         self.incoming = incoming
         self.retained = retained
+        self.operators = operators
 
     def successor(self) -> "Batch":
         """The empty batch that follows."""
@@ -94,6 +98,7 @@ class Batch:
             self.deliveries.successor(),
             self.incoming.successor(),
             Changes(self.messages.next),
+            self.operators.successor(),
         )
 
     def absorb(self, later: "Batch") -> None:
@@ -105,6 +110,7 @@ class Batch:
         self.deliveries.absorb(later.deliveries)
         self.incoming.absorb(later.incoming)
         self.retained.absorb(later.retained)
+        self.operators.absorb(later.operators)
 
     def deletes(self) -> list[tuple[Table, list[int]]]:
         rest = [(table, sorted(changes.deletes)) for table, changes in self._rows()]
@@ -123,6 +129,7 @@ class Batch:
             (DELIVERY, self.deliveries),
             (INCOMING, self.incoming),
             (RETAINED, self.retained),
+            (OPERATOR, self.operators),
         )
 
     def __len__(self) -> int:

@@ -12,6 +12,7 @@ from gossamer.storage.rows import (
     delivery_released,
     delivery_row,
     delivery_sent,
+    operator_row,
     session_row,
     subscription_row,
 )
@@ -22,12 +23,14 @@ class CollectingJournal(Journal):
 
     def __init__(self, index: Index) -> None:
         super().__init__()
+        self.keeps = True
         self.durable = True
         self._index = index
         self._batch = _first_batch(index, self.batch)
 
     def take(self) -> Batch:
         """What was collected; from now on changes belong to the next batch."""
+        self._collect_parts()
         taken = self._batch
         self._batch = taken.successor()
         self.batch = self._batch.number
@@ -154,6 +157,30 @@ class CollectingJournal(Journal):
             self._batch.retained.delete(stored.key)
             self._let_go(stored)
 
+    def operator_saved(self, state: str, part: str, data: bytes) -> None:
+        """One part of an operator's state, new or changed."""
+        self.dirty = True
+        changes = self._batch.operators
+        parts = self._index.operators.setdefault(state, {})
+        key = parts.get(part)
+        if key is None:
+            key = changes.next
+            changes.next = key + 1
+            parts[part] = key
+        changes.put(key, operator_row(key, state, part, data))
+
+    def _collect_parts(self) -> None:
+        for state in self.parts.take_dropped():
+            for key in self._index.operators.pop(state, {}).values():
+                self._batch.operators.delete(key)
+        for state, part, data in self.parts.take_changed():
+            if data is not None:
+                self.operator_saved(state, part, data)
+                continue
+            gone = self._index.operators.get(state, {}).pop(part, None)
+            if gone is not None:
+                self._batch.operators.delete(gone)
+
     def _delivery(self, client_id: str, number: int) -> StoredDelivery | None:
         session = self._index.sessions.get(client_id)
         return session.deliveries.get(number) if session is not None else None
@@ -194,4 +221,5 @@ def _first_batch(index: Index, number: int) -> Batch:
         Changes(index.next_delivery),
         Changes(index.next_incoming),
         Changes(index.next_message),
+        Changes(index.next_operator),
     )

@@ -1,8 +1,8 @@
 """Writes everything that can be read of a store as JSON lines, damaged or not.
 
 One object a line, each with a `kind`: session (with its subscriptions, incoming packet identifiers
-and will), delivery, retained, and last `problem` for each thing that could not be read. Payloads
-and correlation data are base64.
+and will), delivery, retained, operator (a part of an operator's state), and last `problem` for each
+thing that could not be read. Payloads and correlation data are base64.
 """
 
 import json
@@ -31,6 +31,8 @@ def export(path: Path, target: TextIO) -> list[str]:
             _write(target, "delivery", _delivery(session.record.client_id, delivery))
     for message in loaded.snapshot.retained:
         _write(target, "retained", _message(message))
+    for state, part, data in loaded.snapshot.operators:
+        _write(target, "operator", {"state": state, "part": part, "data": data.decode()})
     problems = [*found.gaps, *loaded.problems]
     for problem in problems:
         _write(target, "problem", {"text": problem})

@@ -23,7 +23,7 @@ PAGE_BYTES: Final = 4096
 # How long to wait for the lock: a broker that was just killed may not have let go yet.
 LOCK_SECONDS: Final = 5.0
 
-# What a batch can need: six tables, puts and deletes, nine sizes each.
+# What a batch can need: seven tables, puts and deletes, nine sizes each.
 CACHED_STATEMENTS: Final = 128
 
 # What SQLite raises on damage; its messages quote the damaged file and may be no text themselves.

@@ -49,8 +49,10 @@ class Index:
         "next_delivery",
         "next_incoming",
         "next_message",
+        "next_operator",
         "next_session",
         "next_subscription",
+        "operators",
         "retained",
         "sessions",
     )
@@ -59,8 +61,10 @@ class Index:
         self.sessions: dict[str, SessionIndex] = {}
         self.messages: dict[int, StoredMessage] = {}
         self.retained: dict[str, StoredMessage] = {}
+        self.operators: dict[str, dict[str, int]] = {}  # a state's key, and its parts by name
         self.next_message = 1
         self.next_session = 1
         self.next_subscription = 1
         self.next_delivery = 1
         self.next_incoming = 1
+        self.next_operator = 1

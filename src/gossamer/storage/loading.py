@@ -12,6 +12,7 @@ from gossamer.storage.rows import (
     UnreadableRow,
     delivery_from,
     message_from,
+    operator_from,
     packet_id_from,
     session_from,
     subscription_from,
@@ -20,6 +21,7 @@ from gossamer.storage.schema import (
     DELIVERY,
     INCOMING,
     MESSAGE,
+    OPERATOR,
     RETAINED,
     SESSION,
     SUBSCRIPTION,
@@ -58,6 +60,7 @@ class _Loading:
         index.next_delivery = self._read(DELIVERY, rows, self._delivery)
         index.next_incoming = self._read(INCOMING, rows, self._incoming)
         self._read(RETAINED, rows, self._retained)
+        index.next_operator = self._read(OPERATOR, rows, self._operator)
         for session, _ in self.by_key.values():
             session.deliveries.sort(key=lambda delivery: delivery.number)
         self.loaded.orphans = [
@@ -134,6 +137,14 @@ class _Loading:
             raise UnreadableRow(f"the topic {topic!r} has another retained message")
         self.index.retained[topic] = message
         self.loaded.snapshot.retained.append(message.message)
+
+    def _operator(self, row: Row) -> None:
+        state, part, data = operator_from(row)
+        parts = self.index.operators.setdefault(state, {})
+        if part in parts:
+            raise UnreadableRow(f"the part {part!r} of {state!r} is there twice")
+        parts[part] = row[0]
+        self.loaded.snapshot.operators.append((state, part, data))
 
     def _owner(self, row: Row) -> tuple[StoredSession, SessionIndex]:
         owner = self.by_key.get(row[1])

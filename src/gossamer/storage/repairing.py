@@ -51,6 +51,8 @@ def fill(path: Path, snapshot: Snapshot) -> None:
             journal.incoming_added(client_id, packet_id)
     for message in snapshot.retained:
         journal.retained_saved(message)
+    for state, part, data in snapshot.operators:
+        journal.operator_saved(state, part, data)
     with closing(open_store(path)) as connection:
         connection.execute("PRAGMA synchronous = FULL")
         write(connection, journal.take())

@@ -211,6 +211,16 @@ def delivery_from(row: Row, message: Message | None) -> DeliveryRecord:
     )
 
 
+def operator_row(key: int, state: str, part: str, data: bytes) -> Row:
+    return _sealed((key, state, part, data))
+
+
+def operator_from(row: Row) -> tuple[str, str, bytes]:
+    """The state's key, the part's name and its bytes."""
+    _, state, part, data = _unsealed(row)
+    return state, part, data
+
+
 def packet_id_from(row: Row) -> int:
     packet_id: int = row[2]
     _expect(packet_id, 1, _HIGHEST_PACKET_ID, "packet_id")

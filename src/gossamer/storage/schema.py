@@ -106,9 +106,19 @@ INCOMING: Final = Table(
     (("id", "INTEGER"), ("session", "INTEGER"), ("packet_id", "INTEGER")),
 )
 RETAINED: Final = Table("retained", (("message", "INTEGER"),))
+OPERATOR: Final = Table(
+    "operator",
+    (
+        ("id", "INTEGER"),
+        ("state", "TEXT"),  # the key of an operator's state
+        ("part", "TEXT"),  # the name of one part of it
+        ("data", "BLOB"),
+        ("checksum", "INTEGER"),
+    ),
+)
 
 # In the order of reading: what is referred to comes before what refers to it.
-TABLES: Final = (MESSAGE, SESSION, SUBSCRIPTION, DELIVERY, INCOMING, RETAINED)
+TABLES: Final = (MESSAGE, SESSION, SUBSCRIPTION, DELIVERY, INCOMING, RETAINED, OPERATOR)
 
 
 def creation() -> list[str]:

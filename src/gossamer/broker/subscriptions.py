@@ -1,0 +1,70 @@
+"""Subscriptions of both kinds, plain and operator: where each is entered and found again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gossamer.broker.operators import OperatorSubscription
+from gossamer.broker.routes import Group
+from gossamer.plus.engine import Asked
+from gossamer.plus.grammar import is_operator_filter
+from gossamer.session.records import SubscriptionRecord
+from gossamer.session.session import Session
+from gossamer.session.subscription import Subscription
+from gossamer.topics.shared import split_share
+
+if TYPE_CHECKING:
+    from gossamer.broker.core import Core
+
+
+def asked_of(core: Core, filter: str, user: list[tuple[str, str]]) -> Asked | None:
+    """What an operator filter asks for, None for a plain one. Raises PlusError."""
+    return core.operators.engine.ask(filter, user) if is_operator_filter(filter) else None
+
+
+def make(
+    core: Core, session: Session, record: SubscriptionRecord, asked: Asked | None, now: float
+) -> Subscription:
+    share, filter = split_share(record.filter)
+    if asked is None:
+        return Subscription(session, record, share, filter)
+    operation = core.operators.open(asked, now)
+    return OperatorSubscription(session, record, share, filter, operation)
+
+
+def enter(core: Core, subscription: Subscription) -> None:
+    """Makes it part of its session, and of what it reads; replaces one with the same filter."""
+    known = subscription.session.subscriptions.get(subscription.record.filter)
+    if isinstance(subscription, OperatorSubscription):
+        core.operators.attach(subscription)
+        if (
+            isinstance(known, OperatorSubscription)
+            and known.operation is not subscription.operation
+        ):
+            core.operators.detach(known)
+    else:
+        core.routes.add(subscription)
+    subscription.session.subscriptions[subscription.record.filter] = subscription
+    if known is None:
+        core.counters.subscriptions += 1
+        for read in subscription.reads():
+            core.neighbours.wanted(read, subscription.session)
+
+
+def leave(core: Core, subscription: Subscription) -> None:
+    """Takes it out of what it reads; its session lets go of it elsewhere."""
+    core.counters.subscriptions -= 1
+    if isinstance(subscription, OperatorSubscription):
+        core.operators.detach(subscription)
+    else:
+        core.routes.remove(subscription)
+    for read in subscription.reads():
+        core.neighbours.unwanted(read, subscription.session)
+
+
+def find_group(core: Core, name: str) -> Group | None:
+    """A shared group by its whole `$share/group/filter`."""
+    share, filter = split_share(name)
+    if is_operator_filter(filter):
+        return core.operators.group(name)
+    return core.routes.group(share, filter)
