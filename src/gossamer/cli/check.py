@@ -7,6 +7,7 @@ import typer
 
 from gossamer.net.config import ConfigError, load
 from gossamer.net.config.reporting import in_force, warnings
+from gossamer.net.material import read_material
 
 
 def check(
@@ -16,6 +17,7 @@ def check(
     """Validate a configuration with the files it names, and print what will be in force."""
     try:
         config = load(file)
+        read_material(config)
     except ConfigError as error:
         for problem in error.problems:
             typer.echo(problem, err=True)

@@ -11,6 +11,8 @@ import typer
 
 from gossamer.broker.broker import Broker
 from gossamer.cli.errors import CommandError, WrongUse
+from gossamer.net.admin.server import AdminServer
+from gossamer.net.admin.tokens import token_for
 from gossamer.net.config import Config, ConfigError, load
 from gossamer.net.config.reporting import warnings
 from gossamer.net.listening import describe
@@ -108,6 +110,23 @@ def _broker(material: Material, store: SqliteStore | None) -> Broker:
     return broker
 
 
+async def _open_admin(material: Material, server: Server, reloader: Reloader) -> AdminServer | None:
+    settings = material.config.admin
+    if not settings.enabled:
+        return None
+    try:
+        token = token_for(settings.token_file)
+        admin = AdminServer(server.broker, settings, token, reloader.reload)
+        port = await admin.open()
+    except ConfigError as error:
+        raise CommandError(error.problems[0]) from error
+    except OSError as error:
+        where = f"{settings.host}:{settings.port}"
+        raise CommandError(f"cannot open the admin API on {where}: {error.strerror}") from error
+    typer.echo(f"gossamer's admin API is at http://{settings.host}:{port}")
+    return admin
+
+
 async def _serve(material: Material, file: Path | None, store: SqliteStore | None) -> None:
     server = Server(_broker(material, store), store)
     try:
@@ -121,9 +140,12 @@ async def _serve(material: Material, file: Path | None, store: SqliteStore | Non
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     reloader = Reloader(front, file)
+    admin = await _open_admin(material, server, reloader)
     loop.add_signal_handler(signal.SIGHUP, reloader.on_signal)
     stopping = asyncio.ensure_future(stopped.wait())
     await asyncio.wait((stopping, server.failure), return_when=asyncio.FIRST_COMPLETED)
+    if admin is not None:
+        admin.close()
     await server.stop()
     if server.failure.done():
         raise CommandError(str(server.failure.result()))

@@ -1,0 +1,65 @@
+"""The client's side of the admin API, for all `gossamer ctl` commands."""
+
+import json
+import os
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote, urlencode, urlsplit
+
+import typer
+
+from gossamer.cli.errors import CommandError, WrongUse
+from gossamer.net.admin.tokens import default_token_file, read_token
+from gossamer.net.config import ConfigError
+
+TOKEN_VARIABLE = "GOSSAMER_ADMIN_TOKEN"
+TIMEOUT_SECONDS = 30.0
+
+Url = Annotated[str, typer.Option("--url", help="Where the admin API listens.")]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option("--token-file", help=f"File with the token (or set {TOKEN_VARIABLE})."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+DEFAULT_URL = "http://127.0.0.1:8090"
+
+
+def call(
+    method: str, path: str, url: str, token_file: Path | None, query: dict[str, Any] | None = None
+) -> Any:
+    """The JSON answer; CommandError in one line if there is none."""
+    parts = urlsplit(url)
+    if parts.scheme != "http" or not parts.hostname:
+        raise WrongUse(f"--url is like {DEFAULT_URL}, not {url!r}")
+    target = path + ("?" + urlencode(query) if query else "")
+    connection = HTTPConnection(parts.hostname, parts.port or 80, timeout=TIMEOUT_SECONDS)
+    try:
+        headers = {"Authorization": f"Bearer {_token(token_file)}"}
+        connection.request(method, target, headers=headers)
+        response = connection.getresponse()
+        answer = json.loads(response.read())
+    except (OSError, HTTPException, ValueError) as error:
+        raise CommandError(
+            f"no admin API at {url}: {error} (is admin.enabled set in its configuration?)"
+        ) from error
+    finally:
+        connection.close()
+    if response.status != 200:
+        raise CommandError(str(answer.get("error", response.reason)))
+    return answer
+
+
+def part(text: str) -> str:
+    """A client id as part of a path."""
+    return quote(text, safe="")
+
+
+def _token(token_file: Path | None) -> str:
+    given = os.environ.get(TOKEN_VARIABLE)
+    if given and token_file is None:
+        return given
+    try:
+        return read_token(token_file or default_token_file())
+    except ConfigError as error:
+        raise CommandError(error.problems[0]) from error

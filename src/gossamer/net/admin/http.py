@@ -1,0 +1,137 @@
+"""HTTP/1.1, as little as an API needs: one request a connection, bounded in size and in time."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+logger = logging.getLogger(__name__)
+
+LONGEST_HEAD: Final = 16384
+LONGEST_BODY: Final = 65536
+REQUEST_SECONDS: Final = 10.0
+METHODS: Final = ("GET", "POST", "DELETE")
+
+
+class HttpError(Exception):
+    """An answer that is not 2xx."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+
+
+class Request:
+    """What was asked; `path` is split at the slashes, each part decoded."""
+
+    __slots__ = ("address", "headers", "method", "path", "query")
+
+    def __init__(
+        self,
+        method: str,
+        path: tuple[str, ...],
+        query: dict[str, str],
+        headers: dict[str, str],
+        address: str,
+    ) -> None:
+        self.method = method
+        self.path = path
+        self.query = query
+        self.headers = headers
+        self.address = address
+
+
+class Response:
+    """What is answered."""
+
+    __slots__ = ("body", "content_type", "status")
+
+    def __init__(
+        self, body: bytes, content_type: str = "application/json", status: int = 200
+    ) -> None:
+        self.body = body
+        self.content_type = content_type
+        self.status = status
+
+    @classmethod
+    def json(cls, value: Any, status: int = 200) -> "Response":
+        return cls(json.dumps(value, ensure_ascii=False).encode() + b"\n", status=status)
+
+    def encode(self) -> bytes:
+        head = (
+            f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}\r\n"
+            f"Content-Type: {self.content_type}\r\nContent-Length: {len(self.body)}\r\n"
+            "Connection: close\r\nCache-Control: no-store\r\n"
+            "X-Content-Type-Options: nosniff\r\n\r\n"
+        )
+        return head.encode() + self.body
+
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+async def answer(
+    handler: Handler, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    """One connection, from its request to its end."""
+    try:
+        async with asyncio.timeout(REQUEST_SECONDS):
+            try:
+                request = await _read(reader, _address(writer))
+                response = await handler(request)
+            except HttpError as error:
+                response = Response.json({"error": error.text}, error.status)
+            except (asyncio.IncompleteReadError, ConnectionError):
+                return
+            except Exception:
+                logger.exception("an admin request failed")
+                response = Response.json({"error": "it failed; the log says why"}, 500)
+            writer.write(response.encode())
+            await writer.drain()
+    except (TimeoutError, ConnectionError):
+        pass
+    finally:
+        writer.close()
+
+
+async def _read(reader: asyncio.StreamReader, address: str) -> Request:
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+    except asyncio.LimitOverrunError as error:
+        raise HttpError(431, "the request is too long") from error
+    try:
+        first, *lines = head.decode("ascii").removesuffix("\r\n\r\n").split("\r\n")
+        method, target, version = first.split(" ")
+        headers = dict(_header(line) for line in lines)
+        length = int(headers.get("content-length", "0"))
+        parts = urlsplit(target)
+        query = dict(
+            parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+        )
+        path = tuple(unquote(part, errors="strict") for part in parts.path.split("/")[1:])
+    except ValueError as error:
+        raise HttpError(400, "not an HTTP request") from error
+    if not version.startswith("HTTP/1.") or not target.startswith("/"):
+        raise HttpError(400, "not an HTTP/1.1 request")
+    if method not in METHODS:
+        raise HttpError(405, f"only {', '.join(METHODS)}")
+    if "transfer-encoding" in headers or not 0 <= length <= LONGEST_BODY:
+        raise HttpError(413, "a body is not expected")
+    await reader.readexactly(length)  # Nothing here reads a body; it must not be the next request.
+    return Request(method, path, query, headers, address)
+
+
+def _header(line: str) -> tuple[str, str]:
+    name, colon, value = line.partition(":")
+    if not colon or not name or name != name.strip():
+        raise ValueError("not a header")
+    return name.lower(), value.strip()
+
+
+def _address(writer: asyncio.StreamWriter) -> str:
+    peer = writer.get_extra_info("peername")
+    return str(peer[0]) if isinstance(peer, tuple) else ""

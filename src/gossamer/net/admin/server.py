@@ -1,0 +1,144 @@
+"""The admin listener: routes joined to the broker, behind a token."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from gossamer import __version__
+from gossamer.broker.broker import Broker
+from gossamer.broker.rates import AddressRates
+from gossamer.net.admin import views
+from gossamer.net.admin.http import LONGEST_HEAD, HttpError, Request, Response, answer
+from gossamer.net.admin.metrics import CONTENT_TYPE, exposition
+from gossamer.net.admin.routes import Route, find, openapi
+from gossamer.net.admin.tokens import is_authorized
+from gossamer.net.config import ConfigError
+from gossamer.net.config.observe import Admin
+
+# Wrong tokens from one address: so many at once, then one every ten seconds.
+WRONG_TOKENS: Final = 10
+WRONG_TOKENS_PER_SECOND: Final = 0.1
+
+Reload = Callable[[], Awaitable[list[str]]]
+
+
+class AdminServer:
+    """`broker` is looked at from the event loop's own thread, between two turns."""
+
+    def __init__(self, broker: Broker, settings: Admin, token: str, reload: Reload) -> None:
+        self._broker = broker
+        self._core = broker.core
+        self._settings = settings
+        self._token = token
+        self._reload = reload
+        self._failures = AddressRates(WRONG_TOKENS_PER_SECOND, WRONG_TOKENS)
+        self._server: asyncio.Server | None = None
+        self.routes = self._routes()
+
+    async def open(self) -> int:
+        """Starts listening; the port in use. OSError if it cannot."""
+        self._server = await asyncio.start_server(
+            lambda reader, writer: answer(self.handle, reader, writer),
+            self._settings.host,
+            self._settings.port,
+            limit=LONGEST_HEAD,
+        )
+        return int(self._server.sockets[0].getsockname()[1])
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+
+    async def handle(self, request: Request) -> Response:
+        """The answer to one request; HttpError for one that cannot be answered."""
+        route, named = find(self.routes, request)
+        if not route.is_open or self._settings.metrics_token:
+            self._authorize(request)
+        return await route.call(request, **named)
+
+    def _authorize(self, request: Request) -> None:
+        now = time.monotonic()
+        if not self._failures.has(request.address, now):
+            raise HttpError(429, "too many wrong tokens; try later")
+        if not is_authorized(request.headers, self._token):
+            self._failures.allows(request.address, now)
+            raise HttpError(401, "the token is missing or wrong (Authorization: Bearer …)")
+
+    def _routes(self) -> list[Route]:
+        text: dict[str, str] = {}
+        one = "/v1/sessions/{client_id}"
+        health = views.schema(status="string", version="string", uptime="number")
+        done = views.schema(done="boolean")
+        notes = views.schema(notes="string[]")
+        filtered = {**views.PAGE, "filter": "A topic filter; # by default."}
+        by_client = {**views.PAGE, "client_id": "Only this client's."}
+        discard = {"discard": "true to end the session as well."}
+        return [
+            Route("GET", "/health", self._health, "Whether it is up.", health, is_open=True),
+            Route("GET", "/metrics", self._metrics, "For Prometheus.", text, is_open=True),
+            Route("GET", "/openapi.json", self._openapi, "This document.", {"type": "object"}),
+            Route(
+                "GET",
+                "/v1/sessions",
+                self._sessions,
+                "All sessions.",
+                views.listing(views.SESSION),
+                views.PAGE,
+            ),
+            Route("GET", one, self._session, "One session.", views.SESSION),
+            Route("DELETE", one, self._disconnect, "Disconnect a client.", done, discard),
+            Route(
+                "GET",
+                "/v1/subscriptions",
+                self._subscriptions,
+                "Who subscribed to what.",
+                views.listing(views.SUBSCRIPTION),
+                by_client,
+            ),
+            Route(
+                "GET",
+                "/v1/retained",
+                self._retained,
+                "Retained messages.",
+                views.listing(views.RETAINED),
+                filtered,
+            ),
+            Route("POST", "/v1/reload", self._reloaded, "Read the configuration again.", notes),
+        ]
+
+    async def _health(self, request: Request) -> Response:
+        uptime = round(time.time() - self._core.started_at, 3)
+        return Response.json({"status": "ok", "version": __version__, "uptime": uptime})
+
+    async def _metrics(self, request: Request) -> Response:
+        return Response(exposition(self._core), CONTENT_TYPE)
+
+    async def _openapi(self, request: Request) -> Response:
+        return Response.json(openapi(self.routes, __version__))
+
+    async def _sessions(self, request: Request) -> Response:
+        return Response.json(views.sessions(self._core, request.query))
+
+    async def _session(self, request: Request, client_id: str) -> Response:
+        return Response.json(views.one_session(self._core, client_id))
+
+    async def _subscriptions(self, request: Request) -> Response:
+        return Response.json(views.subscriptions(self._core, request.query))
+
+    async def _retained(self, request: Request) -> Response:
+        return Response.json(views.retained(self._core, request.query, time.time()))
+
+    async def _disconnect(self, request: Request, client_id: str) -> Response:
+        discard = request.query.get("discard", "false")
+        if discard not in ("true", "false"):
+            raise HttpError(400, "discard is true or false")
+        if not self._broker.disconnect(client_id, time.time(), discard == "true"):
+            raise HttpError(404, f"there is no session {client_id}")
+        return Response.json({"done": True})
+
+    async def _reloaded(self, request: Request) -> Response:
+        try:
+            return Response.json({"notes": await self._reload()})
+        except ConfigError as error:
+            raise HttpError(409, "\n".join(error.problems)) from error

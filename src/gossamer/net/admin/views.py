@@ -1,0 +1,150 @@
+"""What the API shows of the broker, as JSON values, and their schemas."""
+
+import base64
+from itertools import islice
+from typing import Any, Final
+
+from gossamer.broker.core import Core
+from gossamer.net.admin.http import HttpError
+from gossamer.session.message import Message
+from gossamer.session.session import Session
+from gossamer.topics.names import TopicError, check_filter
+
+MOST_ENTRIES: Final = 1000  # of one answer
+DEFAULT_ENTRIES: Final = 100
+PAGE: Final = {
+    "limit": f"At most so many entries (1 to {MOST_ENTRIES}).",
+    "offset": "Skip so many entries.",
+}
+
+
+def schema(**fields: str) -> dict[str, Any]:
+    """An object with these fields, each `type`, `type[]` or `type?`."""
+    return {"type": "object", "properties": {name: _type(text) for name, text in fields.items()}}
+
+
+def listing(of: dict[str, Any]) -> dict[str, Any]:
+    """A page of a list."""
+    return {
+        "type": "object",
+        "properties": {"total": {"type": "integer"}, "entries": {"type": "array", "items": of}},
+    }
+
+
+def _type(text: str) -> dict[str, Any]:
+    if text.endswith("[]"):
+        return {"type": "array", "items": {"type": text[:-2]}}
+    if text.endswith("?"):
+        return {"type": [text[:-1], "null"]}
+    return {"type": text}
+
+
+SESSION: Final = schema(
+    client_id="string",
+    user="string",
+    address="string",
+    listener="string",
+    connected="boolean",
+    expiry="integer",
+    disconnected_at="number?",
+    subscriptions="integer",
+    queued="integer",
+    inflight="integer",
+)
+SUBSCRIPTION: Final = schema(client_id="string", filter="string", qos="integer")
+RETAINED: Final = schema(
+    topic="string",
+    qos="integer",
+    size="integer",
+    payload="string",
+    encoding="string",
+    publisher="string",
+    user="string",
+    expires_at="number?",
+)
+
+
+def page(query: dict[str, str]) -> tuple[int, int]:
+    """Offset and limit; HttpError 400 if they are no numbers or out of bounds."""
+    try:
+        offset, limit = int(query.get("offset", 0)), int(query.get("limit", DEFAULT_ENTRIES))
+    except ValueError as error:
+        raise HttpError(400, "limit and offset are numbers") from error
+    if offset < 0 or not 1 <= limit <= MOST_ENTRIES:
+        raise HttpError(400, f"limit is 1 to {MOST_ENTRIES}, and offset not below 0")
+    return offset, limit
+
+
+def session_view(session: Session) -> dict[str, Any]:
+    record = session.record
+    identity = session.identity
+    return {
+        "client_id": session.client_id,
+        "user": session.user,
+        "address": identity.address,
+        "listener": identity.listener,
+        "connected": session.outlet is not None,
+        "expiry": record.expiry,
+        "disconnected_at": record.disconnected_at or None,
+        "subscriptions": len(session.subscriptions),
+        "queued": session.queued(),
+        "inflight": len(session.inflight),
+    }
+
+
+def sessions(core: Core, query: dict[str, str]) -> dict[str, Any]:
+    offset, limit = page(query)
+    chosen = islice(core.sessions.values(), offset, offset + limit)
+    return {"total": len(core.sessions), "entries": [session_view(one) for one in chosen]}
+
+
+def one_session(core: Core, client_id: str) -> dict[str, Any]:
+    session = core.sessions.get(client_id)
+    if session is None:
+        raise HttpError(404, f"there is no session {client_id}")
+    return session_view(session)
+
+
+def subscriptions(core: Core, query: dict[str, str]) -> dict[str, Any]:
+    offset, limit = page(query)
+    client_id = query.get("client_id")
+    if client_id is None:
+        owners = list(core.sessions.values())
+    else:
+        owners = [core.sessions[client_id]] if client_id in core.sessions else []
+    found = (
+        {"client_id": owner.client_id, "filter": filter, "qos": one.record.qos}
+        for owner in owners
+        for filter, one in owner.subscriptions.items()
+    )
+    total = sum(len(owner.subscriptions) for owner in owners)
+    return {"total": total, "entries": list(islice(found, offset, offset + limit))}
+
+
+def retained(core: Core, query: dict[str, str], now: float) -> dict[str, Any]:
+    offset, limit = page(query)
+    filter = query.get("filter", "#")
+    try:
+        check_filter(filter)
+    except TopicError as error:
+        raise HttpError(400, str(error)) from error
+    found = core.retained.search(filter, now)
+    entries = [_message(one) for one in found[offset : offset + limit]]
+    return {"total": len(found), "entries": entries}
+
+
+def _message(message: Message) -> dict[str, Any]:
+    try:
+        payload, encoding = message.payload.decode("utf-8"), "utf-8"
+    except UnicodeDecodeError:
+        payload, encoding = base64.b64encode(message.payload).decode(), "base64"
+    return {
+        "topic": message.topic,
+        "qos": message.qos,
+        "size": len(message.payload),
+        "payload": payload,
+        "encoding": encoding,
+        "publisher": message.publisher,
+        "user": message.user,
+        "expires_at": message.expires_at or None,
+    }

@@ -1,0 +1,259 @@
+"""The admin API on a real socket: what it shows, what it does, and whom it refuses."""
+
+import json
+import socket
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from gossamer.cli import main
+from gossamer.net.admin import tokens
+from gossamer.net.admin.server import AdminServer
+from gossamer.net.config import ConfigError
+from gossamer.net.config.observe import Admin
+from gossamer.net.reloading import Reloader
+from gossamer.wire import reasons
+from gossamer.wire.packets import Disconnect
+from tests.support.live import PATIENCE, LiveBroker, RawClient, live_file
+
+TOKEN = "a-token-for-the-tests"
+
+
+class AdminClient:
+    def __init__(self, broker: LiveBroker, port: int) -> None:
+        self.broker = broker
+        self.port = port
+
+    def call(
+        self, method: str, path: str, token: str | None = TOKEN
+    ) -> tuple[int, Any, dict[str, str]]:
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        connection.request(method, path, headers=headers)
+        response = connection.getresponse()
+        body = response.read()
+        is_json = response.headers["Content-Type"] == "application/json"
+        return response.status, json.loads(body) if is_json else body, dict(response.headers)
+
+    def get(self, path: str) -> Any:
+        status, answer, _ = self.call("GET", path)
+        assert status == 200, answer
+        return answer
+
+    def raw(self, request: bytes) -> bytes:
+        with socket.create_connection(("127.0.0.1", self.port), PATIENCE) as connected:
+            connected.sendall(request)
+            answer = b""
+            while chunk := connected.recv(65536):
+                answer += chunk
+            return answer
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    file = tmp_path / "broker.toml"
+    file.write_text("[[listener]]\nport = 0\n")
+    return file
+
+
+@pytest.fixture
+def admin(config: Path) -> Iterator[AdminClient]:
+    with live_file(config) as broker:
+
+        async def start() -> tuple[AdminServer, int]:
+            reloader = Reloader(broker.front, config)
+            server = AdminServer(broker.broker, Admin(port=0), TOKEN, reloader.reload)
+            return server, await server.open()
+
+        server, port = broker.call(start())
+        yield AdminClient(broker, port)
+        broker.ask(server.close)
+
+
+def client(admin: AdminClient, client_id: str) -> RawClient:
+    made = RawClient.to(admin.broker.port())
+    assert made.login(client_id=client_id).reason == 0
+    return made
+
+
+def test_sessions_and_subscriptions(admin: AdminClient) -> None:
+    one = client(admin, "a/b ?")
+    one.subscribe("t/+", "$share/g/u")
+    other = client(admin, "other")
+    listed = admin.get("/v1/sessions")
+    assert listed["total"] == 2
+    assert [entry["client_id"] for entry in listed["entries"]] == ["a/b ?", "other"]
+    shown = admin.get("/v1/sessions/a%2Fb%20%3F")
+    assert (shown["connected"], shown["subscriptions"], shown["address"]) == (True, 2, "127.0.0.1")
+    assert admin.call("GET", "/v1/sessions/nobody")[0] == 404
+    listed = admin.get("/v1/subscriptions?limit=1&offset=1")
+    assert (listed["total"], listed["entries"][0]["filter"]) == (2, "$share/g/u")
+    assert admin.get("/v1/subscriptions?client_id=other")["total"] == 0
+    other.close()
+
+
+def test_retained(admin: AdminClient) -> None:
+    writer = client(admin, "writer")
+    writer.subscribe("done")
+    writer.publish("r/1", b"text", retain=True)
+    writer.publish("r/2", b"\xff", retain=True)
+    writer.publish("done")
+    writer.read()
+    found = {entry["topic"]: entry for entry in admin.get("/v1/retained?filter=r/%23")["entries"]}
+    assert (found["r/1"]["payload"], found["r/1"]["encoding"]) == ("text", "utf-8")
+    assert (found["r/2"]["payload"], found["r/2"]["encoding"]) == ("/w==", "base64")
+    assert found["r/1"]["publisher"] == "writer"
+
+
+def test_disconnect(admin: AdminClient) -> None:
+    one = client(admin, "c")
+    assert admin.call("DELETE", "/v1/sessions/c")[0] == 200
+    assert one.expect(Disconnect).reason == reasons.ADMINISTRATIVE_ACTION
+    assert one.read() is None
+    assert admin.call("DELETE", "/v1/sessions/c")[0] == 404
+    assert admin.call("DELETE", "/v1/sessions/c?discard=perhaps")[0] == 400
+
+
+def test_reload(admin: AdminClient, config: Path) -> None:
+    config.write_text("[[listener]]\nport = 0\n[limits]\nsubscriptions = 1\n[store]\nsync = 'off'")
+    status, answer, _ = admin.call("POST", "/v1/reload")
+    assert (status, answer) == (200, {"notes": ["store has changed, and needs a restart"]})
+    assert client(admin, "c").subscribe("a", "b") == [0, reasons.QUOTA_EXCEEDED]
+    config.write_text("[limits]\nsubscriptions = 0")
+    status, answer, _ = admin.call("POST", "/v1/reload")
+    assert status == 409
+    assert "limits.subscriptions = 0" in answer["error"]
+
+
+def test_metrics_and_health_are_open(admin: AdminClient) -> None:
+    one = client(admin, "c")
+    status, body, headers = admin.call("GET", "/metrics", token=None)
+    assert status == 200
+    assert headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    samples = {
+        sample.name: sample.value
+        for family in text_string_to_metric_families(body.decode())
+        for sample in family.samples
+    }
+    assert samples["gossamer_connections_open"] == 1
+    assert samples["gossamer_connections_accepted_total"] == 1
+    assert samples["gossamer_build_info"] == 1
+    assert admin.call("GET", "/health", token=None)[1]["status"] == "ok"
+    one.close()
+
+
+def test_everything_else_needs_the_token(admin: AdminClient) -> None:
+    for route in _routes(admin):
+        if not route.is_open:
+            path = route.path.replace("{client_id}", "c")
+            assert admin.call(route.method, path, token=None)[0] in (401, 429)
+    assert admin.call("GET", "/v1/sessions", token=TOKEN + "x")[0] in (401, 429)
+
+
+def _routes(admin: AdminClient) -> Any:
+    async def ask() -> Any:
+        server = AdminServer(admin.broker.broker, Admin(), TOKEN, _no_reload)
+        return server.routes
+
+    return admin.broker.call(ask())
+
+
+async def _no_reload() -> list[str]:
+    return []
+
+
+def test_guessing_tokens_is_slowed_down(admin: AdminClient) -> None:
+    answers = [admin.call("GET", "/v1/sessions", token="wrong")[0] for _ in range(12)]
+    assert answers[:10] == [401] * 10
+    assert answers[-1] == 429
+    assert admin.call("GET", "/v1/sessions")[0] == 429
+    assert admin.call("GET", "/health", token=None)[0] == 200
+
+
+def test_the_document_names_every_route(admin: AdminClient) -> None:
+    document = admin.get("/openapi.json")
+    assert document["openapi"] == "3.1.0"
+    for route in _routes(admin):
+        operation = document["paths"][route.path][route.method.lower()]
+        assert operation["summary"]
+        assert "200" in operation["responses"]
+    names = [one["name"] for one in document["paths"]["/v1/retained"]["get"]["parameters"]]
+    assert names == ["limit", "offset", "filter"]
+
+
+BAD_REQUESTS = [
+    (b"\x16\x03\x01\x02\x00\r\n\r\n", 400),
+    (b"GET /health\r\n\r\n", 400),
+    (b"GET http://x/health HTTP/1.1\r\n\r\n", 400),
+    (b"GET /health HTTP/1.1\r\nbroken\r\n\r\n", 400),
+    (b"GET /health HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400),
+    (b"GET /health HTTP/1.1\r\nContent-Length: 999999\r\n\r\n", 413),
+    (b"GET /health HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", 413),
+    (b"GET /%ff HTTP/1.1\r\n\r\n", 400),
+    (b"PATCH /health HTTP/1.1\r\n\r\n", 405),
+    (b"POST /health HTTP/1.1\r\n\r\n", 405),
+    (b"GET /nothing HTTP/1.1\r\n\r\n", 404),
+    (b"GET /health?x=1 HTTP/1.1\r\n\r\n", 400),
+    (b"GET /" + b"x" * 20000 + b" HTTP/1.1\r\n\r\n", 431),
+]
+
+
+@pytest.mark.parametrize(("request_bytes", "status"), BAD_REQUESTS)
+def test_bad_requests(admin: AdminClient, request_bytes: bytes, status: int) -> None:
+    assert admin.raw(request_bytes).startswith(f"HTTP/1.1 {status} ".encode())
+
+
+def test_pages_are_bounded(admin: AdminClient) -> None:
+    for query in ("limit=0", "limit=1001", "offset=-1", "limit=x"):
+        assert admin.call("GET", f"/v1/sessions?{query}")[0] == 400
+    assert admin.call("GET", "/v1/retained?filter=a%23")[0] == 400
+
+
+def test_ctl(
+    admin: AdminClient,
+    config: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    one = client(admin, "c1")
+    one.subscribe("t/#")
+    where = ["--url", f"http://127.0.0.1:{admin.port}"]
+    monkeypatch.setenv("GOSSAMER_ADMIN_TOKEN", TOKEN)
+    assert main.run(["ctl", "sessions", *where]) == 0
+    assert "c1" in capsys.readouterr().out
+    assert main.run(["ctl", "subscriptions", "--client", "c1", "--json", *where]) == 0
+    assert json.loads(capsys.readouterr().out)["filter"] == "t/#"
+    assert main.run(["ctl", "retained", *where]) == 0
+    assert main.run(["ctl", "disconnect", "c1", *where]) == 0
+    assert main.run(["ctl", "disconnect", "c1", *where]) == 1
+    assert main.run(["ctl", "reload", *where]) == 0
+    config.write_text("nonsense")
+    assert main.run(["ctl", "reload", *where]) == 1
+    assert "not TOML" in capsys.readouterr().err
+    assert main.run(["ctl", "reload", "--url", "here"]) == 2
+    assert main.run(["ctl", "reload", "--url", "http://127.0.0.1:1"]) == 1
+    monkeypatch.setenv("GOSSAMER_ADMIN_TOKEN", "wrong")
+    assert main.run(["ctl", "sessions", *where]) == 1
+    assert "token" in capsys.readouterr().err
+
+
+def test_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    made = tokens.token_for(None)
+    file = tokens.default_token_file()
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert tokens.token_for(None) == made
+    given = tmp_path / "token"
+    for text in ("", "short", "\u00e9" * 20):
+        given.write_text(text)
+        with pytest.raises(ConfigError, match="token"):
+            tokens.token_for(given)
+    given.write_text(TOKEN + "\n")
+    assert tokens.token_for(given) == TOKEN
+    assert tokens.is_authorized({"authorization": f"Bearer {TOKEN}"}, TOKEN)
+    for header in ("", "Bearer", f"Basic {TOKEN}", "Bearer \u00e9", TOKEN):
+        assert not tokens.is_authorized({"authorization": header}, TOKEN)
