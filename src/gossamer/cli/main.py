@@ -20,6 +20,7 @@ COMMANDS: tuple[str, ...] = (
     "serve",
     "check",
     "passwd",
+    "mesh-key",
     "ctl reload",
     "ctl sessions",
     "ctl subscriptions",

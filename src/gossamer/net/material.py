@@ -8,12 +8,17 @@ from pathlib import Path
 
 from gossamer.broker.policy import Permissions
 from gossamer.broker.settings import Settings
+from gossamer.mesh.settings import MeshSettings
 from gossamer.net.auth.assembly import login_rules
 from gossamer.net.auth.logins import LoginRules
 from gossamer.net.config import Config, ConfigError, load
 from gossamer.net.config.limits import Limits
+from gossamer.net.config.mesh import Mesh as MeshSection
 from gossamer.net.permissions import RulePermissions, load_rules
 from gossamer.net.tls import server_context
+
+# Shorter keys can be guessed by somebody who has seen one handshake.
+MESH_KEY_LETTERS = 16
 
 
 class Material:
@@ -30,6 +35,7 @@ class Material:
         self.logins = logins
         self.permissions = permissions
         self.contexts = contexts  # by the listener's name
+        self.mesh = mesh_settings(config.mesh)
         self.settings = {
             listener.name: settings_of(config.limits_of(listener), config.sys.interval)
             for listener in config.listener
@@ -64,6 +70,27 @@ def read_material(config: Config) -> Material:
     if problems or logins is None:
         raise ConfigError(problems)
     return Material(config, logins, permissions, contexts)
+
+
+def mesh_settings(mesh: MeshSection | None) -> MeshSettings | None:
+    """The core's; ConfigError if the key cannot be read or nothing proves a neighbour."""
+    if mesh is None:
+        return None
+    key = ""
+    if mesh.key_file is not None:
+        try:
+            key = mesh.key_file.read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError([f"mesh.key_file = {mesh.key_file}: cannot be read"]) from error
+        if len(key) < MESH_KEY_LETTERS:
+            raise ConfigError(
+                [f"mesh.key_file = {mesh.key_file}: too short; make one with gossamer mesh-key"]
+            )
+    elif not mesh.trust_certificates:
+        raise ConfigError(["mesh needs key_file, or trust_certificates = true"])
+    settings = MeshSettings(mesh.name, mesh.mode, mesh.mesh, key)
+    settings.trusts_certificates = mesh.trust_certificates
+    return settings
 
 
 def load_material(path: Path) -> Material:

@@ -9,10 +9,12 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from gossamer.broker.broker import Broker
+from gossamer.mesh.mesh import Mesh
 from gossamer.net.config import Config
 from gossamer.net.config.listeners import Listener
 from gossamer.net.front import Front
 from gossamer.net.material import Material, read_material
+from gossamer.net.peering import Peering
 from gossamer.net.transport import Host
 from gossamer.storage.errors import StoreError
 from gossamer.storage.sqlite_store import SqliteStore
@@ -33,6 +35,8 @@ class Server:
         self.loop: AbstractEventLoop = asyncio.get_running_loop()
         self.host = Host(broker, self.loop, self._end_turn)
         self.front: Front | None = None
+        self.mesh: Mesh | None = None
+        self._peering: Peering | None = None
         self._ticker: asyncio.TimerHandle | None = None
         if store is not None:
             store.start(
@@ -41,10 +45,14 @@ class Server:
             )
 
     async def open(self, material: Material) -> Front:
-        """Listens wherever the configuration says; OSError if it cannot."""
+        """Listens wherever the configuration says and dials neighbours; OSError if it cannot."""
+        if material.mesh is not None:
+            self.mesh = Mesh(self.broker.core, material.mesh)
         front = Front(self.host, material)
         await front.open(material)
         self.front = front
+        if self.mesh is not None and material.config.mesh is not None:
+            self._peering = Peering(self.host, self.mesh, material.config.mesh.peer)
         self._tick()
         return front
 
@@ -60,6 +68,8 @@ class Server:
             self._ticker.cancel()
         if self.front is not None:
             self.front.close()
+        if self._peering is not None:
+            await self._peering.stop()
         self.broker.stop(time.time())
         if self.store is not None:
             self.store.close()

@@ -8,6 +8,7 @@ from pydantic import Field
 from gossamer.net.config.auth import Auth
 from gossamer.net.config.limits import Limits
 from gossamer.net.config.listeners import Listener
+from gossamer.net.config.mesh import Mesh
 from gossamer.net.config.observe import Admin, Log, Sys
 from gossamer.net.config.permissions import Permissions
 from gossamer.net.config.rates import Rates
@@ -26,6 +27,7 @@ class Config(Section):
     auth: Auth = Field(default=Auth(), description="Who a client is.")
     permissions: Permissions = Field(default=Permissions(), description="What it may do.")
     store: Store = Field(default=Store(), description="What survives a restart.")
+    mesh: Mesh | None = Field(default=None, description="The other brokers; none by default.")
     sys: Sys = Field(default=Sys(), description="The topics under `$SYS/`.")
     admin: Admin = Field(default=Admin(), description="The HTTP API for operators.")
     log: Log = Field(default=Log(), description="The log.")
@@ -59,6 +61,7 @@ class Config(Section):
                 "permissions": _relative(self.permissions, folder, ("file",)),
                 "store": _relative(self.store, folder, ("folder",)),
                 "admin": _relative(self.admin, folder, ("token_file",)),
+                "mesh": None if self.mesh is None else self.mesh.at(folder),
             }
         )
 

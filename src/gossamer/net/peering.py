@@ -1,0 +1,158 @@
+"""Neighbours on real sockets: dials them, again and again with patience, and keeps links awake."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import ssl
+import time
+from asyncio import Transport
+from typing import Any, Final
+
+from gossamer.broker.policy import Origin
+from gossamer.mesh.dialing import Dial
+from gossamer.mesh.mesh import Mesh
+from gossamer.mesh.settings import KEEP_ALIVE_SECONDS
+from gossamer.net.config.mesh import Peer, PeerTls
+from gossamer.net.tls import certificate_user
+from gossamer.net.transport import Door, Host, SocketSink
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE: Final = 0.1
+LONGEST_PAUSE: Final = 10.0
+CONNECT_SECONDS: Final = 5.0
+# Bytes that may wait in the socket of a link, before QoS 0 to the neighbour is dropped.
+LINK_BUFFER: Final = 8 * 1_048_576
+
+
+class DialSink(SocketSink):
+    """The socket of a link that this broker dialled."""
+
+    def __init__(self, host: Host, door: Door, mesh: Mesh, uses_tls: bool) -> None:
+        super().__init__(host, door)
+        self._mesh = mesh
+        self._uses_tls = uses_tls
+        self.dial: Dial | None = None
+        self.done: asyncio.Future[None] = host.loop.create_future()
+
+    def connection_made(self, transport: Transport) -> None:
+        self.transport = transport
+        transport.set_write_buffer_limits(high=self.door.write_buffer)
+        peer = transport.get_extra_info("peername")
+        name = ""
+        if self._uses_tls:
+            name = certificate_user(transport.get_extra_info("peercert"))
+        origin = Origin(str(peer[0]) if isinstance(peer, tuple) else "", self.door.name, name)
+        self.dial = Dial(self._mesh, self, origin, time.time())
+
+    def data_received(self, data: bytes) -> None:
+        dial = self.dial
+        assert dial is not None
+        now = time.time()
+        dial.receive(data, now)
+        if self.connection is None and dial.connection is not None:
+            self.connection = dial.connection
+            logger.info("link to %s stands", dial.name)
+        self.host.after_chunk(now)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        dial = self.dial
+        assert dial is not None
+        self.transport = None
+        self.connection = None
+        now = time.time()
+        dial.lost(now)
+        self.host.after_chunk(now)
+        if not self.done.done():
+            self.done.set_result(None)
+
+
+class Dialler:
+    """Keeps one configured neighbour connected."""
+
+    def __init__(self, host: Host, mesh: Mesh, peer: Peer) -> None:
+        self.peer = peer
+        self.where = f"{peer.host}:{peer.port}"
+        self._host = host
+        self._mesh = mesh
+        self._door = Door("mesh")
+        self._door.write_buffer = LINK_BUFFER
+        self._context = None if peer.tls is None else client_context(peer.tls)
+        self._last_failure = ""
+
+    async def run(self) -> None:
+        """For ever; cancel it to stop."""
+        pause = FIRST_PAUSE
+        while True:
+            stood_for = await self._attempt()
+            pause = FIRST_PAUSE if stood_for > LONGEST_PAUSE else min(2 * pause, LONGEST_PAUSE)
+            # Not all at once: after an outage everybody dials.
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+
+    async def _attempt(self) -> float:
+        """Seconds for which the link stood, 0.0 if it never did."""
+        tls: dict[str, Any] = {}
+        if self._context is not None and self.peer.tls is not None:
+            name = self.peer.tls.server_name or self.peer.host
+            tls = {"ssl": self._context, "server_hostname": name}
+        loop = self._host.loop
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                _, sink = await loop.create_connection(  # type: ignore[type-var]
+                    lambda: DialSink(self._host, self._door, self._mesh, bool(tls)),
+                    self.peer.host,
+                    self.peer.port,
+                    **tls,
+                )
+        except (OSError, TimeoutError) as error:
+            self._say(str(error) or "no answer")
+            return 0.0
+        assert isinstance(sink, DialSink)
+        started = time.monotonic()
+        try:
+            await self._keep_awake(sink)
+        finally:
+            sink.abort()
+        assert sink.dial is not None
+        self._say(sink.dial.failure)
+        return time.monotonic() - started if sink.dial.name else 0.0
+
+    async def _keep_awake(self, sink: DialSink) -> None:
+        while not sink.done.done():
+            await asyncio.wait((sink.done,), timeout=KEEP_ALIVE_SECONDS / 3)
+            if sink.dial is not None and sink.connection is not None:
+                sink.dial.ping()
+                self._host.after_chunk(time.time())
+
+    def _say(self, failure: str) -> None:
+        """Once for each new reason: a neighbour may be away for days."""
+        if failure != self._last_failure:
+            self._last_failure = failure
+            logger.warning("no link to %s: %s", self.where, failure)
+
+
+class Peering:
+    """All neighbours that this broker dials."""
+
+    def __init__(self, host: Host, mesh: Mesh, peers: tuple[Peer, ...]) -> None:
+        self.mesh = mesh
+        self._tasks = [
+            host.loop.create_task(Dialler(host, mesh, peer).run(), name=f"dial {peer.host}")
+            for peer in peers
+        ]
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def client_context(tls: PeerTls) -> ssl.SSLContext:
+    """The context for dialling a neighbour."""
+    context = ssl.create_default_context(cafile=None if tls.ca is None else str(tls.ca))
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if tls.certificate is not None:
+        context.load_cert_chain(tls.certificate, tls.key)
+    return context
