@@ -70,23 +70,30 @@ def relation(a: str, b: str) -> Relation:
         return Relation.DISJOINT
     a_may_contain = True
     b_may_contain = True
-    for x, y in zip(pattern(a), pattern(b), strict=False):
+    in_a = pattern(a)
+    in_b = pattern(b)
+    at = 0
+    while True:
+        x = in_a[at]
+        y = in_b[at]
         if x == y:
-            continue
-        if x == "#":
+            if x == "#" or x == END:
+                break
+        elif x == "#":
             b_may_contain = False
             break
-        if y == "#":
+        elif y == "#":
             a_may_contain = False
             break
-        if END in (x, y):
+        elif x == END or y == END:
             return Relation.DISJOINT
-        if x == "+":
+        elif x == "+":
             b_may_contain = False
         elif y == "+":
             a_may_contain = False
         else:
             return Relation.DISJOINT
+        at += 1
     if a_may_contain and b_may_contain:
         return Relation.EQUAL
     if a_may_contain:
