@@ -1,1 +1,1 @@
-"""Measurements beside others, each in one run on one machine."""
+"""Gossamer measured beside others, on this machine, in one run."""

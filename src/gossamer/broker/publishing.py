@@ -340,6 +340,10 @@ def _refusal(core: Core, message: Message, route: Route) -> str:
         for receiver in route.receivers:
             if receiver.session.persistent:
                 return "the store is full"
+        for group in route.groups:
+            for member in group.members:
+                if member.session.persistent:
+                    return "the store is full"
     return ""
 
 

@@ -18,6 +18,8 @@ from gossamer.cli.errors import FAILED, CommandError
 
 COMMANDS: tuple[str, ...] = (
     "serve",
+    "pub",
+    "sub",
     "check",
     "passwd",
     "mesh-key",

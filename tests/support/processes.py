@@ -1,0 +1,63 @@
+"""Real processes for tests: a broker on a free port, and commands beside it."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+PATIENCE_SECONDS = 30.0
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "gossamer", *arguments]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for_port(port: int, process: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        assert process.poll() is None, "the process ended before it listened"
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.05)
+    raise AssertionError(f"nothing listens on {port}")
+
+
+def stop(process: "subprocess.Popen[bytes]", number: int = signal.SIGTERM) -> int:
+    """Sends the signal and returns the exit code; kills what does not end."""
+    if process.poll() is None:
+        process.send_signal(number)
+    try:
+        return process.wait(PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise
+
+
+@contextmanager
+def running_broker(*arguments: str) -> Iterator[int]:
+    """``gossamer serve`` in memory; yields its port."""
+    port = free_port()
+    process = subprocess.Popen(
+        command("serve", "--port", str(port), "--memory", *arguments),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        env={**os.environ},
+    )
+    try:
+        wait_for_port(port, process)
+        yield port
+    finally:
+        stop(process)
