@@ -1,5 +1,7 @@
 """The reference of every key as Markdown, made from the models; `docs/configuration.md` has it."""
 
+from typing import get_origin
+
 from pydantic.fields import FieldInfo
 
 from gossamer.net.config.describing import allowed, section_of
@@ -14,8 +16,12 @@ def reference() -> str:
     for key, field in Config.model_fields.items():
         section = section_of(field)
         if section is not None:
-            parts += _section(key, section, is_list=key == "listener")
+            parts += _section(key, section, is_list=is_list_field(field))
     return "\n".join(parts)
+
+
+def is_list_field(field: FieldInfo) -> bool:
+    return get_origin(field.annotation) is tuple
 
 
 def _section(name: str, section: type[Section], *, is_list: bool = False) -> list[str]:
@@ -30,7 +36,7 @@ def _section(name: str, section: type[Section], *, is_list: bool = False) -> lis
         elif key == "limits":
             lines.append(f"| `{key}` | | any key of `[limits]` | {field.description} |")
         else:
-            inner += _section(f"{name}.{key}", nested)
+            inner += _section(f"{name}.{key}", nested, is_list=is_list_field(field))
     return [*lines, "", *inner]
 
 

@@ -25,8 +25,9 @@ def in_force(config: Config) -> list[str]:
             own = sorted(listener.limits.model_fields_set)
             lines.append("#   own limits: " + ", ".join(_pair(listener.limits, key) for key in own))
     for key in Config.model_fields:
-        if key != "listener":
-            lines += _table(key, getattr(config, key))
+        section = getattr(config, key)
+        if isinstance(section, Section):
+            lines += _table(f"[{key}]", key, section)
     return lines
 
 
@@ -51,14 +52,18 @@ def warnings(config: Config) -> list[str]:
     return found
 
 
-def _table(name: str, section: Section) -> list[str]:
+def _table(title: str, name: str, section: Section) -> list[str]:
     fields = type(section).model_fields
     plain = [key for key, field in fields.items() if section_of(field) is None]
-    lines = [f"[{name}]", *(_pair(section, key) for key in plain)]
+    lines = [title, *(_pair(section, key) for key in plain)]
     for key in fields:
         inner = getattr(section, key)
+        inside = f"{name}.{key}"
         if isinstance(inner, Section):
-            lines += _table(f"{name}.{key}", inner)
+            lines += _table(f"[{inside}]", inside, inner)
+        elif isinstance(inner, tuple) and section_of(fields[key]) is not None:
+            for one in inner:
+                lines += _table(f"[[{inside}]]", inside, one)
     return lines
 
 
