@@ -17,8 +17,8 @@ from gossamer.bench.brokers.measurement import Measurement, Target
 
 READ_SIZE = 1 << 20
 WARM_UP_SHARE = 0.25
-DRAIN_SECONDS = 20.0
-QUIET_SECONDS = 3.0
+DRAIN_SECONDS = 60.0
+QUIET_SECONDS = 10.0
 
 # A broker that writes packet by packet would make the generator read that way, at more cost than
 # its own. So while such a broker has half a window to work on, and that is far more work than a
