@@ -20,6 +20,7 @@ COMMANDS: tuple[str, ...] = (
     "serve",
     "pub",
     "sub",
+    "demo",
     "check",
     "passwd",
     "mesh-key",
