@@ -83,6 +83,11 @@ FOLDED = [
         False,
     ),
     ("a line that leaves it", only(Line([HERE, gone(HERE, -90, 600)], 10)), True),
+    (
+        "what is taken away again",
+        Region([Circle(HERE, 700), Circle(HERE, 700)], [True, False]),
+        False,
+    ),
     ("nothing", Region([], []), False),
     ("only taken away", Region([Circle(HERE, 2000)], [False]), False),
 ]
@@ -117,6 +122,14 @@ def test_shapes_of_every_kind_meet_each_other() -> None:
     for one in here:
         assert all(meet(only(one), only(other)) for other in here)
         assert not any(meet(only(one), only(other)) for other in there)
+
+
+def test_thin_lines_cross() -> None:
+    one = Line([Point(45, 7), Point(46, 8)], 8)
+    two = Line([Point(46, 7.1), Point(45.1, 8)], 8)
+    beside = Line([Point(45.0005, 7), Point(46.0005, 8)], 8)
+    assert meet(only(one), only(two))
+    assert not meet(only(one), only(beside))
 
 
 OLDEST = 1000.0

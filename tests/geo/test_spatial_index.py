@@ -1,6 +1,6 @@
 """The index against brute force: it never loses an interest, and moving equals starting there."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.geo.areas import NO_AREAS, Area, Areas
@@ -84,6 +84,7 @@ def test_no_interest_is_lost_around_a_region(
     )
 
 
+@settings(max_examples=30)  # each one fills an index
 @given(points, lengths(1, 3e6), lengths(0.01, 1e5), azimuths, st.floats(0, 0.999))
 def test_near_regions_use_cells_and_lose_nothing(
     centre: Point, wide: float, small: float, azimuth: float, part: float

@@ -37,6 +37,7 @@ COMMANDS: tuple[str, ...] = (
     "bench durable",
     "bench topics",
     "bench bloom",
+    "bench geo",
     "experiment bloom",
 )
 

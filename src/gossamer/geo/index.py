@@ -1,10 +1,10 @@
 """The spatial index: of a million fences, the few that a point or a region may touch.
 
-Levels of cells, each level half as large as the one before. A fence is in one cell, that of its
-centre, on the finest level whose cells are at least as wide as the fence; so a point finds all
-its fences in the four cells nearest to it on each level in use. A band of latitude has as many
-columns as fit, one at the poles, and columns close into a ring: no place is special. Moving a
-fence within its cell changes only its coordinates.
+Levels of cells, each level half as large as the one before. A fence is in the few cells that it
+touches, on the finest level whose cells are at least as wide as the fence; so a point finds all
+its fences in one cell on each level in use. A band of latitude has as many columns as fit, one at
+the poles, and columns close into a ring: no place is special. Moving a fence within its cells
+changes only its coordinates.
 """
 
 import math
@@ -21,13 +21,7 @@ LAST: Final = 20  # cells of 19 metres; finer ones would cost more levels than t
 WIDE: Final = LAST + 1  # the level of what is wider than a cell of the first
 BAND_SHIFT: Final = 22  # bits for the column: no band has more than two million
 
-# asin(x) < 1.05 x up to 0.37, which is what leaves eight columns or more; near the poles, where a
-# fence may span fewer, a band is one column. The steps round the cosine down, so columns are
-# never too narrow.
-LEAST_COLUMNS: Final = 8
-STEPS: Final = 8  # a degree
-COSINES: Final = [math.cos(math.radians((i + 1) / STEPS)) for i in range(90 * STEPS)] + [0.0] * 9
-COLUMNS: Final = 360 / 1.05
+TABLED: Final = 12  # cells of 4.9 km: the finest level with a table of its own, for 4,096 bands
 
 SLACK: Final = 1e-9  # degrees: rounding
 ELLIPSOID: Final = 1.01  # more than geodetic angles differ from those on a sphere
@@ -53,103 +47,17 @@ def level_for(reach: float) -> int:
     return level
 
 
-def columns_of(band: int, size: float) -> int:
-    """How many cells the band is cut into."""
-    south = abs(band * size - 90.0)
-    north = abs((band + 1) * size - 90.0)
-    columns = int(COSINES[int(max(south, north) * STEPS)] * COLUMNS / size)
-    return columns if columns >= LEAST_COLUMNS else 1
+def _columns_by_band(level: int) -> list[int]:
+    size = cell_size(level)
+    table: list[int] = []
+    for band in range(1 << level):
+        edge = max(abs(band * size - 90.0), abs((band + 1) * size - 90.0))
+        table.append(max(1, int(math.cos(math.radians(edge)) * 360.0 / size)))
+    return table
 
 
-class Level:
-    """The cells of one size that hold a fence: the first of its chain."""
-
-    __slots__ = ("bands", "cells", "count", "size")
-
-    def __init__(self, level: int) -> None:
-        self.size = cell_size(level)
-        self.bands = 1 << level
-        self.cells: dict[int, Fence] = {}
-        self.count = 0
-
-    def cell_at(self, lat: float, lon: float) -> int:
-        band = min(int((lat + 90.0) / self.size), self.bands - 1)
-        columns = columns_of(band, self.size)
-        column = int((lon + 180.0) / 360.0 * columns) % columns
-        return band << BAND_SHIFT | column
-
-    def add(self, fence: Fence, cell: int) -> None:
-        fence.cell = cell
-        first = self.cells.get(cell)
-        if first is not None:
-            first.before = fence
-        fence.after = first
-        fence.before = None
-        self.cells[cell] = fence
-        self.count += 1
-
-    def remove(self, fence: Fence) -> None:
-        before = fence.before
-        after = fence.after
-        if after is not None:
-            after.before = before
-        if before is not None:
-            before.after = after
-        elif after is not None:
-            self.cells[fence.cell] = after
-        else:
-            del self.cells[fence.cell]
-        fence.before = None
-        fence.after = None
-        self.count -= 1
-
-    def near_point(self, lat: float, lon: float, found: list[Fence]) -> None:
-        """The first fence of each cell in which one around the point may have its centre."""
-        size = self.size
-        cells = self.cells
-        lower = int((lat + 90.0) / size + 0.5) - 1
-        turn = (lon + 180.0) / 360.0
-        for band in (lower, lower + 1):
-            if band < 0 or band >= self.bands:
-                continue
-            columns = columns_of(band, size)
-            row = band << BAND_SHIFT
-            if columns == 1:
-                first = cells.get(row)
-                if first is not None:
-                    found.append(first)
-                continue
-            left = int(turn * columns + 0.5) - 1
-            first = cells.get(row | left % columns)
-            if first is not None:
-                found.append(first)
-            first = cells.get(row | (left + 1) % columns)
-            if first is not None:
-                found.append(first)
-
-    def near_ball(self, ball: Ball, found: list[Fence]) -> None:
-        """The same, for fences that may touch a ball."""
-        size = self.size
-        away = degrees_of(ball.reach) + size / 2
-        lat = ball.centre.lat
-        lower = max(0, int((lat - away + 90.0) / size))
-        upper = min(self.bands - 1, int((lat + away + 90.0) / size))
-        part = _half_turn(lat, away)
-        if (upper - lower + 1) * (2 * part * 360.0 / size + 2) > len(self.cells):
-            found.extend(self.cells.values())
-            return
-        turn = (wrapped(ball.centre.lon) + 180.0) / 360.0
-        for band in range(lower, upper + 1):
-            columns = columns_of(band, size)
-            left = math.floor((turn - part) * columns)
-            right = math.floor((turn + part) * columns)
-            if right - left + 1 >= columns:
-                left, right = 0, columns - 1
-            row = band << BAND_SHIFT
-            for column in range(left, right + 1):
-                first = self.cells.get(row | column % columns)
-                if first is not None:
-                    found.append(first)
+# Into how many cells each band of each level is cut; finer levels cut those of the last in halves.
+TABLES: Final = [_columns_by_band(level) for level in range(TABLED + 1)]
 
 
 def _half_turn(lat: float, away: float) -> float:
@@ -157,8 +65,66 @@ def _half_turn(lat: float, away: float) -> float:
     reach = away * ELLIPSOID
     if abs(lat) + reach >= 90.0:
         return 0.5
-    ratio = math.sin(math.radians(reach)) / math.cos(math.radians(lat)) * ELLIPSOID
+    ratio = math.sin(math.radians(reach)) / math.cos(math.radians(lat))
     return 0.5 if ratio >= 1.0 else math.asin(ratio) / (2 * math.pi)
+
+
+class Level:
+    """The cells of one size that hold a fence."""
+
+    __slots__ = ("bands", "cells", "count", "finer", "size", "table")
+
+    def __init__(self, level: int) -> None:
+        self.size = cell_size(level)
+        self.bands = 1 << level
+        self.table = TABLES[min(level, TABLED)]
+        self.finer = max(0, level - TABLED)  # halvings since the level of the table
+        self.cells: dict[int, list[Fence]] = {}
+        self.count = 0
+
+    def cell_at(self, lat: float, lon: float) -> int:
+        band = min(int((lat + 90.0) / self.size), self.bands - 1)
+        columns = self.table[band >> self.finer] << self.finer
+        column = int((lon + 180.0) / 360.0 * columns)
+        return band << BAND_SHIFT | (column if column < columns else 0)
+
+    def cells_around(self, lat: float, lon: float, away: float) -> list[int]:
+        """Those that may hold a point within `away` degrees."""
+        lower = max(0, int((lat - away + 90.0) / self.size))
+        upper = min(self.bands - 1, int((lat + away + 90.0) / self.size))
+        part = _half_turn(lat, away)
+        turn = (lon + 180.0) / 360.0 + 1.0  # one turn on, so that nothing is below 0
+        found: list[int] = []
+        for band in range(lower, upper + 1):
+            columns = self.table[band >> self.finer] << self.finer
+            left = int((turn - part) * columns)
+            right = int((turn + part) * columns)
+            if right - left >= columns:
+                right = left + columns - 1
+            row = band << BAND_SHIFT
+            for column in range(left, right + 1):
+                found.append(row | column % columns)
+        return found
+
+    def count_around(self, lat: float, away: float) -> float:
+        """About how many that would be, without making them."""
+        return (2 * away / self.size + 2) * (2 * _half_turn(lat, away) * 360.0 / self.size + 2)
+
+    def add(self, fence: Fence, cells: list[int]) -> None:
+        for cell in cells:
+            held = self.cells.get(cell)
+            if held is None:
+                self.cells[cell] = [fence]
+            else:
+                held.append(fence)
+
+    def remove(self, fence: Fence, cells: list[int]) -> None:
+        for cell in cells:
+            held = self.cells[cell]
+            if len(held) == 1:
+                del self.cells[cell]
+            else:
+                held.remove(fence)
 
 
 class SpatialIndex:
@@ -167,7 +133,7 @@ class SpatialIndex:
     __slots__ = ("levels", "query", "size", "used", "wide")
 
     def __init__(self) -> None:
-        self.levels = [Level(level) for level in range(LAST + 1)]
+        self.levels = [Level(level) for level in range(LAST + 1)]  # the first ones stay empty
         self.used: list[Level] = []  # those that hold a fence
         self.wide: list[Fence] = []
         self.query = 0
@@ -196,13 +162,20 @@ class SpatialIndex:
         interest.move(position, now)
         for fence in interest.fences:
             if fence.follows:
-                fence.put(position)
-                if fence.level != WIDE:
-                    level = self.levels[fence.level]
-                    cell = level.cell_at(position.lat, position.lon)
-                    if cell != fence.cell:
-                        level.remove(fence)
-                        level.add(fence, cell)
+                self._move(fence, position)
+
+    def _move(self, fence: Fence, position: Point) -> None:
+        if fence.level == WIDE:
+            fence.put(position)
+            return
+        level = self.levels[fence.level]
+        away = degrees_of(fence.reach)
+        before = level.cells_around(fence.lat, fence.lon, away)
+        fence.put(position)
+        after = level.cells_around(fence.lat, fence.lon, away)
+        if before != after:
+            level.remove(fence, before)
+            level.add(fence, after)
 
     def _add(self, fence: Fence) -> None:
         fence.level = level_for(fence.reach)
@@ -210,7 +183,8 @@ class SpatialIndex:
             self.wide.append(fence)
             return
         level = self.levels[fence.level]
-        level.add(fence, level.cell_at(fence.lat, fence.lon))
+        level.add(fence, level.cells_around(fence.lat, fence.lon, degrees_of(fence.reach)))
+        level.count += 1
         if level.count == 1:
             self.used.append(level)
 
@@ -219,30 +193,31 @@ class SpatialIndex:
             self.wide.remove(fence)
             return
         level = self.levels[fence.level]
-        level.remove(fence)
+        level.remove(fence, level.cells_around(fence.lat, fence.lon, degrees_of(fence.reach)))
+        level.count -= 1
         if level.count == 0:
             self.used.remove(level)
 
     def at(self, point: Point, oldest: float) -> list[Interest]:
         """The interests that contain the point."""
-        firsts: list[Fence] = []
-        for level in self.used:
-            level.near_point(point.lat, point.lon, firsts)
         self.query += 1
         found: list[Interest] = []
+        lat = point.lat
+        lon = point.lon
         x = point.x
         y = point.y
         z = point.z
-        for first in firsts:
-            fence: Fence | None = first
-            while fence is not None:
+        for level in self.used:
+            held = level.cells.get(level.cell_at(lat, lon))
+            if held is None:
+                continue
+            for fence in held:
                 dx = fence.x - x
                 dy = fence.y - y
                 dz = fence.z - z
                 square = dx * dx + dy * dy + dz * dz
                 if square <= fence.outer2:
                     self._judge(fence, square, point, oldest, found)
-                fence = fence.after
         for fence in self.wide:
             self._judge(fence, math.inf, point, oldest, found)
         return found
@@ -265,17 +240,27 @@ class SpatialIndex:
         self.query += 1
         found: list[Interest] = []
         for ball in region.balls():
-            firsts: list[Fence] = []
             for level in self.used:
-                level.near_ball(ball, firsts)
-            for first in firsts:
-                fence: Fence | None = first
-                while fence is not None:
-                    self._judge_ball(fence, ball, region, oldest, found)
-                    fence = fence.after
+                self._search(level, ball, region, oldest, found)
             for fence in self.wide:
                 self._judge_ball(fence, ball, region, oldest, found)
         return found
+
+    def _search(
+        self, level: Level, ball: Ball, region: Region, oldest: float, found: list[Interest]
+    ) -> None:
+        lat = ball.centre.lat
+        away = degrees_of(ball.reach)
+        if level.count_around(lat, away) > len(level.cells):
+            for held in level.cells.values():
+                for fence in held:
+                    self._judge_ball(fence, ball, region, oldest, found)
+            return
+        for cell in level.cells_around(lat, wrapped(ball.centre.lon), away):
+            near = level.cells.get(cell)
+            if near is not None:
+                for fence in near:
+                    self._judge_ball(fence, ball, region, oldest, found)
 
     def _judge_ball(
         self, fence: Fence, ball: Ball, region: Region, oldest: float, found: list[Interest]

@@ -19,12 +19,9 @@ SAME_PLACE: Final = 0.01  # metres
 
 class Fence:
     """Points with a longer squared chord than `outer2` are outside; with a shorter one than
-    `inner2` the interest surely contains them. `after` and `before` chain the fences of a cell."""
+    `inner2` the interest surely contains them."""
 
     __slots__ = (
-        "after",
-        "before",
-        "cell",
         "follows",
         "inner2",
         "interest",
@@ -53,9 +50,6 @@ class Fence:
         self.inner2 = sure * sure if sure > 0.0 else -1.0
         self.follows = follows
         self.level = 0
-        self.cell = 0
-        self.before: Fence | None = None
-        self.after: Fence | None = None
 
     def put(self, at: Point) -> None:
         self.x = at.x

@@ -16,9 +16,10 @@ from gossamer.geo.places import Place
 from gossamer.geo.regions import Region
 from gossamer.geo.shape import Ball, Shape
 
-# Enough to tell edges apart that are a thousandth of their length from each other. Past it the
-# answer is yes: delivering too much is the harmless mistake, and the cost is bounded.
-MAX_SQUARES: Final = 6000
+# The most promising square comes first, so a common area is found long before this; what is left
+# by then are slivers along edges that (nearly) coincide, and the answer is no. It bounds the cost.
+MAX_SQUARES: Final = 1500
+MAX_TESTS: Final = 15_000  # of a shape at a point: many shapes get fewer squares
 SMALLEST: Final = 0.001  # metres: a tenth of the finest GLP unit; smaller squares are not looked at
 
 
@@ -86,7 +87,7 @@ def _search(shape: Shape, one: Region, two: Region) -> bool:
     distance and direction. On a surface that curves outwards everywhere this brings points closer
     together, never apart, so the circle around a square covers what it is laid onto.
     """
-    budget = MAX_SQUARES
+    budget = min(MAX_SQUARES, MAX_TESTS // (len(one.shapes) + len(two.shapes)))
     queue: list[tuple[float, int, float, float, float, Point]] = []
     for ball in shape.balls():
         heappush(queue, (0.0, len(queue), 0.0, 0.0, ball.reach, ball.centre))
@@ -101,8 +102,8 @@ def _search(shape: Shape, one: Region, two: Region) -> bool:
         if clearance > half * math.sqrt(2) or half < SMALLEST:
             continue
         budget -= 1
-        if budget == 0:
-            return True
+        if budget <= 0:
+            return False
         quarter = half / 2
         for to_east in (east - quarter, east + quarter):
             for to_north in (north - quarter, north + quarter):

@@ -1,0 +1,1 @@
+"""Geofences under load: the spatial index alone, by itself and beside shapely."""
