@@ -1,6 +1,5 @@
 """Rates and limits on real sockets: slowed down, refused, and nobody else harmed."""
 
-import socket
 import threading
 
 from gossamer.wire import reasons
@@ -82,31 +81,3 @@ def test_a_flood_leaves_the_others_their_turns() -> None:
         stop.set()
         pouring.join(PATIENCE)
         assert not pouring.is_alive()
-
-
-def test_a_subscriber_that_never_reads_costs_bounded_memory() -> None:
-    with live('[[listener]]\nport = 0\n[limits]\noutbox_bytes = "64 KiB"') as broker:
-        lazy = RawClient.to(broker.port())
-        lazy.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        lazy.login(client_id="lazy")
-        lazy.subscribe("t")
-        writer = RawClient.to(broker.port())
-        writer.login(client_id="writer")
-        payload = b"x" * 100_000
-
-        def is_dropping() -> bool:
-            for _ in range(20):
-                writer.publish("t", payload)
-            writer.send(Pingreq())
-            writer.expect(Pingresp)
-            return broker.ask(lambda: broker.broker.core.counters.dropped_slow) > 100
-
-        eventually(is_dropping)
-
-        def unsent() -> int:
-            session = broker.broker.core.sessions["lazy"]
-            assert session.outlet is not None
-            sink = session.outlet.sink
-            return sink.transport.get_write_buffer_size() + session.outlet.size  # type: ignore[attr-defined]
-
-        assert broker.ask(unsent) < 1 << 20

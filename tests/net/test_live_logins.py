@@ -122,18 +122,6 @@ def test_failed_logins_make_an_address_wait(tmp_path: Path) -> None:
         assert answer.reason == reasons.CONNECTION_RATE_EXCEEDED
 
 
-def test_another_users_session_cannot_be_taken_over(tmp_path: Path) -> None:
-    with live(with_passwords(tmp_path, ann="a", eve="e")) as broker:
-        ann = RawClient.to(broker.port())
-        ann.login(client_id="meter-1", username="ann", password=b"a")
-        eve = RawClient.to(broker.port())
-        answer = eve.login(client_id="meter-1", username="eve", password=b"e")
-        assert answer.reason == reasons.NOT_AUTHORIZED
-        assert eve.read() is None
-        ann.send(Pingreq())
-        ann.expect(Pingresp)
-
-
 def scram_listener(tmp_path: Path) -> str:
     file = tmp_path / "verifiers"
     write_entries(file, {"ann": str(Verifier.of("pencil", iterations=4096))})

@@ -15,9 +15,9 @@ class WebSocketSink(SocketSink):
 
     def data_received(self, data: bytes) -> None:
         inner = self._frames.receive(data)
+        self._send_output()  # the handshake's answer comes before that of a CONNECT beside it
         if inner:
             super().data_received(inner)
-        self._send_output()
         if self._frames.closing:
             super().close()
 
