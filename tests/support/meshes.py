@@ -8,6 +8,7 @@ from gossamer.mesh.mesh import Mesh
 from gossamer.mesh.settings import MeshSettings
 from gossamer.session.journal import Journal
 from gossamer.session.outlet import Sink
+from gossamer.session.records import Snapshot
 from tests.support.memory import World
 
 
@@ -36,10 +37,17 @@ class Node(World):
     """A broker of a mesh."""
 
     def __init__(
-        self, name: str, mode: str, key: str = "secret", journal: Journal | None = None
+        self,
+        name: str,
+        mode: str,
+        key: str = "secret",
+        journal: Journal | None = None,
+        snapshot: Snapshot | None = None,
     ) -> None:
         super().__init__(journal)
         self.name = name
+        if snapshot is not None:
+            self.broker.restore(snapshot, self.now)
         self.mesh = Mesh(self.broker.core, MeshSettings(name, mode, "test", key))
 
 

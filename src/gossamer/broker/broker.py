@@ -93,7 +93,12 @@ class Broker:
 
     def committed(self, batch: int, now: float) -> None:
         """The journal's transaction is on disk: what waited for it goes out."""
-        self.core.hub.committed(batch)
+        hub = self.core.hub
+        hub.committed(batch)
+        starving = hub.starving
+        hub.starving = []
+        for session in starving:
+            session.pump(now)
         self.flush(now)
 
     def tick(self, now: float) -> None:

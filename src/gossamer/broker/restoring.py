@@ -24,7 +24,7 @@ def restore(core: Core, snapshot: Snapshot, now: float) -> None:
 
 def _restore_session(core: Core, stored: StoredSession, now: float) -> Session:
     session = Session(core.hub, stored.record, core.settings.max_queued)
-    session.restore(stored.deliveries, stored.incoming)
+    session.restore(stored.deliveries, stored.incoming, stored.spilled)
     core.sessions[session.client_id] = session
     core.counters.sessions = len(core.sessions)
     for record in stored.subscriptions:

@@ -36,6 +36,7 @@ class Journal:
 
     def __init__(self) -> None:
         self.keeps = False  # whether anything is kept at all
+        self.spills = False  # whether deliveries can be given away and read back later
         self.durable = False  # whether acknowledgements must wait for a commit
         self.accepts = True  # False while the store cannot take new durable work (disk full)
         self.batch = 1  # the transaction that collects changes now
@@ -63,6 +64,13 @@ class Journal:
 
     def delivery_removed(self, client_id: str, number: int) -> None:
         """Acknowledged, expired or dropped."""
+
+    def delivery_spilled(self, client_id: str, record: DeliveryRecord) -> None:
+        """A delivery that the core does not keep: `unspill` brings it back, in order."""
+
+    def unspill(self, client_id: str, limit: int) -> list[DeliveryRecord]:
+        """The oldest spilled deliveries that are on disk; they are the core's again."""
+        return []
 
     def incoming_added(self, client_id: str, packet_id: int) -> None:
         """A QoS 2 publication was accepted and waits for its PUBREL."""

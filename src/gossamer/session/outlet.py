@@ -38,7 +38,7 @@ class Sink:
 class Hub:
     """What all outlets and sessions of one broker share."""
 
-    __slots__ = ("counters", "dirty", "holding", "journal", "last_committed", "waiting")
+    __slots__ = ("counters", "dirty", "holding", "journal", "last_committed", "starving", "waiting")
 
     def __init__(self, journal: Journal, counters: Counters) -> None:
         self.journal = journal
@@ -46,6 +46,7 @@ class Hub:
         self.dirty: list[Outlet] = []
         self.holding: list[Outlet] = []
         self.last_committed = 0
+        self.starving: list[Session] = []  # wait for the store to give back what they spilled
         self.waiting: list[Session] = []  # their queues were cut off by the size of a turn
 
     def committed(self, batch: int) -> None:

@@ -86,6 +86,7 @@ class StoredSession:
         self.record = record
         self.subscriptions: list[SubscriptionRecord] = []
         self.deliveries: list[DeliveryRecord] = []  # by number
+        self.spilled = 0  # deliveries that the store keeps to itself until they are asked for
         self.incoming: list[int] = []  # packet ids of QoS 2 publications not released yet
 
 

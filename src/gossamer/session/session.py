@@ -26,6 +26,10 @@ from gossamer.wire.packets import V5
 NEVER: Final = 0xFFFFFFFF  # the expiry of a session that stays until it is discarded
 # Enough output for one turn: a long queue is sent in pieces, so that a client that does not read
 # costs no more than this beside its queue.
+# A neighbour that is away or slow has this many messages in memory; the rest waits in the store.
+SPILL_ABOVE: Final = 10_000
+UNSPILL_AT_ONCE: Final = 1_000
+
 TURN_BYTES: Final = 262_144
 
 # What a session without a future remembers of a message in flight.
@@ -53,6 +57,7 @@ class Session:
         "queue",
         "queue_limit",
         "record",
+        "spilled",
         "subscriptions",
         "user",
         "window",
@@ -73,6 +78,7 @@ class Session:
         self.inflight: dict[int, DeliveryRecord] = {}
         self.incoming: set[int] | None = None  # QoS 2 publications that wait for their PUBREL
         self.queue: deque[DeliveryRecord] | None = None
+        self.spilled = 0  # messages that follow those in the queue, and are in the store only
         self.aliases: dict[str, int] | None = None  # topics the client knows by number
         self.aliases_left = 0
         self._last_id = 0
@@ -105,6 +111,7 @@ class Session:
             outlet is not None
             and not outlet.blocked
             and not queue
+            and not self.spilled
             and len(self.inflight) < self.window
         ):
             if not self.persistent and not share:
@@ -131,9 +138,14 @@ class Session:
             self.hub.counters.dropped_full += 1
             return
         delivery = self._new_delivery(message, qos, retain, identifiers, share)
+        journal = self.hub.journal
+        if self.is_peer and journal.spills and (self.spilled or len(queue) >= SPILL_ABOVE):
+            self.spilled += 1
+            journal.delivery_spilled(self.client_id, delivery)
+            return
         queue.append(delivery)
         if self.persistent:
-            self.hub.journal.delivery_queued(self.client_id, delivery)
+            journal.delivery_queued(self.client_id, delivery)
 
     def enqueue_retained(self, messages: list[Message], receiver: Receiver, now: float) -> None:
         """The retained messages of a new subscription, at the client's own pace.
@@ -155,9 +167,12 @@ class Session:
 
     def pump(self, now: float) -> None:
         """Sends from the queue what the window, the socket and the turn allow."""
-        queue = self.queue
         outlet = self.outlet
-        if queue is None or outlet is None:
+        if outlet is None:
+            return
+        is_starved = self.spilled > 0 and self.queued() < UNSPILL_AT_ONCE and not self._unspill()
+        queue = self.queue
+        if queue is None:
             return
         while queue and not outlet.blocked:
             if outlet.size >= TURN_BYTES:
@@ -188,6 +203,8 @@ class Session:
             )
         if not queue:
             self.queue = None
+            if self.spilled and not is_starved:
+                self.hub.waiting.append(self)
 
     def resume(self, now: float) -> None:
         """A client came back: what it has not acknowledged goes out again [MQTT-4.4.0-1]."""
@@ -292,6 +309,25 @@ class Session:
         else:
             outlet.put(packet)
 
+    def _unspill(self) -> bool:
+        """Brings the oldest messages back; False if the store has none on disk yet."""
+        queue = self.queue
+        if queue is None:
+            queue = deque()
+            self.queue = queue
+        journal = self.hub.journal
+        returned = journal.unspill(self.client_id, UNSPILL_AT_ONCE)
+        for spilled in returned:
+            self._number += 1
+            spilled.number = self._number
+            queue.append(spilled)
+            journal.delivery_queued(self.client_id, spilled)
+        self.spilled -= len(returned)
+        if not returned:
+            # They are being written: the next commit is the time to ask again.
+            self.hub.starving.append(self)
+        return bool(returned)
+
     def _too_large(self, packet_id: int) -> None:
         # [MQTT-3.1.2-25]: the server acts as if it had sent the message.
         self.hub.counters.dropped_too_large += 1
@@ -308,7 +344,7 @@ class Session:
             return False
         if self.persistent:
             self.hub.journal.delivery_removed(self.client_id, delivery.number)
-        if self.queue is not None:
+        if self.queue is not None or self.spilled:
             self.pump(now)
         return True
 
@@ -359,8 +395,11 @@ class Session:
 
     # Bookkeeping --------------------------------------------------------------------------------
 
-    def restore(self, deliveries: list[DeliveryRecord], incoming: list[int]) -> None:
+    def restore(
+        self, deliveries: list[DeliveryRecord], incoming: list[int], spilled: int = 0
+    ) -> None:
         """What a store kept of this session."""
+        self.spilled = spilled
         for delivery in deliveries:
             self._number = max(self._number, delivery.number)
             if delivery.state == QUEUED:
@@ -374,6 +413,7 @@ class Session:
             self.incoming = set(incoming)
 
     def queued(self) -> int:
+        """Messages in memory that were not sent yet."""
         queue = self.queue
         return 0 if queue is None else len(queue)
 

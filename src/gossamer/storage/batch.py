@@ -11,6 +11,7 @@ from gossamer.storage.schema import (
     OPERATOR,
     RETAINED,
     SESSION,
+    SPILL,
     SUBSCRIPTION,
     Table,
 )
@@ -59,12 +60,14 @@ class Batch:
 
     __slots__ = (
         "deliveries",
+        "dropped_spills",
         "incoming",
         "messages",
         "number",
         "operators",
         "retained",
         "sessions",
+        "spills",
         "subscriptions",
     )
 
@@ -78,6 +81,7 @@ class Batch:
         incoming: Changes[Row],
         retained: Changes[Row],
         operators: Changes[Row],
+        spills: Changes[Row],
     ) -> None:
         self.number = number
         self.messages = messages  # as objects: a row is made only for those that stay
@@ -87,6 +91,8 @@ class Batch:
         self.incoming = incoming
         self.retained = retained
         self.operators = operators
+        self.spills = spills
+        self.dropped_spills: set[int] = set()  # sessions that take what they spilled with them
 
     def successor(self) -> "Batch":
         """The empty batch that follows."""
@@ -99,6 +105,7 @@ class Batch:
             self.incoming.successor(),
             Changes(self.messages.next),
             self.operators.successor(),
+            self.spills.successor(),
         )
 
     def absorb(self, later: "Batch") -> None:
@@ -111,6 +118,8 @@ class Batch:
         self.incoming.absorb(later.incoming)
         self.retained.absorb(later.retained)
         self.operators.absorb(later.operators)
+        self.spills.absorb(later.spills)
+        self.dropped_spills |= later.dropped_spills
 
     def deletes(self) -> list[tuple[Table, list[int]]]:
         rest = [(table, sorted(changes.deletes)) for table, changes in self._rows()]
@@ -130,6 +139,7 @@ class Batch:
             (INCOMING, self.incoming),
             (RETAINED, self.retained),
             (OPERATOR, self.operators),
+            (SPILL, self.spills),
         )
 
     def __len__(self) -> int:

@@ -9,11 +9,14 @@ from gossamer.session.records import DeliveryRecord, SessionRecord, Subscription
 from gossamer.storage.batch import Batch, Changes
 from gossamer.storage.index import Index, SessionIndex, StoredDelivery, StoredMessage
 from gossamer.storage.rows import (
+    Row,
     delivery_released,
     delivery_row,
     delivery_sent,
     operator_row,
     session_row,
+    spill_row,
+    spilled_from,
     subscription_row,
 )
 
@@ -24,6 +27,7 @@ class CollectingJournal(Journal):
     def __init__(self, index: Index) -> None:
         super().__init__()
         self.keeps = True
+        self.spills = True
         self.durable = True
         self._index = index
         self._batch = _first_batch(index, self.batch)
@@ -64,6 +68,8 @@ class CollectingJournal(Journal):
             self._batch.incoming.delete(key)
         for delivery in session.deliveries.values():
             self._forget(delivery)
+        if session.has_spilled:
+            self._batch.dropped_spills.add(session.key)
         if session.will is not None:
             self._let_go(session.will)
 
@@ -124,6 +130,30 @@ class CollectingJournal(Journal):
         if delivery is not None:
             self.dirty = True
             self._forget(delivery)
+
+    def delivery_spilled(self, client_id: str, record: DeliveryRecord) -> None:
+        message = record.message
+        assert message is not None
+        self.dirty = True
+        session = self._index.sessions[client_id]
+        session.has_spilled = True
+        changes = self._batch.spills
+        key = changes.next
+        changes.next = key + 1
+        changes.put(key, spill_row(key, session.key, record, message))
+
+    def unspill(self, client_id: str, limit: int) -> list[DeliveryRecord]:
+        session = self._index.sessions[client_id]
+        rows = self.read_spill(session.key, session.unspilled, limit)
+        for row in rows:
+            self.dirty = True
+            session.unspilled = row[0]
+            self._batch.spills.delete(row[0])
+        return [spilled_from(row, 0) for row in rows]
+
+    def read_spill(self, session: int, after: int, limit: int) -> list[Row]:
+        """Committed rows of the session with keys above `after`, in order."""
+        return []
 
     def incoming_added(self, client_id: str, packet_id: int) -> None:
         session = self._index.sessions[client_id]
@@ -222,4 +252,5 @@ def _first_batch(index: Index, number: int) -> Batch:
         Changes(index.next_incoming),
         Changes(index.next_message),
         Changes(index.next_operator),
+        Changes(index.next_spill),
     )

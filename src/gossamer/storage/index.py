@@ -31,7 +31,15 @@ class StoredDelivery:
 class SessionIndex:
     """The keys of everything that one session owns."""
 
-    __slots__ = ("deliveries", "incoming", "key", "subscriptions", "will")
+    __slots__ = (
+        "deliveries",
+        "has_spilled",
+        "incoming",
+        "key",
+        "subscriptions",
+        "unspilled",
+        "will",
+    )
 
     def __init__(self, key: int) -> None:
         self.key = key
@@ -39,6 +47,8 @@ class SessionIndex:
         self.subscriptions: dict[str, int] = {}
         self.deliveries: dict[int, StoredDelivery] = {}
         self.incoming: dict[int, int] = {}
+        self.has_spilled = False
+        self.unspilled = 0  # the key up to which spilled deliveries were read back
 
 
 class Index:
@@ -51,6 +61,7 @@ class Index:
         "next_message",
         "next_operator",
         "next_session",
+        "next_spill",
         "next_subscription",
         "operators",
         "retained",
@@ -68,3 +79,4 @@ class Index:
         self.next_delivery = 1
         self.next_incoming = 1
         self.next_operator = 1
+        self.next_spill = 1

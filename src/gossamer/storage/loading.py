@@ -15,6 +15,7 @@ from gossamer.storage.rows import (
     operator_from,
     packet_id_from,
     session_from,
+    spilled_from,
     subscription_from,
 )
 from gossamer.storage.schema import (
@@ -24,6 +25,7 @@ from gossamer.storage.schema import (
     OPERATOR,
     RETAINED,
     SESSION,
+    SPILL,
     SUBSCRIPTION,
     Table,
 )
@@ -46,6 +48,17 @@ def load(rows: Rows) -> Loaded:
     return _Loading().run(rows)
 
 
+def note_spills(loaded: Loaded, counts: Iterable[tuple[int, int]], last: int) -> None:
+    """How many deliveries each session has spilled; they are read back when their turn comes."""
+    spilled = dict(counts)
+    sessions = loaded.index.sessions
+    loaded.index.next_spill = last + 1
+    for stored in loaded.snapshot.sessions:
+        session = sessions[stored.record.client_id]
+        stored.spilled = spilled.get(session.key, 0)
+        session.has_spilled = stored.spilled > 0
+
+
 class _Loading:
     def __init__(self) -> None:
         self.loaded = Loaded()
@@ -61,6 +74,8 @@ class _Loading:
         index.next_incoming = self._read(INCOMING, rows, self._incoming)
         self._read(RETAINED, rows, self._retained)
         index.next_operator = self._read(OPERATOR, rows, self._operator)
+        if SPILL in rows:  # a salvage, which wants everything
+            self._read(SPILL, rows, self._spilled)
         for session, _ in self.by_key.values():
             session.deliveries.sort(key=lambda delivery: delivery.number)
         self.loaded.orphans = [
@@ -120,6 +135,11 @@ class _Loading:
             message.references += 1
         session.deliveries[record.number] = StoredDelivery(row, message)
         stored.deliveries.append(record)
+
+    def _spilled(self, row: Row) -> None:
+        stored, _ = self._owner(row)
+        highest = max((delivery.number for delivery in stored.deliveries), default=0)
+        stored.deliveries.append(spilled_from(row, highest + 1))
 
     def _incoming(self, row: Row) -> None:
         stored, session = self._owner(row)

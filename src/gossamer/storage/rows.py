@@ -5,6 +5,7 @@ Rows with text or payload carry a checksum: SQLite has none, and the flash of a 
 
 import json
 import marshal
+from collections.abc import Sequence
 from typing import Any, Final
 from zlib import crc32
 
@@ -75,24 +76,25 @@ def _properties(text: str | None) -> Properties | None:
 
 
 def message_row(key: int, message: Message) -> Row:
-    return _sealed(
-        (
-            key,
-            message.topic,
-            bytes(message.payload),
-            message.qos,
-            int(message.retain),
-            _properties_text(message.properties),
-            float(message.expires_at),
-            message.publisher,
-            message.user,
-        )
+    return _sealed((key, *_message_columns(message)))
+
+
+def _message_columns(message: Message) -> Row:
+    return (
+        message.topic,
+        bytes(message.payload),
+        message.qos,
+        int(message.retain),
+        _properties_text(message.properties),
+        float(message.expires_at),
+        message.publisher,
+        message.user,
     )
 
 
-def message_from(row: Row) -> Message:
-    key, topic, payload, qos, retain, properties, expires_at, publisher, user = _unsealed(row)
-    message = Message(
+def _message_of(columns: Sequence[Any]) -> Message:
+    topic, payload, qos, retain, properties, expires_at, publisher, user = columns
+    return Message(
         topic,
         payload,
         qos,
@@ -102,6 +104,11 @@ def message_from(row: Row) -> Message:
         publisher,
         user,
     )
+
+
+def message_from(row: Row) -> Message:
+    key, *columns = _unsealed(row)
+    message = _message_of(columns)
     message.stored = key
     return message
 
@@ -181,6 +188,17 @@ def delivery_row(key: int, session: int, record: DeliveryRecord, message: int | 
         record.packet_id,
         record.state,
     )
+
+
+def spill_row(key: int, session: int, record: DeliveryRecord, message: Message) -> Row:
+    return _sealed(
+        (key, session, record.qos, int(record.retain), *_message_columns(message)),
+    )
+
+
+def spilled_from(row: Row, number: int) -> DeliveryRecord:
+    _, _, qos, retain, *columns = _unsealed(row)
+    return DeliveryRecord(number, _message_of(columns), qos, bool(retain), [], 0, QUEUED)
 
 
 def delivery_sent(row: Row, packet_id: int) -> Row:

@@ -10,8 +10,9 @@ from typing import Final
 
 from gossamer.storage.files import DAMAGE
 from gossamer.storage.rows import Row
-from gossamer.storage.schema import TABLES, Table
+from gossamer.storage.schema import SPILL, TABLES, Table
 
+EVERYTHING: Final = (*TABLES, SPILL)
 _HIGHEST_KEY: Final = (1 << 63) - 1
 
 # Damaged places in one table after which the rest of it is given up.
@@ -22,14 +23,14 @@ class Salvage:
     """The rows that were read, and where others could not be."""
 
     def __init__(self) -> None:
-        self.rows: dict[Table, list[Row]] = {table: [] for table in TABLES}
+        self.rows: dict[Table, list[Row]] = {table: [] for table in EVERYTHING}
         self.gaps: list[str] = []
 
 
 def salvage(connection: sqlite3.Connection) -> Salvage:
     connection.text_factory = _text
     found = Salvage()
-    for table in TABLES:
+    for table in EVERYTHING:
         _salvage_table(connection, table, found)
     return found
 

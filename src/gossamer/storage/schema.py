@@ -117,6 +117,30 @@ OPERATOR: Final = Table(
     ),
 )
 
+# Deliveries that are too many for memory, each with its whole message; read back a few at a time.
+SPILL: Final = Table(
+    "spill",
+    (
+        ("id", "INTEGER"),
+        ("session", "INTEGER"),
+        ("delivery_qos", "INTEGER"),
+        ("delivery_retain", "INTEGER"),
+        ("topic", "TEXT"),
+        ("payload", "BLOB"),
+        ("qos", "INTEGER"),
+        ("retain", "INTEGER"),
+        ("properties", "TEXT"),
+        ("expires_at", "REAL"),
+        ("publisher", "TEXT"),
+        ("user", "TEXT"),
+        ("checksum", "INTEGER"),
+    ),
+)
+READ_SPILL: Final = f"{SPILL.select} WHERE session = ? AND id > ? ORDER BY id LIMIT ?"
+COUNT_SPILL: Final = "SELECT session, COUNT(*) FROM spill GROUP BY session"
+LAST_SPILL: Final = "SELECT COALESCE(MAX(id), 0) FROM spill"
+DROP_SPILL: Final = "DELETE FROM spill WHERE session = ?"
+
 # In the order of reading: what is referred to comes before what refers to it.
 TABLES: Final = (MESSAGE, SESSION, SUBSCRIPTION, DELIVERY, INCOMING, RETAINED, OPERATOR)
 
@@ -124,7 +148,7 @@ TABLES: Final = (MESSAGE, SESSION, SUBSCRIPTION, DELIVERY, INCOMING, RETAINED, O
 def creation() -> list[str]:
     """The statements that make an empty file a store."""
     return [
-        *(table.create() for table in TABLES),
+        *(table.create() for table in (*TABLES, SPILL)),
         f"PRAGMA application_id = {APPLICATION}",
         f"PRAGMA user_version = {FORMAT}",
     ]

@@ -14,8 +14,10 @@ from gossamer.session.records import Snapshot
 from gossamer.storage.collecting import CollectingJournal
 from gossamer.storage.errors import StoreDamaged, StoreError
 from gossamer.storage.files import DAMAGE, FILE_NAME, companions, open_store
-from gossamer.storage.loading import Loaded, load
-from gossamer.storage.schema import MESSAGE, TABLES
+from gossamer.storage.index import Index
+from gossamer.storage.loading import Loaded, load, note_spills
+from gossamer.storage.rows import Row
+from gossamer.storage.schema import COUNT_SPILL, LAST_SPILL, MESSAGE, READ_SPILL, TABLES
 from gossamer.storage.writer import Writer
 
 logger = logging.getLogger("gossamer.storage")
@@ -37,6 +39,25 @@ def _ignore_commit(_batch: int) -> None: ...
 def _ignore_failure(_error: StoreError) -> None: ...
 
 
+class SqliteJournal(CollectingJournal):
+    """Reads back what was spilled, through a connection of its own: the writer's is busy."""
+
+    def __init__(self, index: Index, path: Path) -> None:
+        super().__init__(index)
+        self._path = path
+        self._reader: sqlite3.Connection | None = None
+
+    def read_spill(self, session: int, after: int, limit: int) -> list[Row]:
+        if self._reader is None:
+            self._reader = sqlite3.connect(f"file:{self._path}?mode=ro", uri=True)
+        rows: list[Row] = self._reader.execute(READ_SPILL, (session, after, limit)).fetchall()
+        return rows
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+
+
 class SqliteStore:
     """One broker's store. `journal` is for the core, `snapshot` is what the core starts from."""
 
@@ -55,7 +76,7 @@ class SqliteStore:
             self._connection.close()
             raise
         self.snapshot: Snapshot = loaded.snapshot
-        self.journal = CollectingJournal(loaded.index)
+        self.journal = SqliteJournal(loaded.index, self.path)
         self.journal.durable = sync != "off"
         self._writer = Writer(
             self._connection,
@@ -84,6 +105,7 @@ class SqliteStore:
         if self.journal.dirty:
             self._writer.hand_over(self.journal.take())
         everything = self._writer.stop()
+        self.journal.close()
         self._connection.close()
         if not everything:
             logger.error("the last changes could not be written to %s", self.path)
@@ -97,6 +119,8 @@ class SqliteStore:
 def _load(connection: sqlite3.Connection, path: Path) -> Loaded:
     try:
         loaded = load({table: connection.execute(table.select) for table in TABLES})
+        (last,) = connection.execute(LAST_SPILL).fetchone()
+        note_spills(loaded, connection.execute(COUNT_SPILL), last)
     except DAMAGE as error:
         raise StoreDamaged(path, [str(error)]) from error
     if loaded.problems:

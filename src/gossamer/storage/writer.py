@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from gossamer.storage.batch import Batch
-from gossamer.storage.schema import chunks, delete_statement, put_statement
+from gossamer.storage.schema import DROP_SPILL, chunks, delete_statement, put_statement
 
 logger = logging.getLogger("gossamer.storage")
 
@@ -33,6 +33,8 @@ def write(connection: sqlite3.Connection, batch: Batch) -> None:
             for size in chunks(len(keys)):
                 connection.execute(delete_statement(table, size), keys[start : start + size])
                 start += size
+        for session in batch.dropped_spills:
+            connection.execute(DROP_SPILL, (session,))
         for table, rows in batch.puts():
             start = 0
             for size in chunks(len(rows)):
