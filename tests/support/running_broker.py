@@ -7,14 +7,18 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from gossamer.broker.broker import Broker
-from gossamer.broker.settings import Settings
+from gossamer.net.config import Config
+from gossamer.net.config.limits import Limits
+from gossamer.net.config.listeners import Listener
 from gossamer.net.loops import run
+from gossamer.net.material import read_material, settings_of
 from gossamer.net.server import Server
 from gossamer.session.journal import Journal
 
@@ -25,30 +29,44 @@ MOSQUITTO = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sb
 
 
 @contextmanager
-def running_gossamer(settings: Settings | None = None) -> Iterator[int]:
+def running_gossamer(limits: Limits | None = None) -> Iterator[int]:
     """Our broker, in memory, on a free port of this machine; gives the port."""
-    started = threading.Event()
-    ports: list[int] = []
-    stops: list[asyncio.Event] = []
-    loops: list[asyncio.AbstractEventLoop] = []
+    config = Config(listener=(Listener(port=0),), limits=limits or Limits())
+    with running_listeners(config) as ports:
+        yield ports[0]
+
+
+@contextmanager
+def running_listeners(config: Config) -> Iterator[list[int]]:
+    """Our broker, in memory, with these listeners; gives their ports (0 for a Unix socket)."""
+    material = read_material(config)
+    running: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, list[int]]] = Future()
 
     async def serve() -> None:
-        server = Server(Broker(settings or Settings(), Journal(), time.time()))
+        settings = settings_of(config.limits, config.sys.interval)
+        server = Server(Broker(settings, Journal(), time.time()))
         stop = asyncio.Event()
-        ports.append(await server.start("127.0.0.1", 0))
-        stops.append(stop)
-        loops.append(asyncio.get_running_loop())
-        started.set()
+        front = await server.open(material)
+        ports = [listener.port for listener in front.listeners]
+        running.set_result((asyncio.get_running_loop(), stop, ports))
         await stop.wait()
         await server.stop()
 
-    thread = threading.Thread(target=lambda: run(serve()), daemon=True)
+    def serve_or_tell() -> None:
+        try:
+            run(serve())
+        except BaseException as error:
+            if running.done():
+                raise
+            running.set_exception(error)
+
+    thread = threading.Thread(target=serve_or_tell, daemon=True)
     thread.start()
-    assert started.wait(PATIENCE), "the broker did not start"
+    loop, stop, ports = running.result(PATIENCE)
     try:
-        yield ports[0]
+        yield ports
     finally:
-        loops[0].call_soon_threadsafe(stops[0].set)
+        loop.call_soon_threadsafe(stop.set)
         thread.join(PATIENCE)
 
 

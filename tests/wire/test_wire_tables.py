@@ -3,10 +3,10 @@
 import pytest
 
 from gossamer.wire import reasons
-from gossamer.wire.packets import AUTH, CONNACK, CONNECT, PINGREQ, PINGRESP, PUBLISH
+from gossamer.wire.packets import AUTH, CONNACK, CONNECT, DISCONNECT, PINGREQ, PINGRESP, PUBLISH
 from gossamer.wire.properties import Properties
 from gossamer.wire.property_table import PROPERTY_TABLE, ROW_OF, ROWS_IN, WILL
-from gossamer.wire.reason_table import LEGAL_REASONS
+from gossamer.wire.reason_table import LEGAL_REASONS, legal_reason
 
 
 def test_each_property_is_one_attribute() -> None:
@@ -41,3 +41,19 @@ def test_every_legal_reason_has_a_name_and_every_name_is_legal_somewhere() -> No
     }
     legal = frozenset().union(*LEGAL_REASONS.values())
     assert legal == named
+
+
+@pytest.mark.parametrize(
+    ("kind", "meant", "said"),
+    [
+        (CONNACK, reasons.NOT_AUTHORIZED, reasons.NOT_AUTHORIZED),
+        (CONNACK, reasons.SERVER_SHUTTING_DOWN, reasons.SERVER_UNAVAILABLE),
+        (DISCONNECT, reasons.SERVER_SHUTTING_DOWN, reasons.SERVER_SHUTTING_DOWN),
+        (DISCONNECT, reasons.BAD_USER_NAME_OR_PASSWORD, reasons.NOT_AUTHORIZED),
+        (DISCONNECT, reasons.CLIENT_IDENTIFIER_NOT_VALID, reasons.UNSPECIFIED_ERROR),
+    ],
+)
+def test_a_reason_that_is_not_legal_gives_way_to_the_nearest(
+    kind: int, meant: int, said: int
+) -> None:
+    assert legal_reason(kind, meant) == said

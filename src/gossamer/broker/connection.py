@@ -33,7 +33,9 @@ from gossamer.wire.errors import ProtocolError
 from gossamer.wire.frames import header_length, packet_length
 from gossamer.wire.packets import (
     AUTH,
+    CONNACK,
     CONNECT,
+    DISCONNECT,
     PUBACK,
     PUBCOMP,
     PUBREC,
@@ -51,6 +53,7 @@ from gossamer.wire.packets import (
     Unsubscribe,
 )
 from gossamer.wire.properties import Properties
+from gossamer.wire.reason_table import legal_reason
 
 _PLAIN_PUBLISH: Final = 0x30
 _PINGRESP: Final = b"\xd0\x00"
@@ -258,10 +261,11 @@ class Connection:
                 properties = Properties()
                 properties.reason_string = text
             if self.stage == OPEN:
-                self._tell(encode(Disconnect(reason, properties), V5))
+                self._tell(encode(Disconnect(legal_reason(DISCONNECT, reason), properties), V5))
             elif self.version == V5 or reason in reasons.V311_CONNACK:
                 self.core.counters.connections_refused += 1
-                self._tell(encode(Connack(False, reason, properties), self.version))
+                answer = Connack(False, legal_reason(CONNACK, reason), properties)
+                self._tell(encode(answer, self.version))
         self.close(now, False)
 
     def close(self, now: float, is_normal: bool) -> None:

@@ -14,7 +14,16 @@ from gossamer.wire.packets import (
     SUBACK,
     UNSUBACK,
 )
-from gossamer.wire.reasons import PROTOCOL_ERROR, V311_CONNACK
+from gossamer.wire.reasons import (
+    BAD_AUTHENTICATION_METHOD,
+    BAD_USER_NAME_OR_PASSWORD,
+    NOT_AUTHORIZED,
+    PROTOCOL_ERROR,
+    SERVER_SHUTTING_DOWN,
+    SERVER_UNAVAILABLE,
+    UNSPECIFIED_ERROR,
+    V311_CONNACK,
+)
 
 _PUBLISH_ANSWERS: Final = frozenset({0x00, 0x10, 0x80, 0x83, 0x87, 0x90, 0x91, 0x97, 0x99})
 _RELEASE_ANSWERS: Final = frozenset({0x00, 0x92})
@@ -45,6 +54,20 @@ V311_CONNACK_OTHER: Final = 3
 
 # What each return code of a 3.1.1 CONNACK means, as the MQTT 5 code that is closest to it.
 V311_CONNACK_MEANING: Final[tuple[int, ...]] = (0x00, 0x84, 0x85, 0x88, 0x86, 0x87)
+
+# The nearest that a packet may say, where it may not say what was meant.
+_SUBSTITUTES: Final[dict[tuple[int, int], int]] = {
+    (CONNACK, SERVER_SHUTTING_DOWN): SERVER_UNAVAILABLE,
+    (DISCONNECT, BAD_USER_NAME_OR_PASSWORD): NOT_AUTHORIZED,
+    (DISCONNECT, BAD_AUTHENTICATION_METHOD): NOT_AUTHORIZED,
+}
+
+
+def legal_reason(kind: int, reason: int) -> int:
+    """`reason`, or what is nearest to it among those that a packet of that kind may carry."""
+    if reason in LEGAL_REASONS[kind]:
+        return reason
+    return _SUBSTITUTES.get((kind, reason), UNSPECIFIED_ERROR)
 
 
 def check_reason(kind: int, reason: int) -> int:
