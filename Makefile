@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRAS := dev,bench,plots,data,geo,vision
+# Two workers, a file each at a time; one hash seed, so that both collect the same cases.
+PYTEST := PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 2 --dist loadfile
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
@@ -30,10 +32,10 @@ run: install ## a broker, simulated sensors and a subscriber that prints what ar
 	@$(BIN)/gossamer demo
 
 test: install ## run all tests (PYTEST_ARGS="-k name" for some of them)
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(PYTEST) $(PYTEST_ARGS)
 
 test-pure: $(STAMP) ## run the tests of the core from its sources, uncompiled
-	GOSSAMER_PURE=1 GOSSAMER_EXAMPLES=quick $(BIN)/python -m pytest -n 2 --dist loadfile \
+	GOSSAMER_PURE=1 GOSSAMER_EXAMPLES=quick $(PYTEST) \
 		$(wildcard $(addprefix tests/,wire topics bloom plus session broker mesh)) $(PYTEST_ARGS)
 
 lint: $(STAMP) ## style, types and layers

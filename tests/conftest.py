@@ -15,6 +15,7 @@ from tools.compile_core import stale_reason
 
 ROOMS_OF_THE_REAL_WORLD = {"bench", "cli", "interop", "net", "torture"}
 RERUNS = 2
+LONGEST_NAME = 60
 
 settings.register_profile(
     "gossamer",
@@ -31,6 +32,11 @@ def pytest_configure() -> None:
     reason = stale_reason()
     if reason and os.environ.get("GOSSAMER_PURE") != "1":
         raise pytest.UsageError(reason)
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Long texts (packets, hashes with fresh salt) do not name a case: workers must agree on it."""
+    return argname if isinstance(val, str | bytes) and len(val) > LONGEST_NAME else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
