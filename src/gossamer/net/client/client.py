@@ -18,7 +18,7 @@ from typing import Final, Self
 
 from gossamer.net.client.address import parse_address
 from gossamer.net.client.authenticator import Authenticator
-from gossamer.net.client.connection import Connection, dial
+from gossamer.net.client.connection import Connection, WebSocketConnection, dial
 from gossamer.net.client.errors import Disconnected, Refused
 from gossamer.net.client.protocol import ClientProtocol
 from gossamer.wire.errors import ProtocolError
@@ -104,7 +104,12 @@ class Client:
         """Raises Refused, or OSError if there is no broker. May be called again after a loss."""
         if self._connection is not None:
             raise ValueError("already connected")
-        connection = Connection(self._received, self._on_lost)
+        if self.address.websocket:
+            connection: Connection = WebSocketConnection(
+                self._received, self._on_lost, self.address
+            )
+        else:
+            connection = Connection(self._received, self._on_lost)
         self._connection = connection
         self._lost = None
         self._opening = asyncio.get_running_loop().create_future()
