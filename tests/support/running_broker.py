@@ -6,7 +6,7 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +20,7 @@ from gossamer.net.config.listeners import Listener
 from gossamer.net.loops import run
 from gossamer.net.material import read_material, settings_of
 from gossamer.net.server import Server
+from gossamer.plus.engine import Engine
 from gossamer.session.journal import Journal
 
 # Generous: the machine may be busy with other things.
@@ -37,14 +38,20 @@ def running_gossamer(limits: Limits | None = None) -> Iterator[int]:
 
 
 @contextmanager
-def running_listeners(config: Config) -> Iterator[list[int]]:
+def running_listeners(
+    config: Config,
+    engine: Engine | None = None,
+    prepare: Callable[[Broker], None] = lambda broker: None,
+) -> Iterator[list[int]]:
     """Our broker, in memory, with these listeners; gives their ports (0 for a Unix socket)."""
     material = read_material(config)
     running: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, list[int]]] = Future()
 
     async def serve() -> None:
         settings = settings_of(config.limits, config.sys.interval)
-        server = Server(Broker(settings, Journal(), time.time()))
+        broker = Broker(settings, Journal(), time.time(), engine)
+        prepare(broker)
+        server = Server(broker)
         stop = asyncio.Event()
         front = await server.open(material)
         ports = [listener.port for listener in front.listeners]

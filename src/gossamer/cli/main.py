@@ -34,6 +34,7 @@ COMMANDS: tuple[str, ...] = (
     "store repair",
     "store export",
     "bench brokers",
+    "bench plus",
     "bench durable",
     "bench topics",
     "bench bloom",

@@ -19,6 +19,7 @@ from gossamer.net.listening import describe
 from gossamer.net.logs import set_up_logging
 from gossamer.net.loops import run
 from gossamer.net.material import Material, read_material, settings_of
+from gossamer.net.operators import engine_of
 from gossamer.net.reloading import Reloader
 from gossamer.net.server import Server
 from gossamer.session.journal import Journal
@@ -102,10 +103,13 @@ def _open_store(folder: Path, sync: str) -> SqliteStore:
 
 def _broker(material: Material, store: SqliteStore | None) -> Broker:
     now = time.time()
-    settings = settings_of(material.config.limits, material.config.sys.interval)
+    config = material.config
+    settings = settings_of(config.limits, config.sys.interval)
+    settings.max_operators = config.plus.operators
+    engine = engine_of(config.plus)
     if store is None:
-        return Broker(settings, Journal(), now)
-    broker = Broker(settings, store.journal, now)
+        return Broker(settings, Journal(), now, engine)
+    broker = Broker(settings, store.journal, now, engine)
     broker.restore(store.snapshot, now)
     return broker
 

@@ -11,6 +11,7 @@ from gossamer.net.config.listeners import Listener
 from gossamer.net.config.mesh import Mesh
 from gossamer.net.config.observe import Admin, Log, Sys
 from gossamer.net.config.permissions import Permissions
+from gossamer.net.config.plus import Plus
 from gossamer.net.config.rates import Rates
 from gossamer.net.config.section import Section
 from gossamer.net.config.store import Store
@@ -28,6 +29,7 @@ class Config(Section):
     permissions: Permissions = Field(default=Permissions(), description="What it may do.")
     store: Store = Field(default=Store(), description="What survives a restart.")
     mesh: Mesh | None = Field(default=None, description="The other brokers; none by default.")
+    plus: Plus = Field(default=Plus(), description="Subscriptions that compute (MQTT+).")
     sys: Sys = Field(default=Sys(), description="The topics under `$SYS/`.")
     admin: Admin = Field(default=Admin(), description="The HTTP API for operators.")
     log: Log = Field(default=Log(), description="The log.")
