@@ -66,7 +66,7 @@ def test_a_flood_leaves_the_others_their_turns() -> None:
         other.login(client_id="other")
         flood = RawClient.to(broker.port())
         flood.login(client_id="flood")
-        chunk = encode(Publish("t", b"x" * 1000), V5) * 500  # well over the read budget
+        chunk = encode(Publish("t", b"x" * 1000), V5) * 500  # more than a turn's work
         stop = threading.Event()
 
         def pour() -> None:

@@ -36,6 +36,7 @@ COMMANDS: tuple[str, ...] = (
     "bench brokers",
     "bench plus",
     "bench durable",
+    "bench flood",
     "bench topics",
     "bench bloom",
     "bench geo",

@@ -86,7 +86,7 @@ class GuardedDoor(Door):
         self.limits = limits
         self.addresses = addresses
         self.write_buffer = limits.outbox_bytes
-        self.read_budget = limits.read_budget
+        self.turn_seconds = limits.turn
 
     def admit(self, address: str) -> bool:
         limits = self.limits

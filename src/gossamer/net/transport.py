@@ -25,6 +25,9 @@ CORE_BUSY: Final = 2  # its login is being decided
 OVER_RATE: Final = 4
 TURN_OVER: Final = 8  # it has had its share of this turn
 
+# A chunk is handled in slices of this size, with a look at the clock between them.
+SLICE_BYTES: Final = 8_192
+
 # Time for last words to a client that does not read them.
 CLOSING_SECONDS: Final = 5.0
 
@@ -61,7 +64,7 @@ class Door:
         self.name = name
         self.settings = settings  # None for the broker's own
         self.write_buffer = 1_048_576  # unsent bytes past which QoS 0 to a client is dropped
-        self.read_budget = 65_536  # bytes of one chunk after which the others have their turn
+        self.turn_seconds = 0.000_25  # of work for one connection, then the others come
 
     def admit(self, address: str) -> bool:
         """Whether a connection from there may stay; if so, `leave` is called at its end."""
@@ -90,6 +93,8 @@ class SocketSink(Sink):
         self.connection: Connection | None = None
         self._meter: Meter | None = None
         self._pauses = 0
+        self._rest = b""  # of a chunk that took longer than the connection's turn
+        self._rest_at = 0
 
     # What asyncio calls -------------------------------------------------------------------------
 
@@ -112,15 +117,16 @@ class SocketSink(Sink):
         connection = self.connection
         if connection is None:
             return
+        if self._rest:
+            self._rest = self._rest[self._rest_at :] + data
+            self._rest_at = 0
+            return
         now = time.time()
-        if self._meter is None:
+        if len(data) <= SLICE_BYTES and self._meter is None:
             connection.receive(data, now)
         else:
-            self._receive_metered(connection, self._meter, data, now)
+            self._receive_slices(connection, data, 0, now)
         self.host.after_chunk(now)
-        if len(data) >= self.door.read_budget:
-            self._pause(TURN_OVER)
-            self.host.loop.call_soon(self._next_turn)
 
     def eof_received(self) -> bool:
         return False  # closes the transport
@@ -132,6 +138,9 @@ class SocketSink(Sink):
             self.connection = None
             self.door.leave(connection.origin.address)
             now = time.time()
+            if self._rest:
+                connection.receive(self._rest[self._rest_at :], now)
+                self._rest = b""
             connection.lost(now)
             self.host.after_chunk(now)
 
@@ -177,6 +186,36 @@ class SocketSink(Sink):
 
     # How fast it may be -------------------------------------------------------------------------
 
+    def _receive_slices(self, connection: Connection, data: bytes, start: int, now: float) -> None:
+        """Handles as much as the turn and the rates allow; the rest waits in `_rest`."""
+        end = len(data)
+        turn_ends = time.perf_counter() + self.door.turn_seconds
+        while start < end:
+            stop = start + SLICE_BYTES
+            part = data if start == 0 and stop >= end else data[start:stop]
+            if self._meter is None:
+                connection.receive(part, now)
+            else:
+                self._receive_metered(connection, self._meter, part, now)
+            start = stop
+            if start < end and (self._pauses & OVER_RATE or time.perf_counter() >= turn_ends):
+                self._rest = data
+                self._rest_at = start
+                self._pause(TURN_OVER)
+                if not self._pauses & OVER_RATE:
+                    self.host.loop.call_soon(self._next_turn)
+                return
+        self._rest = b""
+        self._resume(TURN_OVER)
+
+    def _next_turn(self) -> None:
+        connection = self.connection
+        if connection is None or not self._rest:
+            return
+        now = time.time()
+        self._receive_slices(connection, self._rest, self._rest_at, now)
+        self.host.after_chunk(now)
+
     def _receive_metered(
         self, connection: Connection, meter: Meter, data: bytes, now: float
     ) -> None:
@@ -191,9 +230,7 @@ class SocketSink(Sink):
 
     def _rate_is_kept(self) -> None:
         self._resume(OVER_RATE)
-
-    def _next_turn(self) -> None:
-        self._resume(TURN_OVER)
+        self._next_turn()
 
     def _pause(self, reason: int) -> None:
         transport = self.transport

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from gossamer.bench.brokers import bursts, durable, filters, idle, latency, pingpong
+from gossamer.bench.brokers import bursts, durable, filters, flood, idle, latency, pingpong
 from gossamer.bench.brokers.measurement import Measurement, Target
 
 
@@ -31,4 +31,11 @@ DURABLE_SCENARIOS = (
     Scenario("durable-online", "64 pairs with lasting sessions, QoS 1", durable.online, True),
     Scenario("durable-away", "64 publishers to clients that are away", durable.away, True),
 )
-BY_NAME = {scenario.name: scenario for scenario in (*SCENARIOS, *DURABLE_SCENARIOS)}
+FLOOD_SCENARIOS = (
+    Scenario("flood-none", "alone", flood.quiet, False),
+    Scenario("flood-qos0", "beside a flood at QoS 0", flood.beside_qos_0, False),
+    Scenario("flood-qos1", "beside a flood at QoS 1", flood.beside_qos_1, False),
+)
+BY_NAME = {
+    scenario.name: scenario for scenario in (*SCENARIOS, *DURABLE_SCENARIOS, *FLOOD_SCENARIOS)
+}

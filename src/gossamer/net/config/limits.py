@@ -88,8 +88,8 @@ class Limits(Section):
     retained_messages: int = Field(
         default=1_000_000, ge=0, description="Retained messages, in all."
     )
-    read_budget: Size = Field(
-        default=64 << 10,
-        ge=4096,
-        description="Bytes read at once from one connection after which others have their turn.",
+    turn: Duration = Field(
+        default=0.000_25,
+        gt=0,
+        description="Work on one connection's input after which the others have their turn.",
     )
