@@ -195,6 +195,24 @@ def test_a_client_cannot_pose_as_a_neighbour(line: Net) -> None:
     assert client.subscribe("$gossamer/#") == [0x87]
 
 
+def test_a_client_cannot_forge_the_time_of_a_retained_message(line: Net) -> None:
+    forger = line.nodes["a"].client("forger")
+    forged = [("gossamer-stamp", "l;99999999999999999999;z")] * 2
+    forger.publish("r", "forged", retain=True, user=forged)
+    line.run()
+    line.nodes["c"].client("honest").publish("r", "true", retain=True)
+    line.run()
+    for node in line.nodes.values():
+        late = node.client("late")
+        late.subscribe("r")
+        assert late.payloads() == ["true"]
+
+
+def test_what_is_local_stays_local(line: Net) -> None:
+    for node in line.nodes.values():
+        assert all(link.traffic().messages_sent == 0 for link in node.mesh.by_name.values())
+
+
 def test_both_dial_each_other() -> None:
     net = Net("ssf")
     for name in "ab":

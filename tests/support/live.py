@@ -65,8 +65,10 @@ class LiveBroker:
         return self.call(self.front.reload(load_material(self.file)))
 
     def stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._stopped.set)
-        self._thread.join(PATIENCE)
+        """May be called twice: a test stops early what its fixture stops at the end."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stopped.set)
+            self._thread.join(PATIENCE)
 
     def _run(self, material: Material) -> None:
         try:

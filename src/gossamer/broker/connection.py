@@ -67,6 +67,7 @@ class Connection:
         "_pieces",
         "aliases",
         "authentication_method",
+        "bytes_received",
         "connect",
         "core",
         "exchange",
@@ -77,6 +78,7 @@ class Connection:
         "known",
         "last_seen",
         "limit",
+        "messages_received",
         "opened_at",
         "origin",
         "outlet",
@@ -112,6 +114,8 @@ class Connection:
         self.known: dict[bytes, Route] = {}
         self.seen_policy = core.policy_changes
         self.aliases: dict[int, str] = {}  # the client's topic aliases
+        self.bytes_received = 0
+        self.messages_received = 0
         self._pieces: list[bytes] = []
         self._missing = 0
 
@@ -119,6 +123,7 @@ class Connection:
         """Handles every whole packet and keeps the rest for the next call."""
         self.last_seen = now
         self.core.counters.bytes_received += len(data)
+        self.bytes_received += len(data)
         if self._missing > 0 or self.stage == DECIDING:
             self._pieces.append(data)
             self._missing -= len(data)
@@ -137,12 +142,15 @@ class Connection:
             self._handle(data, now)
 
     def _handle(self, data: bytes, now: float) -> None:
+        counters = self.core.counters
+        before = counters.messages_received
         try:
             position = self._handle_packets(data, now)
         except ProtocolError as error:
-            self.core.counters.protocol_errors += 1
+            counters.protocol_errors += 1
             self.fail(error.reason, error.text, now)
             return
+        self.messages_received += counters.messages_received - before
         if position < len(data) and self.stage != CLOSED:
             self._pieces.append(data[position:] if position else data)
 

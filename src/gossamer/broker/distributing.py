@@ -40,6 +40,8 @@ def distribute_retained(
 ) -> None:
     """Keeps the message and delivers it; every neighbour gets it, since somebody behind it may
     subscribe later."""
+    if origin is None or not origin.is_peer:
+        message = unstamped(message)  # only a broker says when a message was published
     links = core.neighbours.links()
     if not links or message.topic.startswith(LOCAL_TOPICS):
         core.retained.keep(message, message)

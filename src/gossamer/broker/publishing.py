@@ -252,11 +252,11 @@ def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
     core = connection.core
     session = connection.session
     assert session is not None
-    core.counters.messages_received += 1
     topic = _topic_of(connection, packet)
     if connection.is_peer and topic == CONTROL_TOPIC:
         core.neighbours.control(connection, packet.payload, now)
         return
+    core.counters.messages_received += 1
     if packet.qos == 2:
         if session.is_incoming(packet.packet_id):
             connection.outlet.put_promise(PUBREC_HEAD + IDENTIFIERS[packet.packet_id])

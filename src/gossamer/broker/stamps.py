@@ -64,7 +64,7 @@ def unstamped(message: Message) -> Message:
     if properties is None or not properties.user or properties.user[0][0] != STAMP_PROPERTY:
         return message
     plain = _copied(properties)
-    plain.user = properties.user[1:]
+    plain.user = [pair for pair in properties.user if pair[0] != STAMP_PROPERTY]
     return _remade(message, plain)
 
 

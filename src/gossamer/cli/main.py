@@ -29,6 +29,8 @@ COMMANDS: tuple[str, ...] = (
     "ctl subscriptions",
     "ctl retained",
     "ctl disconnect",
+    "ctl mesh",
+    "ctl mesh-forget",
     "torture",
     "store check",
     "store repair",

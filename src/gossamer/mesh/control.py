@@ -29,6 +29,12 @@ def control_packet(kind: int, body: bytes) -> bytes:
     return b"\x30" + encode_varint(size) + _TOPIC + b"\x00" + bytes((kind,)) + body
 
 
+def control_size(payload: bytes) -> int:
+    """The bytes of the whole packet in which this payload came."""
+    size = len(_TOPIC) + 1 + len(payload)
+    return 1 + len(encode_varint(size)) + size
+
+
 def batches(filters: list[str]) -> list[list[str]]:
     """Filters in portions of a bearable size."""
     portions: list[list[str]] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gossamer.broker.connection import Connection
 from gossamer.broker.routes import PeerView
+from gossamer.mesh.control import control_size
 from gossamer.mesh.teller import Teller
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
@@ -15,13 +16,44 @@ def peer_subscription(session: Session, filter: str) -> Subscription:
     return Subscription(session, SubscriptionRecord(filter, 2, True, True, 2, 0), "", filter)
 
 
+class Traffic:
+    """Publications and all bytes, both ways, since the link is known."""
+
+    __slots__ = ("bytes_received", "bytes_sent", "messages_received", "messages_sent")
+
+    def __init__(self) -> None:
+        self.messages_received = 0
+        self.messages_sent = 0
+        self.bytes_received = 0
+        self.bytes_sent = 0
+
+    def copy(self) -> Traffic:
+        copied = Traffic()
+        copied.messages_received = self.messages_received
+        copied.messages_sent = self.messages_sent
+        copied.bytes_received = self.bytes_received
+        copied.bytes_sent = self.bytes_sent
+        return copied
+
+    def add(self, connection: Connection) -> None:
+        """What went over this connection."""
+        outlet = connection.outlet
+        self.messages_received += connection.messages_received
+        self.messages_sent += outlet.messages_sent
+        self.bytes_received += connection.bytes_received
+        self.bytes_sent += outlet.bytes_sent
+
+
 class Link:
     """Exists as long as the neighbour's session does, connected or not."""
 
     __slots__ = (
+        "_earlier",
         "connection",
         "control_bytes",
+        "control_bytes_heard",
         "control_messages",
+        "control_messages_heard",
         "is_dialled",
         "is_restarting",
         "name",
@@ -48,6 +80,28 @@ class Link:
         self.refreshed: set[str] = set()
         self.control_messages = 0
         self.control_bytes = 0
+        self.control_messages_heard = 0
+        self.control_bytes_heard = 0
+        self._earlier = Traffic()  # over connections that are gone
+
+    def lost(self, now: float) -> None:
+        """The connection is gone; what it carried still counts."""
+        connection = self.connection
+        if connection is not None:
+            self._earlier.add(connection)
+            self.connection = None
+            self.since = now
+
+    def traffic(self) -> Traffic:
+        total = self._earlier.copy()
+        if self.connection is not None:
+            total.add(self.connection)
+        return total
+
+    def heard(self, payload: bytes) -> None:
+        """Counts a control message of the neighbour's."""
+        self.control_messages_heard += 1
+        self.control_bytes_heard += control_size(payload)
 
     def send(self, packets: list[bytes]) -> None:
         connection = self.connection

@@ -10,7 +10,7 @@ from gossamer.bloom.summary import RemoteSummary
 from gossamer.broker.connection import Connection
 from gossamer.broker.core import Core
 from gossamer.broker.ending import end_session
-from gossamer.broker.neighbours import PEER_PREFIX, Neighbours
+from gossamer.broker.neighbours import LOCAL_TOPICS, PEER_PREFIX, Neighbours
 from gossamer.broker.policy import Exchange, Origin
 from gossamer.broker.stamps import Stamp, stamp_of, with_stamp
 from gossamer.mesh import control, hearing
@@ -45,7 +45,8 @@ class Mesh(Neighbours):
         core.neighbours = self
         for message in core.retained.unstamped_messages():
             # Kept before there were neighbours: as old as can be, so that news of others win.
-            core.retained.keep(message, with_stamp(message, Stamp(0, settings.name)))
+            if not message.topic.startswith(LOCAL_TOPICS):
+                core.retained.keep(message, with_stamp(message, Stamp(0, settings.name)))
         self._adopt_restored()
 
     # What the core tells ------------------------------------------------------------------------
@@ -102,13 +103,13 @@ class Mesh(Neighbours):
         assert session is not None
         link = self.link_of(session)
         if link.connection is connection:
-            link.connection = None
-            link.since = now
+            link.lost(now)
 
     def control(self, connection: Connection, payload: bytes, now: float) -> None:
         session = connection.session
         assert session is not None
         link = self.link_of(session)
+        link.heard(payload)
         kind = payload[0] if payload else 0
         if kind == control.ADD:
             hearing.hear_added(self.core, link, payload)
@@ -218,6 +219,12 @@ class Mesh(Neighbours):
         end_session(self.core, link.session, now)
         self._forget_link(link)
         return True
+
+    def held(self, link: Link) -> int:
+        """How many interests of the neighbour's this broker holds; set bits in mode `bloom`."""
+        summary = self.summaries.remote.get(link.name)
+        bits = None if summary is None else summary.bits()
+        return len(link.session.subscriptions) if bits is None else int(bits.ones())
 
     def _forget_link(self, link: Link) -> None:
         del self.by_name[link.name]

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from gossamer.broker.broker import Broker
 from gossamer.mesh.mesh import Mesh
+from gossamer.mesh.reporting import start_reporting
 from gossamer.net.config import Config
 from gossamer.net.config.listeners import Listener
 from gossamer.net.front import Front
@@ -48,6 +49,7 @@ class Server:
         """Listens wherever the configuration says and dials neighbours; OSError if it cannot."""
         if material.mesh is not None:
             self.mesh = Mesh(self.broker.core, material.mesh)
+            start_reporting(self.mesh, time.time())
         front = Front(self.host, material)
         await front.open(material)
         self.front = front

@@ -67,11 +67,13 @@ class Outlet:
         "_held_batches",
         "_held_chunks",
         "blocked",
+        "bytes_sent",
         "chunks",
         "closed",
         "hub",
         "maximum_packet",
         "messages",
+        "messages_sent",
         "pending",
         "sink",
         "size",
@@ -88,6 +90,8 @@ class Outlet:
         self.chunks: list[bytes] = []
         self.size = 0
         self.messages = 0  # PUBLISH packets among the chunks
+        self.bytes_sent = 0
+        self.messages_sent = 0
         self.pending = False  # whether the hub knows that there is something to write
         self.blocked = False  # the socket does not take more; the shell says so
         self.closed = False
@@ -180,6 +184,8 @@ class Outlet:
         counters = self.hub.counters
         counters.bytes_sent += self.size
         counters.messages_sent += self.messages
+        self.bytes_sent += self.size
+        self.messages_sent += self.messages
         self.size = 0
         self.messages = 0
         if not self.closed:

@@ -9,6 +9,7 @@ from prometheus_client.registry import Collector
 
 from gossamer import __version__
 from gossamer.broker.core import Core
+from gossamer.mesh.reporting import link_counts, mesh_of
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -33,6 +34,24 @@ GAUGES: Final = (
     ("subscriptions", "subscriptions", "Subscriptions of all sessions."),
     ("retained", "retained_messages", "Retained messages."),
 )
+# The same of each link to another broker.
+LINK_TOTALS: Final = (
+    ("messages_received", "PUBLISH packets from the neighbour."),
+    ("messages_sent", "PUBLISH packets to the neighbour."),
+    ("bytes_received", "Bytes read from the neighbour."),
+    ("bytes_sent", "Bytes written to the neighbour."),
+    ("control_messages_received", "Control messages from the neighbour."),
+    ("control_messages_sent", "Control messages to the neighbour."),
+    ("control_bytes_received", "Bytes of control messages from the neighbour."),
+    ("control_bytes_sent", "Bytes of control messages to the neighbour."),
+)
+LINK_GAUGES: Final = (
+    ("connected", "Whether the link stands."),
+    ("interests_told", "Interests that the neighbour was told (set bits in mode bloom)."),
+    ("interests_held", "Interests of the neighbour's (set bits in mode bloom)."),
+    ("queued", "QoS 1 and 2 messages that wait for the neighbour."),
+    ("inflight", "QoS 1 and 2 messages that the neighbour has not acknowledged."),
+)
 
 
 class BrokerCollector(Collector):
@@ -52,6 +71,26 @@ class BrokerCollector(Collector):
         about = GaugeMetricFamily("gossamer_build_info", "Its version.", labels=["version"])
         about.add_metric([__version__], 1)
         yield about
+        yield from self._link_metrics()
+
+    def _link_metrics(self) -> Iterator[Metric]:
+        mesh = mesh_of(self._core)
+        if mesh is None:
+            return
+        counts = {
+            name: {**link_counts(mesh, link), "connected": int(link.connection is not None)}
+            for name, link in mesh.by_name.items()
+        }
+        for field, text in LINK_TOTALS:
+            total = CounterMetricFamily(f"gossamer_link_{field}", text, labels=["neighbour"])
+            for name, values in counts.items():
+                total.add_metric([name], values[field])
+            yield total
+        for field, text in LINK_GAUGES:
+            gauge = GaugeMetricFamily(f"gossamer_link_{field}", text, labels=["neighbour"])
+            for name, values in counts.items():
+                gauge.add_metric([name], values[field])
+            yield gauge
 
 
 def exposition(core: Core) -> bytes:

@@ -8,7 +8,7 @@ from typing import Final
 from gossamer import __version__
 from gossamer.broker.broker import Broker
 from gossamer.broker.rates import AddressRates
-from gossamer.net.admin import views
+from gossamer.net.admin import mesh_views, views
 from gossamer.net.admin.http import LONGEST_HEAD, HttpError, Request, Response, answer
 from gossamer.net.admin.metrics import CONTENT_TYPE, exposition
 from gossamer.net.admin.routes import Route, find, openapi
@@ -104,6 +104,8 @@ class AdminServer:
                 views.listing(views.RETAINED),
                 filtered,
             ),
+            Route("GET", "/v1/mesh", self._mesh, "The neighbours.", mesh_views.MESH, views.PAGE),
+            Route("DELETE", "/v1/mesh/{name}", self._forget, "Forget a neighbour.", done),
             Route("POST", "/v1/reload", self._reloaded, "Read the configuration again.", notes),
         ]
 
@@ -135,6 +137,16 @@ class AdminServer:
             raise HttpError(400, "discard is true or false")
         if not self._broker.disconnect(client_id, time.time(), discard == "true"):
             raise HttpError(404, f"there is no session {client_id}")
+        return Response.json({"done": True})
+
+    async def _mesh(self, request: Request) -> Response:
+        return Response.json(mesh_views.mesh_view(self._core, request.query))
+
+    async def _forget(self, request: Request, name: str) -> Response:
+        now = time.time()
+        if not mesh_views.mesh_in(self._core).forget(name, now):
+            raise HttpError(404, f"there is no neighbour {name}")
+        self._broker.flush(now)
         return Response.json({"done": True})
 
     async def _reloaded(self, request: Request) -> Response:

@@ -1,0 +1,67 @@
+"""What the API shows of the mesh: this broker's place in it, and one entry a neighbour."""
+
+from typing import Any, Final
+
+from gossamer.broker.core import Core
+from gossamer.mesh.link import Link
+from gossamer.mesh.mesh import Mesh
+from gossamer.mesh.reporting import link_counts, mesh_of
+from gossamer.net.admin.http import HttpError
+from gossamer.net.admin.views import listing, page, schema
+
+LINK: Final = schema(
+    neighbour="string",
+    connected="boolean",
+    dialled="boolean",
+    since="number?",
+    interests_told="integer",
+    interests_held="integer",
+    messages_received="integer",
+    messages_sent="integer",
+    bytes_received="integer",
+    bytes_sent="integer",
+    control_messages_received="integer",
+    control_messages_sent="integer",
+    control_bytes_received="integer",
+    control_bytes_sent="integer",
+    queued="integer",
+    inflight="integer",
+)
+MESH: Final = {
+    "type": "object",
+    "properties": {
+        **schema(name="string", mesh="string", mode="string")["properties"],
+        **listing(LINK)["properties"],
+    },
+}
+
+
+def mesh_in(core: Core) -> Mesh:
+    """HttpError 404 for a broker that stands alone."""
+    mesh = mesh_of(core)
+    if mesh is None:
+        raise HttpError(404, "this broker belongs to no mesh (its configuration has no [mesh])")
+    return mesh
+
+
+def link_view(mesh: Mesh, link: Link) -> dict[str, Any]:
+    return {
+        "neighbour": link.name,
+        "connected": link.connection is not None,
+        "dialled": link.is_dialled,
+        "since": link.since or None,
+        **link_counts(mesh, link),
+    }
+
+
+def mesh_view(core: Core, query: dict[str, str]) -> dict[str, Any]:
+    mesh = mesh_in(core)
+    offset, limit = page(query)
+    links = sorted(mesh.by_name.values(), key=lambda link: link.name)
+    return {
+        "name": mesh.settings.name,
+        "mesh": mesh.settings.mesh,
+        "mode": mesh.settings.mode,
+        "total": len(links),
+        "entries": [link_view(mesh, link) for link in links[offset : offset + limit]],
+    }

@@ -1,0 +1,96 @@
+"""The mesh through the admin API, the metrics and `gossamer ctl`, on real sockets."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from gossamer.cli import main
+from gossamer.net.admin.metrics import exposition
+from gossamer.net.admin.server import AdminServer
+from gossamer.net.config.observe import Admin
+from tests.support.live import LiveBroker, RawClient, eventually, live
+
+TOKEN = "a-token-for-the-tests"
+
+
+async def _no_reload() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[tuple[LiveBroker, LiveBroker]]:
+    """`b` has dialled `a`, and the link stands."""
+    key = tmp_path / "key"
+    key.write_text("a key for these tests\n")
+    text = "[[listener]]\nport = 0\n[mesh]\nname = '{}'\nkey_file = '{}'\n"
+    with live(text.format("a", key)) as a:
+        dials = f"[[mesh.peer]]\nhost = '127.0.0.1'\nport = {a.port()}\n"
+        with live(text.format("b", key) + dials) as b:
+            eventually(lambda: _links(a) == ["b"] and _links(b) == ["a"])
+            yield a, b
+
+
+def _links(broker: LiveBroker) -> list[str]:
+    mesh = broker.server.mesh
+    assert mesh is not None
+    return [link.name for link in mesh.by_name.values() if link.connection is not None]
+
+
+@pytest.fixture
+def where(pair: tuple[LiveBroker, LiveBroker], monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URL of the admin API of `a`."""
+    a = pair[0]
+
+    async def start() -> tuple[AdminServer, int]:
+        server = AdminServer(a.broker, Admin(port=0), TOKEN, _no_reload)
+        return server, await server.open()
+
+    monkeypatch.setenv("GOSSAMER_ADMIN_TOKEN", TOKEN)
+    server, port = a.call(start())
+    yield f"http://127.0.0.1:{port}"
+    a.ask(server.close)
+
+
+def test_links_are_shown_and_forgotten(
+    pair: tuple[LiveBroker, LiveBroker], where: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = pair
+    reader = RawClient.to(a.port())
+    reader.login(client_id="reader")
+    reader.subscribe("t")
+    writer = RawClient.to(b.port())
+    writer.login(client_id="writer")
+    eventually(lambda: len(b.broker.core.sessions["$mesh/a"].subscriptions) == 1)
+    writer.publish("t", b"hello")
+    assert reader.read() is not None
+
+    assert main.run(["ctl", "mesh", "--json", "--url", where]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["neighbour"], shown["connected"], shown["dialled"]) == ("b", True, False)
+    assert (shown["messages_received"], shown["interests_told"]) == (1, 1)
+    assert shown["bytes_received"] > shown["control_bytes_received"] > 0
+
+    text = a.ask(lambda: exposition(a.broker.core)).decode()
+    samples = {
+        (sample.name, sample.labels.get("neighbour")): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+    assert samples["gossamer_link_connected", "b"] == 1
+    assert samples["gossamer_link_messages_received_total", "b"] == 1
+
+    b.stop()
+    eventually(lambda: _links(a) == [])
+    assert main.run(["ctl", "mesh", "--url", where]) == 0
+    assert " no " in capsys.readouterr().out
+    assert main.run(["ctl", "mesh-forget", "b", "--url", where]) == 0
+    assert main.run(["ctl", "mesh-forget", "b", "--url", where]) == 1
+    assert "no neighbour b" in capsys.readouterr().err
+
+
+def test_a_broker_that_stands_alone_has_no_mesh() -> None:
+    with live() as alone:
+        assert b"gossamer_link" not in alone.ask(lambda: exposition(alone.broker.core))
