@@ -9,16 +9,9 @@ from hypothesis import strategies as st
 from gossamer.wire.codec import decode, encode
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.frames import header_length, packet_length
-from gossamer.wire.packets import PUBLISH, V5, V311, Acknowledgement, Packet, Publish
-from gossamer.wire.publishing import (
-    bare_acknowledgement,
-    encode_properties,
-    publish_front,
-    publish_tail,
-    two_bytes,
-)
+from gossamer.wire.packets import V5, V311, Packet
 from tests.support.packet_bytes import said
-from tests.support.packet_strategies import packets, publishes
+from tests.support.packet_strategies import packets
 
 versions = st.sampled_from([V311, V5])
 versions_and_packets = versions.flatmap(
@@ -65,22 +58,6 @@ def test_a_packet_with_a_few_bytes_changed_is_read_or_refused(
         if body:
             body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
     _may_only_refuse(head, bytes(body[: data.draw(st.integers(0, len(body)))]), version)
-
-
-@given(versions.flatmap(lambda version: st.tuples(st.just(version), publishes(version))))
-def test_the_shared_pieces_make_the_same_publish(case: tuple[int, Publish]) -> None:
-    version, packet = case
-    tail = publish_tail(packet.payload, packet.properties, version)
-    front = publish_front(packet.topic, packet.qos, packet.retain, packet.dup, len(tail))
-    middle = two_bytes(packet.packet_id) if packet.qos else b""
-    assert front + middle + tail == encode(packet, version)
-    if version == V5:
-        assert tail == encode_properties(packet.properties, PUBLISH) + packet.payload
-
-
-@given(st.integers(4, 7), st.integers(1, 65_535), versions)
-def test_a_bare_acknowledgement_is_the_encoded_one(kind: int, number: int, version: int) -> None:
-    assert bare_acknowledgement(kind, number) == encode(Acknowledgement(kind, number), version)
 
 
 def _hostile(kind: str) -> tuple[int, bytes]:
