@@ -186,9 +186,10 @@ def test_wrong_key_and_wrong_mode_are_refused() -> None:
 
 
 def test_a_client_cannot_pose_as_a_neighbour(line: Net) -> None:
-    visitor = line.nodes["a"].visitor()
-    visitor.connect("$mesh/c")
-    assert visitor.connack.reason == 0x85
+    for name in ("$mesh/c", "$mesh/", "$mesh/stranger"):
+        visitor = line.nodes["a"].visitor()
+        visitor.connect(name)
+        assert visitor.connack.reason == 0x85
     client = line.nodes["a"].client("c")
     client.publish("$gossamer/mesh", "+x", qos=1)
     assert client.take()[0].reason == 0x87  # type: ignore[attr-defined]
@@ -211,6 +212,46 @@ def test_a_client_cannot_forge_the_time_of_a_retained_message(line: Net) -> None
 def test_what_is_local_stays_local(line: Net) -> None:
     for node in line.nodes.values():
         assert all(link.traffic().messages_sent == 0 for link in node.mesh.by_name.values())
+
+
+def test_limits_for_clients_do_not_stop_neighbours() -> None:
+    net = Net("ssf")
+    net.node("a")
+    b = net.node("b")
+    b.settings.max_levels = 3
+    b.settings.max_user_properties = 1
+    b.settings.max_retained = 0
+    b.settings.max_session_expiry = 60
+    net.join("a", "b")
+    assert b.broker.core.sessions["$mesh/a"].record.expiry == 0xFFFFFFFF
+    reader = b.client("r")
+    reader.subscribe("#")
+    net.run()
+    writer = net.nodes["a"].client("w")
+    writer.publish("1/2/3/4", qos=1, retain=True, user=[("a", "1"), ("b", "2")])
+    net.run()
+    (message,) = reader.messages()
+    assert message.topic == "1/2/3/4"
+    late = b.client("late")
+    late.subscribe("1/#")
+    assert len(late.messages()) == 1
+
+
+def test_a_full_store_makes_neighbours_wait() -> None:
+    net = Net("ssf")
+    for name in "ab":
+        net.node(name)
+    net.join("a", "b")
+    reader = net.nodes["b"].client("r", expiry=1000)
+    reader.subscribe("t", qos=1)
+    net.run()
+    net.nodes["b"].broker.core.journal.accepts = False
+    net.nodes["a"].client("w").publish("t", "kept", qos=1)
+    net.run()
+    assert net.nodes["a"].mesh.by_name["b"].connection is None
+    net.nodes["b"].broker.core.journal.accepts = True
+    net.join("a", "b")
+    assert reader.payloads() == ["kept"]
 
 
 def test_both_dial_each_other() -> None:

@@ -11,6 +11,7 @@ from gossamer.broker.neighbours import PEER_METHOD, PEER_PREFIX
 from gossamer.broker.policy import Verdict
 from gossamer.broker.publishing import is_allowed, message_from
 from gossamer.broker.revoking import revoke
+from gossamer.broker.settings import peer_settings
 from gossamer.broker.stages import DECIDING, OPEN
 from gossamer.session.identity import Identity
 from gossamer.session.records import SessionRecord
@@ -23,9 +24,6 @@ from gossamer.wire.properties import Properties
 
 if TYPE_CHECKING:
     from gossamer.broker.connection import Connection
-
-# A neighbour may send the largest packet that MQTT has: its own clients were limited already.
-PEER_PACKET = 268_435_460
 
 
 def handle_connect(connection: Connection, connect: Connect, now: float) -> None:
@@ -138,7 +136,11 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
     assigned = ""
     client_id = connect.client_id
     connection.is_peer = verdict.peer != ""
-    if client_id.startswith(PEER_PREFIX) and client_id != PEER_PREFIX + verdict.peer:
+    if connection.is_peer:
+        connection.settings = peer_settings()
+    if client_id.startswith(PEER_PREFIX) != connection.is_peer or (
+        connection.is_peer and client_id != PEER_PREFIX + verdict.peer
+    ):
         connection.fail(
             reasons.CLIENT_IDENTIFIER_NOT_VALID, f"{PEER_PREFIX} is for brokers of the mesh", now
         )
@@ -161,7 +163,7 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
     _identify(connection, session, is_present)
     connection.session = session
     connection.stage = OPEN
-    connection.limit = PEER_PACKET if connection.is_peer else connection.settings.max_packet
+    connection.limit = connection.settings.max_packet
     _set_will(connection, session, connect, now)
     _set_windows(session, connect, connection.settings.max_inflight)
     if session.persistent:

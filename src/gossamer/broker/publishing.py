@@ -274,11 +274,12 @@ def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
         return
     route = core.routes.route(topic, topic.encode())
     message = message_from(packet, topic, session.client_id, session.user, now)
-    refusal = _refusal(core, message, route)
+    refusal = _refusal(core, message, route, connection.is_peer)
     if refusal:
         core.counters.publications_refused += 1
-        if packet.qos and connection.version != V5:
-            # 3.1.1 has no way to refuse: without an answer the client keeps the message.
+        if packet.qos and (connection.version != V5 or connection.is_peer):
+            # 3.1.1 has no way to refuse: without an answer the client keeps the message. Nor may
+            # a neighbour forget what it was given to pass on.
             raise ProtocolError(reasons.QUOTA_EXCEEDED, refusal)
         _answer(connection, packet.qos, packet.packet_id, reasons.QUOTA_EXCEEDED, refusal)
         return
@@ -327,11 +328,13 @@ def _topic_of(connection: Connection, packet: Publish) -> str:
     return topic
 
 
-def _refusal(core: Core, message: Message, route: Route) -> str:
+def _refusal(core: Core, message: Message, route: Route, by_peer: bool) -> str:
     """Why the store or the retained table cannot take this message; "" if they can."""
     if message.retain and message.payload:
-        if len(core.retained) >= core.settings.max_retained and not core.retained.has(
-            message.topic
+        if (
+            len(core.retained) >= core.settings.max_retained
+            and not by_peer  # every broker of a mesh keeps the same ones
+            and not core.retained.has(message.topic)
         ):
             return "the broker keeps no more retained messages"
         if not core.journal.accepts:

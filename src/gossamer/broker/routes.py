@@ -188,7 +188,7 @@ class RouteTable:
                 taps.extend(entry.taps)
         if self.peers and not route.topic.startswith(LOCAL_TOPICS):
             for view in self.peers:
-                if view.takes(route.topic):
+                if view.subscription.session not in firsts and view.takes(route.topic):
                     receivers.append(Receiver(view.subscription))
         route.receivers = receivers
         route.groups = groups

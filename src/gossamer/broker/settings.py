@@ -3,6 +3,8 @@
 from typing import Final
 
 NO_LIMIT: Final = 0
+# The largest packet that MQTT has: header, length and 268,435,455 bytes.
+LARGEST_PACKET: Final = 268_435_460
 
 
 class Settings:
@@ -28,3 +30,12 @@ class Settings:
         self.login_timeout = 10.0  # seconds from accept to an accepted CONNECT
         self.sys_interval = 10.0  # seconds between `$SYS` reports, 0 for none
         self.response_information = ""  # answered to clients that request it
+
+
+def peer_settings() -> Settings:
+    """For a neighbour: what it sends was limited where it was published, and must pass."""
+    settings = Settings()
+    settings.max_packet = LARGEST_PACKET
+    settings.max_levels = 65_535
+    settings.max_user_properties = 65_535
+    return settings

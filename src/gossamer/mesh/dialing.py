@@ -6,11 +6,11 @@ both ends treat the connection alike; MQTT's PUBLISH and its answers are the sam
 
 from __future__ import annotations
 
-from gossamer.broker.connecting import PEER_PACKET
 from gossamer.broker.connection import Connection
 from gossamer.broker.keeping import KeepAlive
 from gossamer.broker.neighbours import PEER_METHOD, PEER_PREFIX
 from gossamer.broker.policy import Origin
+from gossamer.broker.settings import peer_settings
 from gossamer.broker.stages import OPEN
 from gossamer.mesh.handshake import Dialling, HandshakeError, introduce
 from gossamer.mesh.mesh import Mesh
@@ -127,7 +127,8 @@ class Dial:
         connection.is_peer = True
         connection.is_dialled = True
         connection.stage = OPEN
-        connection.limit = PEER_PACKET
+        connection.settings = peer_settings()
+        connection.limit = connection.settings.max_packet
         connection.identity = Identity(
             session.client_id, "$mesh", self.origin.address, self.origin.listener
         )

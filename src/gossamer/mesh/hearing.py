@@ -7,6 +7,7 @@ from gossamer.broker.revoking import remove_subscription
 from gossamer.broker.subscriptions import enter
 from gossamer.mesh.interest import decode_interests
 from gossamer.mesh.link import Link, peer_subscription
+from gossamer.mesh.note import Note
 from gossamer.mesh.teller import digest_of
 
 
@@ -44,13 +45,14 @@ def hear_complete(core: Core, link: Link) -> None:
 def hear_epoch(core: Core, link: Link, epoch: str) -> None:
     """A neighbour that lost its state numbers its QoS 2 messages anew: old numbers mean nothing."""
     session = link.session
-    own, _, known = session.record.note.partition(":")
-    if known == epoch:
+    note = Note(session.record.note)
+    if note.theirs == epoch:
         return
     for packet_id in list(session.incoming or ()):
         core.journal.incoming_removed(session.client_id, packet_id)
     session.incoming = None
-    session.record.note = f"{own}:{epoch}"
+    note.theirs = epoch
+    session.record.note = note.text()
     core.journal.session_saved(session.record)
 
 

@@ -12,14 +12,16 @@ from gossamer.broker.core import Core
 from gossamer.broker.ending import end_session
 from gossamer.broker.neighbours import LOCAL_TOPICS, PEER_PREFIX, Neighbours
 from gossamer.broker.policy import Exchange, Origin
+from gossamer.broker.revoking import remove_subscription
 from gossamer.broker.stamps import Stamp, stamp_of, with_stamp
 from gossamer.mesh import control, hearing
 from gossamer.mesh.handshake import Accepting, introduce
 from gossamer.mesh.link import Link
 from gossamer.mesh.mode_bloom import Summaries
 from gossamer.mesh.modes import teller_for
+from gossamer.mesh.note import Note
 from gossamer.mesh.retaining import digests_packet, missing_there
-from gossamer.mesh.settings import MeshSettings
+from gossamer.mesh.settings import WITHOUT_FILTERS, MeshSettings
 from gossamer.session.message import Message
 from gossamer.session.records import SessionRecord
 from gossamer.session.session import NEVER, Session
@@ -95,7 +97,9 @@ class Mesh(Neighbours):
                 self._set_view(link, True, None)
             link.send(link.teller.everything())
         else:
-            link.send([control.control_packet(control.HOLD, hearing.held_digest(link))])
+            # One whose picture is of another mode says so with no digest at all.
+            held = b"" if link.view.takes_all else hearing.held_digest(link)
+            link.send([control.control_packet(control.HOLD, held)])
         link.send([digests_packet(self.core.retained)])
 
     def closed(self, connection: Connection, now: float) -> None:
@@ -123,6 +127,7 @@ class Mesh(Neighbours):
             hearing.hear_restart(link)
         elif kind == control.COMPLETE:
             hearing.hear_complete(self.core, link)
+            self._is_complete(link)
         elif kind == control.SUMMARY:
             self._hear_summary(link, payload[1:])
         elif kind == control.EPOCH:
@@ -151,7 +156,12 @@ class Mesh(Neighbours):
             return
         self._changed = False
         for link in self.by_name.values():
-            if link.connection is not None:
+            connection = link.connection
+            if connection is None:
+                continue
+            if connection.outlet.blocked:
+                self._changed = True  # a neighbour that does not read is told it all later
+            else:
                 link.send(link.teller.changes())
 
     # Neighbours ---------------------------------------------------------------------------------
@@ -170,12 +180,15 @@ class Mesh(Neighbours):
         link = Link(name, session, teller_for(self, name))
         self.by_name[name] = link
         self._receivers = [each.receiver for each in self.by_name.values()]
-        if self.settings.mode in ("pf", "bloom"):
+        if self.settings.mode in WITHOUT_FILTERS:
             # Until it has sent a summary a neighbour may want anything.
-            link.view.takes_all = True
-            self.core.routes.peers.append(link.view)
-            self.core.routes.changes += 1
+            self._take_all(link)
+            for filter in list(session.subscriptions):  # of a life in another mode
+                remove_subscription(self.core, session, filter)
+            self._note_mode(session)
         else:
+            if Note(session.record.note).mode in WITHOUT_FILTERS:
+                self._take_all(link)
             for other in self.core.sessions.values():
                 if other is not session:
                     for subscription in other.subscriptions.values():
@@ -202,12 +215,12 @@ class Mesh(Neighbours):
         return "" if name < self.settings.name else f"{self.settings.name} has dialled already"
 
     def _epoch(self, session: Session) -> str:
-        own, _, theirs = session.record.note.partition(":")
-        if not own:
-            own = secrets.token_hex(8)
-            session.record.note = f"{own}:{theirs}"
+        note = Note(session.record.note)
+        if not note.own:
+            note.own = secrets.token_hex(8)
+            session.record.note = note.text()
             self.core.journal.session_saved(session.record)
-        return own
+        return note.own
 
     def forget(self, name: str, now: float) -> bool:
         """The neighbour will not come back: frees what is kept for it."""
@@ -225,6 +238,27 @@ class Mesh(Neighbours):
         summary = self.summaries.remote.get(link.name)
         bits = None if summary is None else summary.bits()
         return len(link.session.subscriptions) if bits is None else int(bits.ones())
+
+    def _take_all(self, link: Link) -> None:
+        """The neighbour gets everything, until it has said what it wants."""
+        link.view.takes_all = True
+        self.core.routes.peers.append(link.view)
+        self.core.routes.changes += 1
+
+    def _is_complete(self, link: Link) -> None:
+        """All its filters are known in this mode."""
+        self._note_mode(link.session)
+        if link.view in self.core.routes.peers:
+            link.view.takes_all = False
+            self.core.routes.peers.remove(link.view)
+            self.core.routes.changes += 1
+
+    def _note_mode(self, session: Session) -> None:
+        note = Note(session.record.note)
+        if note.mode != self.settings.mode:
+            note.mode = self.settings.mode
+            session.record.note = note.text()
+            self.core.journal.session_saved(session.record)
 
     def _forget_link(self, link: Link) -> None:
         del self.by_name[link.name]

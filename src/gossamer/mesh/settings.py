@@ -4,6 +4,8 @@ from typing import Final
 
 # The modes by name, from the most traffic to the least.
 MODES: Final = ("pf", "sf", "ssf", "bloom")
+# Those in which a neighbour names no filters.
+WITHOUT_FILTERS: Final = ("pf", "bloom")
 # Neighbours that are silent for so long are taken for gone.
 KEEP_ALIVE_SECONDS: Final = 10
 

@@ -145,11 +145,15 @@ class SocketSink(Sink):
             self.host.after_chunk(now)
 
     def pause_writing(self) -> None:
-        """The client does not read: QoS 0 to it is dropped, and it is not listened to either."""
+        """The client does not read: QoS 0 to it is dropped, and it is not listened to either.
+
+        A neighbour is: two brokers that each wait for the other to read would wait for ever.
+        """
         connection = self.connection
         if connection is not None:
             connection.outlet.blocked = True
-            self._pause(WRITE_BLOCKED)
+            if not connection.is_peer:
+                self._pause(WRITE_BLOCKED)
 
     def resume_writing(self) -> None:
         connection = self.connection
@@ -170,7 +174,8 @@ class SocketSink(Sink):
         transport = self.transport
         if transport is not None:
             transport.close()
-            if self._pauses & WRITE_BLOCKED:
+            connection = self.connection
+            if connection is not None and connection.outlet.blocked:
                 self.host.loop.call_later(CLOSING_SECONDS, transport.abort)
 
     def abort(self) -> None:
@@ -219,6 +224,10 @@ class SocketSink(Sink):
     def _receive_metered(
         self, connection: Connection, meter: Meter, data: bytes, now: float
     ) -> None:
+        if connection.is_peer:
+            self._meter = None  # rates are for clients; a neighbour speaks for many
+            connection.receive(data, now)
+            return
         counters = self.host.broker.core.counters
         before = counters.messages_received
         connection.receive(data, now)

@@ -1,0 +1,21 @@
+"""What a neighbour's session record notes beside the session itself, so that it outlives restarts.
+
+    own epoch : the neighbour's epoch : the mode in which its interests were told
+
+An epoch names a life of packet identifiers: a broker that lost its state begins another.
+"""
+
+
+class Note:
+    """One record's note, read and written as text."""
+
+    __slots__ = ("mode", "own", "theirs")
+
+    def __init__(self, text: str) -> None:
+        parts = [*text.split(":"), "", "", ""]
+        self.own = parts[0]
+        self.theirs = parts[1]
+        self.mode = parts[2]
+
+    def text(self) -> str:
+        return f"{self.own}:{self.theirs}:{self.mode}"
