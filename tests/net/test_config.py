@@ -44,6 +44,7 @@ WRONG = [
     ),
     ('[[listener]]\npath = "mqtt"', 'must be a path such as "/mqtt"'),
     ("[[listener]]\n[listener.limits]\nsubscriptions = 0", "listener[1].limits.subscriptions = 0"),
+    ('[[listener]]\nauth = ["certificate"]', "auth names certificate, which needs"),
     ("listener = []", "listener: must have at least one entry"),
     ("listener", "not TOML"),
 ]

@@ -90,7 +90,7 @@ def test_old_tls_is_refused(folder: Path) -> None:
 
 
 def test_a_certificate_is_a_login(folder: Path) -> None:
-    text = tls_listener(folder, tls=mutual(folder)) + "[auth]\ncertificate = true"
+    text = tls_listener(folder, tls=mutual(folder))
     with live(text) as broker:
         context = client_context(folder / "ca.pem", ann(folder))
         client = RawClient.to(broker.port(), context=context)
@@ -122,7 +122,7 @@ def test_mutual_tls_without_a_certificate(folder: Path) -> None:
 
 
 def test_an_optional_certificate(folder: Path) -> None:
-    text = tls_listener(folder, tls=mutual(folder, "optional")) + "[auth]\ncertificate = true"
+    text = tls_listener(folder, tls=mutual(folder, "optional"))
     with live(text) as broker:
         client = RawClient.to(broker.port(), context=client_context(folder / "ca.pem"))
         assert client.login(client_id="c").reason == reasons.NOT_AUTHORIZED
@@ -142,7 +142,7 @@ def test_a_revoked_certificate(folder: Path) -> None:
 
 def test_a_certificate_with_two_names_names_nobody(folder: Path) -> None:
     both = authority().issue(folder, "both", "ann", "admin")
-    text = tls_listener(folder, tls=mutual(folder)) + "[auth]\ncertificate = true"
+    text = tls_listener(folder, tls=mutual(folder))
     with live(text) as broker:
         context = client_context(folder / "ca.pem", both)
         answer = RawClient.to(broker.port(), context=context).login(client_id="c")
@@ -224,7 +224,7 @@ def test_a_websocket_at_another_path_or_protocol_is_refused() -> None:
 
 
 def test_secure_websocket_with_a_certificate(folder: Path) -> None:
-    text = tls_listener(folder, "wss", tls=mutual(folder)) + "[auth]\ncertificate = true"
+    text = tls_listener(folder, "wss", tls=mutual(folder))
     with live(text) as broker:
         url = f"wss://localhost:{broker.port()}/mqtt"
         context = client_context(folder / "ca.pem", ann(folder))

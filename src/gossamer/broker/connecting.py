@@ -219,6 +219,7 @@ def _take_session(
         record = SessionRecord(client_id, user, expiry)
         record.is_311 = connect.version != V5
         session = Session(core.hub, record, connection.settings.max_queued)
+        session.queue_bytes_limit = connection.settings.max_queued_bytes
         core.sessions[client_id] = session
         core.counters.sessions = len(core.sessions)
         return session, False

@@ -24,6 +24,7 @@ def restore(core: Core, snapshot: Snapshot, now: float) -> None:
 
 def _restore_session(core: Core, stored: StoredSession, now: float) -> Session:
     session = Session(core.hub, stored.record, core.settings.max_queued)
+    session.queue_bytes_limit = core.settings.max_queued_bytes
     session.restore(stored.deliveries, stored.incoming, stored.spilled)
     core.sessions[session.client_id] = session
     core.counters.sessions = len(core.sessions)

@@ -16,6 +16,7 @@ class Settings:
         self.max_connect_packet = 65_536
         self.max_packet = 1_048_576 + 65_536  # a megabyte of payload and its header
         self.max_queued = 10_000  # QoS 1 and 2 messages that wait for one session
+        self.max_queued_bytes = 67_108_864  # of their payloads
         self.max_inflight = 1_000  # of ours towards a client that names no Receive Maximum
         self.receive_maximum = 1_000  # of a client's towards us
         self.max_subscriptions = 10_000  # of one session

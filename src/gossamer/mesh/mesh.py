@@ -24,7 +24,7 @@ from gossamer.mesh.retaining import digests_packet, missing_there
 from gossamer.mesh.settings import WITHOUT_FILTERS, MeshSettings
 from gossamer.session.message import Message
 from gossamer.session.records import SessionRecord
-from gossamer.session.session import NEVER, Session
+from gossamer.session.session import NEVER, NO_BYTES_LIMIT, Session
 from gossamer.session.subscription import Receiver
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
@@ -84,6 +84,7 @@ class Mesh(Neighbours):
         link = self.link_of(session)
         session.is_peer = True
         session.queue_limit = _UNBOUNDED
+        session.queue_bytes_limit = NO_BYTES_LIMIT
         session.window = 65_535
         link.connection = connection
         link.is_dialled = connection.is_dialled
@@ -177,6 +178,7 @@ class Mesh(Neighbours):
                 return link
         session.is_peer = True
         session.queue_limit = _UNBOUNDED
+        session.queue_bytes_limit = NO_BYTES_LIMIT
         link = Link(name, session, teller_for(self, name))
         self.by_name[name] = link
         self._receivers = [each.receiver for each in self.by_name.values()]

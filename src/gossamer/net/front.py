@@ -94,14 +94,13 @@ class Front:
             await listener.accept(listener.listener, material.contexts.get(name))
 
     def _door(self, material: Material, listener: Listener) -> GuardedDoor:
-        tls = listener.tls
         return GuardedDoor(
             listener.name,
             material.settings[listener.name],
             material.config.limits_of(listener),
             self._addresses,
             self._census,
-            sees_certificates=tls is not None and tls.client_certificate != "none",
+            sees_certificates=listener.sees_certificates,
         )
 
     def _put_in_force(self, material: Material) -> None:

@@ -47,9 +47,7 @@ def read_material(config: Config) -> Material:
     problems: list[str] = []
     logins, permissions = None, Permissions()
     contexts: dict[str, ssl.SSLContext] = {}
-    names = [
-        listener.name for listener in config.listener if listener.resolved_port or listener.socket
-    ]
+    names = [listener.name for listener in config.listener]
     problems += [f"listener {name} is there twice" for name in set(names) if names.count(name) > 1]
     try:
         logins = login_rules(config)
@@ -105,6 +103,7 @@ def settings_of(limits: Limits, sys_interval: float) -> Settings:
     settings.max_connect_packet = limits.login_packet_size
     settings.max_packet = limits.packet_size
     settings.max_queued = limits.queue_messages
+    settings.max_queued_bytes = limits.queue_bytes
     settings.max_inflight = limits.inflight
     settings.receive_maximum = limits.receive_maximum
     settings.max_subscriptions = limits.subscriptions

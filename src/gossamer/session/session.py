@@ -8,6 +8,7 @@ in flight is remembered by number only.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import Final
 
 from gossamer.session.frames import (
@@ -23,6 +24,7 @@ from gossamer.session.records import QUEUED, RELEASED, SENT, DeliveryRecord, Ses
 from gossamer.session.subscription import NO_IDENTIFIERS, Receiver, Subscription
 from gossamer.wire.packets import V5
 
+NO_BYTES_LIMIT: Final = 1 << 62
 NEVER: Final = 0xFFFFFFFF  # the expiry of a session that stays until it is discarded
 # Enough output for one turn: a long queue is sent in pieces, so that a client that does not read
 # costs no more than this beside its queue.
@@ -55,6 +57,8 @@ class Session:
         "outlet",
         "persistent",
         "queue",
+        "queue_bytes",
+        "queue_bytes_limit",
         "queue_limit",
         "record",
         "spilled",
@@ -72,6 +76,8 @@ class Session:
         self.persistent = record.expiry != 0
         self.is_peer = False  # a neighbouring broker's
         self.queue_limit = queue_limit
+        self.queue_bytes = 0  # payloads in the queue
+        self.queue_bytes_limit = NO_BYTES_LIMIT
         self.outlet: Outlet | None = None
         self.window = 65_535  # the client's Receive Maximum
         self.subscriptions: dict[str, Subscription] = {}
@@ -133,7 +139,10 @@ class Session:
         if queue is None:
             queue = deque()
             self.queue = queue
-        elif len(queue) >= self.queue_limit:
+        elif (
+            len(queue) >= self.queue_limit
+            or self.queue_bytes + len(message.payload) > self.queue_bytes_limit
+        ):
             # A full queue keeps what it has promised and refuses what is new.
             self.hub.counters.dropped_full += 1
             return
@@ -144,6 +153,7 @@ class Session:
             journal.delivery_spilled(self.client_id, delivery)
             return
         queue.append(delivery)
+        self.queue_bytes += len(message.payload)
         if self.persistent:
             journal.delivery_queued(self.client_id, delivery)
 
@@ -185,6 +195,7 @@ class Session:
             queue.popleft()
             message = delivery.message
             assert message is not None
+            self.queue_bytes = max(0, self.queue_bytes - len(message.payload))
             if message.is_expired(now):
                 # [MQTT-3.3.2-5]
                 self.hub.counters.expired += 1
@@ -203,6 +214,7 @@ class Session:
             )
         if not queue:
             self.queue = None
+            self.queue_bytes = 0
             if self.spilled and not is_starved:
                 self.hub.waiting.append(self)
 
@@ -409,6 +421,8 @@ class Session:
             else:
                 self.inflight[delivery.packet_id] = delivery
                 self._last_id = max(self._last_id, delivery.packet_id)
+        if self.queue is not None:
+            self.queue_bytes = _payload_bytes(self.queue)
         if incoming:
             self.incoming = set(incoming)
 
@@ -428,6 +442,7 @@ class Session:
         if self.queue is not None:
             kept = [delivery for delivery in self.queue if delivery.number not in numbers]
             self.queue = deque(kept) if kept else None
+            self.queue_bytes = _payload_bytes(kept)
 
     def left_over(self) -> list[DeliveryRecord]:
         """Everything not acknowledged, in order: what a session that ends leaves behind."""
@@ -457,6 +472,14 @@ class Session:
                 break
         self._last_id = packet_id
         return packet_id
+
+
+def _payload_bytes(deliveries: Iterable[DeliveryRecord]) -> int:
+    total = 0
+    for delivery in deliveries:
+        if delivery.message is not None:
+            total += len(delivery.message.payload)
+    return total
 
 
 def _by_number(delivery: DeliveryRecord) -> int:

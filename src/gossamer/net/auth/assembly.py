@@ -23,11 +23,11 @@ def login_rules(config: Config) -> LoginRules:
     for listener in config.listener:
         methods = config.methods_of(listener)
         for method in methods:
-            if method not in config.auth.configured:
+            if method not in backends:
                 raise ConfigError(
                     [f"{listener.name}: auth names {method}, which [auth] does not set up"]
                 )
-        chosen = [one for method in methods for one in backends.get(method, [])]
+        chosen = [one for method in methods for one in backends[method]]
         chains[listener.name] = Chain(chosen, config.anonymous_on(listener), bool(methods))
         if "scram" in methods:
             scram.add(listener.name)
@@ -43,6 +43,8 @@ def _backends(config: Config) -> dict[str, list[Backend]]:
         backends["password"] = [PasswordBackend(load_passwords(auth.password_file))]
     if auth.jwt is not None:
         backends["jwt"] = [TokenBackend(auth.jwt, load_key(auth.jwt))]
+    if auth.scram_file is not None:
+        backends["scram"] = []  # an exchange of its own, not a password to check
     if auth.plugins:
         backends["plugin"] = [
             load_plugin(name, auth.plugin_options.get(name, {})) for name in auth.plugins

@@ -24,7 +24,7 @@ class Jwt(Section):
 
 
 class Auth(Section):
-    """With none of these configured, only anonymous access is possible."""
+    """Without any of these, and without client certificates, only anonymous access is possible."""
 
     password_file: FilePath | None = Field(
         default=None, description="Lines `user:argon2id-hash`, written by `gossamer passwd`."
@@ -34,8 +34,8 @@ class Auth(Section):
     )
     jwt: Jwt | None = Field(default=None, description="JSON Web Tokens as passwords.")
     certificate: bool = Field(
-        default=False,
-        description="Whether the common name of a client certificate is the user name.",
+        default=True,
+        description="Whether a client certificate is a login, its common name the user name.",
     )
     plugins: tuple[str, ...] = Field(
         default=(),
@@ -53,9 +53,8 @@ class Auth(Section):
 
     @property
     def configured(self) -> tuple[str, ...]:
-        """The names of the ways to log in, in their usual order."""
+        """The ways to log in on every listener, in their usual order."""
         ways = {
-            "certificate": self.certificate,
             "password": self.password_file is not None,
             "jwt": self.jwt is not None,
             "scram": self.scram_file is not None,

@@ -54,6 +54,9 @@ class Limits(Section):
         ge=1,
         description="QoS 1 and 2 messages that wait for one client; a full queue refuses new ones.",
     )
+    queue_bytes: Size = Field(
+        default=64 << 20, ge=1024, description="Bytes of payload in that queue, at most."
+    )
     outbox_bytes: Size = Field(
         default=1 << 20,
         ge=4096,

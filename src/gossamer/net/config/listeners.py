@@ -44,7 +44,7 @@ class Listener(Section):
     anonymous: Literal["never", "local", "always"] | None = Field(
         default=None,
         description="Who may come without proving a name; by default `local` (this machine) while "
-        "no authentication is configured, and `never` once it is.",
+        "there is no other way to log in, and `never` once there is.",
     )
     auth: tuple[Method, ...] | None = Field(
         default=None,
@@ -75,6 +75,11 @@ class Listener(Section):
     def encrypted(self) -> bool:
         return self.kind in ENCRYPTED
 
+    @property
+    def sees_certificates(self) -> bool:
+        """Whether its clients can show a certificate."""
+        return self.tls is not None and self.tls.client_certificate != "none"
+
     @model_validator(mode="after")
     def _fits_its_kind(self) -> "Listener":
         if self.encrypted and self.tls is None:
@@ -85,10 +90,10 @@ class Listener(Section):
             raise ValueError("a listener of kind unix needs the key socket")
         if self.kind != "unix" and self.socket is not None:
             raise ValueError(f"a listener of kind {self.kind} has no key socket")
-        if self.tls is not None:
-            wants = self.tls.client_certificate != "none"
-            if wants and self.tls.client_ca is None:
-                raise ValueError("tls.client_certificate needs tls.client_ca")
+        if self.tls is not None and self.sees_certificates and self.tls.client_ca is None:
+            raise ValueError("tls.client_certificate needs tls.client_ca")
+        if "certificate" in (self.auth or ()) and not self.sees_certificates:
+            raise ValueError("auth names certificate, which needs tls.client_certificate")
         return self
 
     def at(self, folder: Path) -> "Listener":

@@ -42,9 +42,6 @@ def warnings(config: Config) -> list[str]:
             found.append(
                 f"{listener.name}: passwords cross the network unencrypted; use tls or wss"
             )
-        sees_certificates = listener.tls is not None and listener.tls.client_certificate != "none"
-        if "certificate" in (listener.auth or ()) and not sees_certificates:
-            found.append(f"{listener.name}: asks for certificates but never sees one")
     if config.permissions.file is None and config.auth.configured:
         found.append("permissions.file: not set, so every user may read and write every topic")
     if config.admin.enabled and not config.admin.host.startswith(LOOPBACK):

@@ -43,7 +43,10 @@ class Config(Section):
 
     def methods_of(self, listener: Listener) -> tuple[str, ...]:
         """The ways to log in there, in order."""
-        return self.auth.configured if listener.auth is None else listener.auth
+        if listener.auth is not None:
+            return listener.auth
+        own = ("certificate",) if self.auth.certificate and listener.sees_certificates else ()
+        return own + self.auth.configured
 
     def anonymous_on(self, listener: Listener) -> str:
         """`never`, `local` or `always`."""
