@@ -5,13 +5,11 @@ import json
 import pytest
 
 from gossamer.broker.broker import Broker
-from gossamer.broker.neighbours import Neighbours
 from gossamer.broker.policy import Permissions
 from gossamer.broker.settings import Settings
 from gossamer.broker.workshop import Workshop
 from gossamer.plus.engine import Engine
 from gossamer.plus.jobs import Job
-from gossamer.session.session import Session
 from gossamer.storage.memory_journal import MemoryJournal
 from gossamer.wire.packets import V5, V311, Suback
 from tests.support.memory import MemoryClient, World
@@ -272,24 +270,6 @@ def test_skipped_values_are_counted_in_sys() -> None:
     client.messages()
     world.wait(10)
     assert ("$SYS/broker/operators/skipped/not_numeric", "1") in received(client)
-
-
-def test_brokers_of_a_mesh_are_told_what_operators_read(world: World) -> None:
-    told: list[str] = []
-
-    class Told(Neighbours):
-        def wanted(self, filter: str, by: Session) -> None:
-            told.append("+" + filter)
-
-        def unwanted(self, filter: str, by: Session) -> None:
-            told.append("-" + filter)
-
-    world.broker.core.neighbours = Told()
-    client = world.client("c")
-    client.subscribe("$AVG/a;b/t")
-    client.subscribe("$AVG/a;b/t", user=[("plus_every", "5")])
-    client.unsubscribe("$AVG/a;b/t")
-    assert told == ["+a/t", "+b/t", "-a/t", "-b/t"]
 
 
 class CountingWorkshop(Workshop):

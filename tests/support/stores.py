@@ -6,6 +6,7 @@ from pathlib import Path
 from gossamer.session.records import Snapshot
 from gossamer.storage.collecting import CollectingJournal
 from gossamer.storage.memory_journal import MemoryJournal
+from gossamer.storage.schema import TABLES
 from gossamer.storage.sqlite_store import SqliteStore, Sync
 
 PATIENCE = 30.0  # seconds for something that takes milliseconds on an idle machine
@@ -63,7 +64,15 @@ class SqliteUnderTest:
         return self.store.snapshot
 
     def rows(self) -> int:
-        tables = ("session", "subscription", "message", "delivery", "incoming", "retained")
+        tables = (
+            "session",
+            "subscription",
+            "message",
+            "delivery",
+            "incoming",
+            "retained",
+            "operator",
+        )
         query = " + ".join(f"(SELECT count(*) FROM {table})" for table in tables)
         (count,) = self.store._connection.execute(f"SELECT {query}").fetchone()
         return int(count)

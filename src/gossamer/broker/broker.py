@@ -7,7 +7,7 @@ from gossamer.broker.core import Core
 from gossamer.broker.distributing import publish
 from gossamer.broker.ending import disconnect_session, end_session
 from gossamer.broker.keeping import LoginTimeout
-from gossamer.broker.operators import RESULT_QOS
+from gossamer.broker.operation import RESULT_QOS
 from gossamer.broker.policy import Origin, Permissions, Verdict
 from gossamer.broker.reporting import Report
 from gossamer.broker.restoring import restore

@@ -1,7 +1,6 @@
-"""MQTT+ in the broker: operator subscriptions, where they read, and who gets their results.
+"""MQTT+ in the broker: all operations, from their first subscriber to the time they are forgotten.
 
-An *operation* is one distinct operator subscription. It taps the routes of the filters it reads
-and has subscribers and shared groups of its own. All of it is off the road of plain subscriptions.
+All of it is off the road of plain subscriptions.
 """
 
 from __future__ import annotations
@@ -9,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.agenda import Duty
-from gossamer.broker.routes import Group, Tap
-from gossamer.broker.sharing import give_to_group
+from gossamer.broker.operation import Operation, OperatorSubscription, forwarded, made
+from gossamer.broker.operator_parts import ChangedParts
+from gossamer.broker.routes import Group
 from gossamer.broker.showing import is_shown
 from gossamer.broker.workshop import Workshop
 from gossamer.plus.engine import Asked, Engine, read_key
@@ -20,13 +20,9 @@ from gossamer.plus.jobs import Job
 from gossamer.plus.nodes import Plan
 from gossamer.plus.options import Options
 from gossamer.plus.publication import Publication
-from gossamer.plus.state import OperatorState, Result, Services
+from gossamer.plus.state import OperatorState, Result
 from gossamer.plus.values import INFINITY
-from gossamer.session.journal import Part, PartSource
 from gossamer.session.message import Message
-from gossamer.session.records import SubscriptionRecord
-from gossamer.session.session import Session
-from gossamer.session.subscription import Receiver, Subscription
 
 if TYPE_CHECKING:
     from gossamer.broker.core import Core
@@ -35,91 +31,6 @@ if TYPE_CHECKING:
 LINGER_SECONDS: Final = 300.0
 # What QoS 0 publications changed is written this often; a crash loses no more than that of them.
 SAVE_SECONDS: Final = 1.0
-# Results are made by the broker, so each subscriber gets them at the QoS that it asked for.
-RESULT_QOS: Final = 2
-
-
-class OperatorSubscription(Subscription):
-    """A session's subscription to an operation."""
-
-    __slots__ = ("operation",)
-
-    def __init__(
-        self,
-        session: Session,
-        record: SubscriptionRecord,
-        share: str,
-        filter: str,
-        operation: Operation,
-    ) -> None:
-        super().__init__(session, record, share, filter)
-        self.operation = operation
-
-    def reads(self) -> tuple[str, ...]:
-        return self.operation.state.plan.reads
-
-
-class Operation(Tap):
-    __slots__ = ("_receivers", "groups", "owner", "state", "subscriptions", "was_idle")
-
-    def __init__(self, owner: Operators, state: OperatorState) -> None:
-        self.owner = owner
-        self.state = state
-        self.subscriptions: dict[str, OperatorSubscription] = {}  # by client id
-        self.groups: dict[str, Group] = {}  # by the whole `$share/group/filter`
-        self.was_idle = False  # at the last sweep
-        self._receivers: list[Receiver] = []
-
-    def take(self, message: Message, origin: Session | None, now: float) -> None:
-        owner = self.owner
-        state = self.state
-        for result in state.accept(owner.publication(message), now):
-            if result.forwarded:
-                self._send(_forwarded(message, result), origin, now)
-            else:
-                self.send(result, now)
-        owner.settle(state, message.qos > 0)
-
-    def send(self, result: Result, now: float) -> None:
-        self._send(_made(result), None, now)
-
-    def add(self, subscription: OperatorSubscription) -> None:
-        """Adds or replaces the session's subscription."""
-        if not subscription.share:
-            self.subscriptions[subscription.session.client_id] = subscription
-            self._changed()
-            return
-        name = subscription.record.filter
-        group = self.groups.get(name)
-        if group is None:
-            group = Group(name)
-            self.groups[name] = group
-        group.put(subscription)
-
-    def remove(self, subscription: OperatorSubscription) -> None:
-        if not subscription.share:
-            self.subscriptions.pop(subscription.session.client_id, None)
-            self._changed()
-            return
-        name = subscription.record.filter
-        group = self.groups.get(name)
-        if group is not None:
-            group.drop(subscription.session)
-            if not group.members:
-                del self.groups[name]
-
-    def is_idle(self) -> bool:
-        return not self.subscriptions and not self.groups
-
-    def _changed(self) -> None:
-        self._receivers = [Receiver(one) for one in self.subscriptions.values()]
-
-    def _send(self, message: Message, origin: Session | None, now: float) -> None:
-        for receiver in self._receivers:
-            if receiver.session is not origin or not receiver.no_local:
-                receiver.session.deliver(message, receiver, now)
-        for group in self.groups.values():
-            give_to_group(group, message, now)
 
 
 class Operators:
@@ -131,10 +42,11 @@ class Operators:
         self.workshop = Workshop()
         self.operations: dict[str, Operation] = {}
         self._message: Message | None = None
+        self._message_at = 0.0
         self._publication = Publication("", b"")
         self._awaited = INFINITY  # when the alarm goes
         self._alarm = _Alarm(self)
-        self._parts = _ChangedParts(engine.services)
+        self._parts = ChangedParts(engine.services)
         engine.services.saves = core.journal.keeps
         core.journal.parts = self._parts
 
@@ -161,7 +73,7 @@ class Operators:
         operation = self._make(plan, asked.options)
         if plan.spatial is not None and plan.temporal is None and plan.processor is None:
             for message in self._retained(plan, now):
-                operation.state.accept(self.publication(message), now)
+                operation.state.accept(self.publication(message, now), now)
             self.settle(operation.state, False)
         return operation
 
@@ -186,12 +98,12 @@ class Operators:
     def last_messages(self, subscription: OperatorSubscription, now: float) -> list[Message]:
         """What a new subscriber is sent at once: the last results, and retained ones that pass."""
         state = subscription.operation.state
-        messages = {result.topic: _made(result) for result in state.last_results(now)}
+        messages = {result.topic: made(result) for result in state.last_results(now)}
         if isinstance(state, Filtering) and state.plan.processor is None:
             for message in self._retained(state.plan, now):
-                result = state.judge(self.publication(message))
+                result = state.judge(self.publication(message, now))
                 if result is not None and result.topic not in messages:
-                    messages[result.topic] = _forwarded(message, result)
+                    messages[result.topic] = forwarded(message, result)
         return list(messages.values())
 
     def restore(self, parts: list[tuple[str, str, bytes]], now: float) -> None:
@@ -222,10 +134,11 @@ class Operators:
 
     # Time and work ------------------------------------------------------------------------------
 
-    def publication(self, message: Message) -> Publication:
+    def publication(self, message: Message, now: float) -> Publication:
         """One for all operations that a message touches."""
-        if self._message is not message:
+        if self._message is not message or self._message_at != now:
             self._message = message
+            self._message_at = now
             self._publication = Publication(
                 message.topic, message.payload, message.expires_at, message.properties
             )
@@ -297,32 +210,6 @@ class Operators:
             self.core.journal.dirty = True
 
 
-class _ChangedParts(PartSource):
-    """What has to be saved, made into bytes once for each transaction."""
-
-    def __init__(self, services: Services) -> None:
-        self._services = services
-        self._dropped: list[str] = []
-
-    def drop(self, key: str) -> None:
-        self._services.changed.pop(key, None)
-        self._dropped.append(key)
-
-    def take_changed(self) -> list[Part]:
-        changed = self._services.changed
-        self._services.changed = {}
-        return [
-            (key, name, data)
-            for key, state in changed.items()
-            for name, data in state.take_changes()
-        ]
-
-    def take_dropped(self) -> list[str]:
-        dropped = self._dropped
-        self._dropped = []
-        return dropped
-
-
 class _Alarm(Duty):
     def __init__(self, operators: Operators) -> None:
         self.operators = operators
@@ -348,20 +235,3 @@ class _Save(Duty):
     def fire(self, now: float) -> float:
         self.operators.save()
         return now + SAVE_SECONDS
-
-
-def _made(result: Result) -> Message:
-    return Message(result.topic, result.payload, RESULT_QOS, False, None, 0.0, "", "")
-
-
-def _forwarded(message: Message, result: Result) -> Message:
-    return Message(
-        result.topic,
-        result.payload,
-        message.qos,
-        message.retain,
-        message.properties,
-        message.expires_at,
-        message.publisher,
-        message.user,
-    )

@@ -5,7 +5,7 @@ may come from another address than it left from.
 """
 
 from gossamer.broker.core import Core
-from gossamer.broker.operators import OperatorSubscription
+from gossamer.broker.operation import OperatorSubscription
 from gossamer.broker.showing import is_shown
 from gossamer.broker.subscriptions import leave
 from gossamer.plus.grammar import is_operator_filter

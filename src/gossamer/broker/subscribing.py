@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gossamer.broker.operators import OperatorSubscription
+from gossamer.broker.operation import OperatorSubscription
 from gossamer.broker.revoking import readable, remove_subscription
 from gossamer.broker.subscriptions import asked_of, enter, make
 from gossamer.plus.errors import PlusError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gossamer.broker.operators import OperatorSubscription
+from gossamer.broker.operation import OperatorSubscription
 from gossamer.broker.routes import Group
 from gossamer.plus.engine import Asked
 from gossamer.plus.grammar import is_operator_filter

@@ -1,0 +1,122 @@
+"""One distinct operator subscription among the routes, and who gets its results.
+
+It taps the routes of the filters that it reads, and has subscribers and shared groups of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gossamer.broker.routes import Group, Tap
+from gossamer.broker.sharing import give_to_group
+from gossamer.plus.state import OperatorState, Result
+from gossamer.session.message import Message
+from gossamer.session.records import SubscriptionRecord
+from gossamer.session.session import Session
+from gossamer.session.subscription import Receiver, Subscription
+
+if TYPE_CHECKING:
+    from gossamer.broker.operators import Operators
+
+# Results are made by the broker, so each subscriber gets them at the QoS that it asked for.
+RESULT_QOS: Final = 2
+
+
+class OperatorSubscription(Subscription):
+    """A session's subscription to an operation."""
+
+    __slots__ = ("operation",)
+
+    def __init__(
+        self,
+        session: Session,
+        record: SubscriptionRecord,
+        share: str,
+        filter: str,
+        operation: Operation,
+    ) -> None:
+        super().__init__(session, record, share, filter)
+        self.operation = operation
+
+    def reads(self) -> tuple[str, ...]:
+        return self.operation.state.plan.reads
+
+
+class Operation(Tap):
+    __slots__ = ("_receivers", "groups", "owner", "state", "subscriptions", "was_idle")
+
+    def __init__(self, owner: Operators, state: OperatorState) -> None:
+        self.owner = owner
+        self.state = state
+        self.subscriptions: dict[str, OperatorSubscription] = {}  # by client id
+        self.groups: dict[str, Group] = {}  # by the whole `$share/group/filter`
+        self.was_idle = False  # at the last sweep
+        self._receivers: list[Receiver] = []
+
+    def take(self, message: Message, origin: Session | None, now: float) -> None:
+        owner = self.owner
+        state = self.state
+        for result in state.accept(owner.publication(message, now), now):
+            if result.forwarded:
+                self._send(forwarded(message, result), origin, now)
+            else:
+                self.send(result, now)
+        owner.settle(state, message.qos > 0)
+
+    def send(self, result: Result, now: float) -> None:
+        self._send(made(result), None, now)
+
+    def add(self, subscription: OperatorSubscription) -> None:
+        """Adds or replaces the session's subscription."""
+        if not subscription.share:
+            self.subscriptions[subscription.session.client_id] = subscription
+            self._changed()
+            return
+        name = subscription.record.filter
+        group = self.groups.get(name)
+        if group is None:
+            group = Group(name)
+            self.groups[name] = group
+        group.put(subscription)
+
+    def remove(self, subscription: OperatorSubscription) -> None:
+        if not subscription.share:
+            self.subscriptions.pop(subscription.session.client_id, None)
+            self._changed()
+            return
+        name = subscription.record.filter
+        group = self.groups.get(name)
+        if group is not None:
+            group.drop(subscription.session)
+            if not group.members:
+                del self.groups[name]
+
+    def is_idle(self) -> bool:
+        return not self.subscriptions and not self.groups
+
+    def _changed(self) -> None:
+        self._receivers = [Receiver(one) for one in self.subscriptions.values()]
+
+    def _send(self, message: Message, origin: Session | None, now: float) -> None:
+        for receiver in self._receivers:
+            if receiver.session is not origin or not receiver.no_local:
+                receiver.session.deliver(message, receiver, now)
+        for group in self.groups.values():
+            give_to_group(group, message, now)
+
+
+def made(result: Result) -> Message:
+    return Message(result.topic, result.payload, RESULT_QOS, False, None, 0.0, "", "")
+
+
+def forwarded(message: Message, result: Result) -> Message:
+    return Message(
+        result.topic,
+        result.payload,
+        message.qos,
+        message.retain,
+        message.properties,
+        message.expires_at,
+        message.publisher,
+        message.user,
+    )
