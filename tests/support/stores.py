@@ -64,16 +64,7 @@ class SqliteUnderTest:
         return self.store.snapshot
 
     def rows(self) -> int:
-        tables = (
-            "session",
-            "subscription",
-            "message",
-            "delivery",
-            "incoming",
-            "retained",
-            "operator",
-        )
-        query = " + ".join(f"(SELECT count(*) FROM {table})" for table in tables)
+        query = " + ".join(f"(SELECT count(*) FROM {table.name})" for table in TABLES)
         (count,) = self.store._connection.execute(f"SELECT {query}").fetchone()
         return int(count)
 
