@@ -99,7 +99,13 @@ def build(folder: Path) -> None:
     os.chdir(SOURCES)
     paths = [str(path.relative_to(SOURCES)) for path in compiled_sources()]
     extensions = mypycify(
-        ["--config-file", str(ROOT / "pyproject.toml"), "--no-incremental", *paths],
+        [
+            "--config-file",
+            str(ROOT / "pyproject.toml"),
+            "--cache-dir",
+            str(folder / "cache"),
+            *paths,
+        ],
         only_compile_paths=paths,
         opt_level=OPTIMISATION,
         debug_level="0",

@@ -68,7 +68,7 @@ class NameTree:
             return None
         node.value = None
         self._count -= 1
-        while path and node.value is None and node.children is None:
+        while path and _is_empty(node):
             node = path.pop()
             children = node.children
             assert children is not None
@@ -102,6 +102,10 @@ class NameTree:
             if node.value is not None:
                 found.append(node.value)
         return found
+
+
+def _is_empty(node: _Node) -> bool:
+    return node.value is None and node.children is None
 
 
 def _first_step(root: _Node, level: str) -> list[_Node]:

@@ -4,6 +4,8 @@ A *running* aggregate (a window of time) only takes values in and can be saved. 
 last values of many topics) also gives values back, and is rebuilt from those values at a restart.
 """
 
+from operator import truediv
+
 from gossamer.plus.values import INFINITY
 
 Saved = list[int | float | list[int]]
@@ -35,7 +37,8 @@ class Aggregate:
 def ratio(numerator: int, denominator: int) -> float:
     """Correctly rounded; infinite where no double is large enough."""
     try:
-        return numerator / denominator
+        # Not `/`: compiled, that rounds both integers to doubles first.
+        return float(truediv(numerator, denominator))
     except OverflowError:
         return INFINITY
 
