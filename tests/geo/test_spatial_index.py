@@ -136,7 +136,7 @@ def test_what_was_removed_is_gone(held: list[Interest], data: st.DataObject) -> 
             }
     for interest in staying:
         index.remove(interest)
-    assert not index.used
+    assert not index.levels
     assert not index.wide
 
 

@@ -13,6 +13,8 @@ from gossamer.broker.publishing import is_allowed, message_from
 from gossamer.broker.revoking import revoke
 from gossamer.broker.settings import peer_settings
 from gossamer.broker.stages import DECIDING, OPEN
+from gossamer.geo.errors import GlpError
+from gossamer.geo.glp import Glp, parse
 from gossamer.session.identity import Identity
 from gossamer.session.records import SessionRecord
 from gossamer.session.session import NEVER, Session
@@ -154,6 +156,11 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
     )
     identity.groups = verdict.groups
     connection.identity = identity
+    try:
+        glp = _glp_of(connect)
+    except GlpError as error:
+        connection.fail(error.reason, error.text, now)
+        return
     refusal = _refusal(connection, connect, client_id, verdict.user)
     if refusal is not None:
         connection.fail(refusal.reason, refusal.text, now)
@@ -166,6 +173,9 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
     connection.limit = connection.settings.max_packet
     _set_will(connection, session, connect, now)
     _set_windows(session, connect, connection.settings.max_inflight)
+    if glp is not None:
+        connection.locates_by_ping = glp.ping
+        core.locations.learn(session, glp, now)
     if session.persistent:
         core.journal.session_saved(session.record)
     if session.persistent or had_session:
@@ -182,6 +192,15 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
     if connection.is_peer:
         core.neighbours.opened(connection, now)
     session.resume(now)
+
+
+def _glp_of(connect: Connect) -> Glp | None:
+    """Raises GlpError, for the GLP of the will too: later nobody is there to be told."""
+    will = connect.will
+    if will is not None and will.properties is not None:
+        parse(will.properties.user)
+    properties = connect.properties
+    return None if properties is None or not properties.user else parse(properties.user)
 
 
 def _refusal(connection: Connection, connect: Connect, client_id: str, user: str) -> Verdict | None:

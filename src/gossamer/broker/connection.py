@@ -27,7 +27,7 @@ from gossamer.session.identity import Identity
 from gossamer.session.outlet import Outlet, Sink
 from gossamer.session.session import Session
 from gossamer.wire import reasons
-from gossamer.wire.codec import decode, encode
+from gossamer.wire.codec import decode, encode, ping_properties
 from gossamer.wire.connect_codec import connect_version
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.frames import header_length, packet_length
@@ -78,6 +78,7 @@ class Connection:
         "known",
         "last_seen",
         "limit",
+        "locates_by_ping",
         "messages_received",
         "opened_at",
         "origin",
@@ -107,6 +108,7 @@ class Connection:
         self.limit = self.settings.max_connect_packet
         self.is_dialled = False  # by this broker, to a neighbour
         self.is_peer = False  # a neighbouring broker, which has proved it
+        self.locates_by_ping = False  # whether its PINGREQ may carry a position
         self.wants_problems = True  # Request Problem Information
         self.connect: Connect | None = None  # while the login is being decided
         self.exchange: Exchange | None = None  # enhanced authentication
@@ -208,7 +210,9 @@ class Connection:
                 if packet_id:
                     _answer_handlers(self, head >> 4, packet_id, reasons.SUCCESS, now)
                     return stop
-            elif head == 0xC0 and stop == body:
+            elif head == 0xC0 and (stop == body or self.locates_by_ping):
+                if stop > body:
+                    self._handle_located_ping(data[body:stop], now)
                 self.outlet.put(_PINGRESP)  # [MQTT-3.12.4-1]
                 return stop
             elif head == 0xD0 and stop == body and self.is_dialled:
@@ -243,6 +247,13 @@ class Connection:
             raise ProtocolError(
                 reasons.PROTOCOL_ERROR, f"a client must not send packet type {packet.kind}"
             )
+
+    def _handle_located_ping(self, body: bytes, now: float) -> None:
+        """Only for those who asked for it in CONNECT: the standard gives PINGREQ no payload."""
+        session = self.session
+        assert session is not None
+        properties = ping_properties(body, self.settings.max_user_properties)
+        self.core.locations.pinged(session, properties, now)
 
     def _handle_disconnect(self, packet: Disconnect, now: float) -> None:
         properties = packet.properties

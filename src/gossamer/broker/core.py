@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gossamer.broker.agenda import Agenda
+from gossamer.broker.locations import Locations
 from gossamer.broker.neighbours import Neighbours
 from gossamer.broker.operators import Operators
 from gossamer.broker.policy import Authenticator, Permissions
@@ -32,6 +33,7 @@ class Core:
         "hub",
         "journal",
         "last_token",
+        "locations",
         "neighbours",
         "operators",
         "permissions",
@@ -53,6 +55,7 @@ class Core:
         self.retained = Retained(journal, self.counters)
         self.agenda = Agenda()
         self.operators = Operators(self, engine)
+        self.locations = Locations(self)
         self.authenticator = Authenticator()
         self.permissions = Permissions()
         self.neighbours = Neighbours()

@@ -71,6 +71,7 @@ def end_session(core: Core, session: Session, now: float) -> None:
     for subscription in session.subscriptions.values():
         leave(core, subscription)
     session.subscriptions.clear()
+    core.locations.forget(session)
     core.journal.session_removed(session.client_id)
     for delivery in session.left_over():
         message = delivery.message

@@ -80,6 +80,7 @@ class Permissions:
 
     def __init__(self) -> None:
         self.restricts = False  # False: every answer is yes, and need not be asked for
+        self.guards_positions = False  # whether some may not see where others are
 
     def may_publish(self, client: Identity, topic: str) -> bool:
         return True
@@ -90,6 +91,10 @@ class Permissions:
 
     def may_receive(self, client: Identity, topic: str) -> bool:
         """Whether a message may reach the client, whichever subscription brings it."""
+        return True
+
+    def may_locate(self, client: Identity, user: str) -> bool:
+        """Whether the client may see where this user's clients are."""
         return True
 
     def may_have_published(self, user: str, client_id: str, topic: str) -> bool:

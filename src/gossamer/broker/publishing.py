@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.core import Core
 from gossamer.broker.distributing import distribute, distribute_retained
+from gossamer.broker.hiding import distribute_guarded
 from gossamer.broker.neighbours import CONTROL_TOPIC, LOCAL_TOPICS
 from gossamer.broker.routes import Route
 from gossamer.broker.sharing import give_to_group
+from gossamer.geo.errors import GlpError
+from gossamer.geo.glp import Glp
 from gossamer.session.frames import IDENTIFIERS, PUBACK_HEAD, PUBREC_HEAD
 from gossamer.session.message import Message
 from gossamer.session.outlet import Outlet
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 # Topics in use by one connection that are remembered with their route.
 MAX_KNOWN: Final = 4_096
 # Written by the broker alone.
-RESERVED: Final = ("$SYS/", "$share/", "$gossamer/")
+RESERVED: Final = ("$SYS/", "$share/", "$gossamer/", "$GEO/")
 
 
 def forward_plain(
@@ -272,6 +275,15 @@ def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
             f"you may not publish to {topic!r}",
         )
         return
+    glp: Glp | None = None
+    properties = packet.properties
+    if properties is not None and properties.user and not connection.is_peer:
+        try:
+            glp = core.locations.read_publication(session, properties, now)
+        except GlpError as error:
+            core.locations.refused(session, f"a publication to {topic!r}", error)
+            _answer(connection, packet.qos, packet.packet_id, error.reason, error.text)
+            return
     route = core.routes.route(topic, topic.encode())
     message = message_from(packet, topic, session.client_id, session.user, now)
     refusal = _refusal(core, message, route, connection.is_peer)
@@ -285,7 +297,11 @@ def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
         return
     if packet.qos == 2:
         session.accept_incoming(packet.packet_id)
-    if message.retain:
+    if glp is not None:
+        core.locations.learn(session, glp, now)
+    if core.permissions.guards_positions and core.locations.place(message, now) is not None:
+        distribute_guarded(core, message, route, session, now)
+    elif message.retain:
         distribute_retained(core, message, route, session, now)
     else:
         distribute(message, route, session, now)

@@ -3,6 +3,8 @@
 from gossamer.broker.core import Core
 from gossamer.broker.ending import DelayedWill, SessionExpiry, end_session
 from gossamer.broker.subscriptions import asked_of, enter, make
+from gossamer.geo.errors import GlpError
+from gossamer.geo.located import read_located
 from gossamer.plus.errors import PlusError
 from gossamer.session.records import Snapshot, StoredSession
 from gossamer.session.session import NEVER, Session
@@ -28,14 +30,16 @@ def _restore_session(core: Core, stored: StoredSession, now: float) -> Session:
     session.restore(stored.deliveries, stored.incoming, stored.spilled)
     core.sessions[session.client_id] = session
     core.counters.sessions = len(core.sessions)
+    core.locations.restore(session)
     for record in stored.subscriptions:
         try:
             asked = asked_of(core, split_share(record.filter)[1], record.user)
-        except PlusError:
+            located = read_located(record.user)
+        except (PlusError, GlpError):
             # The window or the processor that it needs is configured no more.
             core.journal.subscription_removed(session.client_id, record.filter)
             continue
-        enter(core, make(core, session, record, asked, now))
+        enter(core, make(core, session, record, asked, located, now))
     return session
 
 

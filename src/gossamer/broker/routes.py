@@ -32,13 +32,15 @@ class Group:
         self.members: list[Subscription] = []
         self.turn = 0
 
-    def choose(self) -> Subscription | None:
-        """The next member that can take a message now; failing that, one that will come back."""
+    def choose(self, message: Message, now: float) -> Subscription | None:
+        """The next member that wants the message and can take it now, else that will come back."""
         members = self.members
         count = len(members)
         fallback: Subscription | None = None
         for step in range(count):
             member = members[(self.turn + step) % count]
+            if not member.takes(message, now):
+                continue
             session = member.session
             outlet = session.outlet
             if outlet is not None and not outlet.blocked and session.queue is None:

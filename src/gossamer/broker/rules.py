@@ -24,7 +24,8 @@ class Rule:
     """One entry of a rule file. A selector that is None selects everyone, an empty one nobody.
 
     `users` are names; `groups` are those whose members are named by tokens. `networks` are pairs
-    of first and last address, as numbers of IPv6 (IPv4 mapped into it).
+    of first and last address, as numbers of IPv6 (IPv4 mapped into it). `locate` are the users
+    whose positions may be seen; where no rule has it, everybody's.
     """
 
     __slots__ = (
@@ -32,6 +33,7 @@ class Rule:
         "deny_publish",
         "deny_subscribe",
         "groups",
+        "locate",
         "networks",
         "publish",
         "subscribe",
@@ -48,6 +50,7 @@ class Rule:
         subscribe: tuple[str, ...],
         deny_publish: tuple[str, ...],
         deny_subscribe: tuple[str, ...],
+        locate: tuple[str, ...] | None = None,
     ) -> None:
         self.users = users
         self.groups = groups
@@ -57,6 +60,7 @@ class Rule:
         self.subscribe = subscribe
         self.deny_publish = deny_publish
         self.deny_subscribe = deny_subscribe
+        self.locate = locate
 
     def selects(self, user: str, client_id: str, groups: list[str], address: int) -> bool:
         """Whether the rule speaks of this client: every selector that it has must hold.
@@ -88,7 +92,9 @@ class Grant:
         deny_publish: list[str],
         deny_subscribe: list[str],
         most: int = DECISIONS_KEPT,
+        locate: frozenset[str] = frozenset(),
     ) -> None:
+        self._locate = locate
         self._publish = _tree(publish)
         self._receive = _tree(subscribe)
         self._deny_publish = _tree(deny_publish)
@@ -123,6 +129,10 @@ class Grant:
                 return False
         return any(contains(allowed, filter) for allowed in self._filters)
 
+    def may_locate(self, user: str) -> bool:
+        """Whether the positions of this user's clients may be seen."""
+        return user in self._locate or ANY_NAMED_USER in self._locate
+
     def may_receive(self, topic: str) -> bool:
         """Whether a message on this topic may reach the client, by whatever subscription."""
         known = self._receive_cache.get(topic)
@@ -138,6 +148,7 @@ class RuleBook:
 
     def __init__(self, rules: list[Rule], decisions_kept: int = DECISIONS_KEPT) -> None:
         self._rules = rules
+        self.guards_positions = any(rule.locate is not None for rule in rules)
         self._most = decisions_kept
         self._grants: dict[tuple[tuple[int, ...], str, str], Grant] = {}
 
@@ -167,8 +178,10 @@ class RuleBook:
         subscribe: list[str] = []
         deny_publish: list[str] = []
         deny_subscribe: list[str] = []
+        locate: set[str] = set()
         for index in chosen:
             rule = self._rules[index if index >= 0 else ~index]
+            locate.update(rule.locate or ())
             _fill(rule.publish, user, client_id, publish)
             _fill(rule.subscribe, user, client_id, subscribe)
             if index < 0:
@@ -179,7 +192,9 @@ class RuleBook:
                 return Grant([], [], [], [], self._most)
             _fill(rule.deny_publish, user, client_id, deny_publish)
             _fill(rule.deny_subscribe, user, client_id, deny_subscribe)
-        return Grant(publish, subscribe, deny_publish, deny_subscribe, self._most)
+        return Grant(
+            publish, subscribe, deny_publish, deny_subscribe, self._most, frozenset(locate)
+        )
 
 
 def fill(template: str, user: str, client_id: str) -> str:

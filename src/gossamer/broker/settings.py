@@ -22,7 +22,8 @@ class Settings:
         self.max_subscriptions = 10_000  # of one session
         self.max_operators = 10_000  # distinct operator subscriptions of all sessions
         self.max_levels = 200
-        self.max_user_properties = 100
+        # An area costs one, a line one a point: GLP refuses too many of them itself, with words.
+        self.max_user_properties = 12_000
         self.max_topic_alias = 1_000
         self.max_retained = 1_000_000
         self.max_session_expiry = 0xFFFFFFFF
@@ -30,6 +31,9 @@ class Settings:
         self.max_keep_alive = 0xFFFF
         self.login_timeout = 10.0  # seconds from accept to an accepted CONNECT
         self.sys_interval = 10.0  # seconds between `$SYS` reports, 0 for none
+        self.position_age = 3600.0  # seconds after which a client's position is none, 0 for never
+        self.fence_hysteresis = 10.0  # metres outside an area at which a visitor has left it
+        self.fence_dwell = 60.0  # seconds in an area after which a visitor stays there
         self.response_information = ""  # answered to clients that request it
 
 

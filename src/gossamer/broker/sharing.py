@@ -7,7 +7,7 @@ from gossamer.session.subscription import Receiver
 
 def give_to_group(group: Group, message: Message, now: float) -> None:
     """One member of a shared subscription gets it."""
-    member = group.choose()
+    member = group.choose(message, now)
     if member is None:
         return
     receiver = Receiver(member)

@@ -53,9 +53,9 @@ def stamp_of(message: Message) -> Stamp | None:
 def with_stamp(message: Message, stamp: Stamp) -> Message:
     """A copy that carries the stamp in place of any other."""
     plain = unstamped(message)
-    properties = _copied(plain.properties)
+    properties = copied(plain.properties)
     properties.user = [(STAMP_PROPERTY, stamp.text()), *properties.user]
-    return _remade(plain, properties)
+    return remade(plain, properties)
 
 
 def unstamped(message: Message) -> Message:
@@ -63,12 +63,12 @@ def unstamped(message: Message) -> Message:
     properties = message.properties
     if properties is None or not properties.user or properties.user[0][0] != STAMP_PROPERTY:
         return message
-    plain = _copied(properties)
+    plain = copied(properties)
     plain.user = [pair for pair in properties.user if pair[0] != STAMP_PROPERTY]
-    return _remade(message, plain)
+    return remade(message, plain)
 
 
-def _remade(message: Message, properties: Properties) -> Message:
+def remade(message: Message, properties: Properties) -> Message:
     return Message(
         message.topic,
         message.payload,
@@ -82,7 +82,7 @@ def _remade(message: Message, properties: Properties) -> Message:
     )
 
 
-def _copied(properties: Properties | None) -> Properties:
+def copied(properties: Properties | None) -> Properties:
     copy = Properties()
     if properties is not None:
         copy.payload_format = properties.payload_format

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gossamer.broker.geofencing import LocatedSubscription
+from gossamer.broker.hiding import fitting
 from gossamer.broker.operation import OperatorSubscription
 from gossamer.broker.revoking import readable, remove_subscription
 from gossamer.broker.subscriptions import asked_of, enter, make
+from gossamer.geo.errors import GlpError
+from gossamer.geo.glp import Glp, parse
+from gossamer.geo.located import Located
+from gossamer.plus.engine import Asked
 from gossamer.plus.errors import PlusError
 from gossamer.plus.options import OPTION_PREFIX
 from gossamer.session.records import SubscriptionRecord
+from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
 from gossamer.topics.names import TopicError, check_filter
 from gossamer.topics.shared import split_share
@@ -43,6 +50,9 @@ class Refusal(Exception):
 
 def handle_subscribe(connection: Connection, packet: Subscribe, now: float) -> None:
     """Each filter is answered for itself; the first refusal's text goes with the answer."""
+    core = connection.core
+    session = connection.session
+    assert session is not None
     identifier = 0
     user: list[tuple[str, str]] = []
     properties = packet.properties
@@ -53,9 +63,19 @@ def handle_subscribe(connection: Connection, packet: Subscribe, now: float) -> N
     answers: list[int] = []
     granted: list[tuple[Subscription, bool]] = []
     text = ""
+    glp: Glp | None = None
+    if properties is not None and properties.user:
+        try:
+            glp = parse(properties.user)
+        except GlpError as error:
+            # 0x99, which says more, is not among the codes of a SUBACK.
+            answers = [reasons.IMPLEMENTATION_SPECIFIC_ERROR] * len(packet.requests)
+            answer = Suback(packet.packet_id, answers, _with_text(connection, error.text))
+            connection.outlet.put_promise(encode(answer, connection.version))
+            return
     for request in packet.requests:
         try:
-            granted.append(_subscribe(connection, request, identifier, user, now))
+            granted.append(_subscribe(connection, request, identifier, user, glp, now))
             answers.append(request.qos)
         except Refusal as refusal:
             text = text or refusal.text
@@ -65,14 +85,27 @@ def handle_subscribe(connection: Connection, packet: Subscribe, now: float) -> N
             )
     answer = Suback(packet.packet_id, answers, _with_text(connection, text))
     connection.outlet.put_promise(encode(answer, connection.version))
+    if glp is not None and granted:
+        core.locations.learn(session, glp, now)
     for subscription, is_new in granted:
-        _send_retained(connection.core, subscription, is_new, now)
+        _send_retained(core, subscription, is_new, now)
 
 
 def handle_unsubscribe(connection: Connection, packet: Unsubscribe, now: float) -> None:
     session = connection.session
     assert session is not None
     answers: list[int] = []
+    properties = packet.properties
+    if properties is not None and properties.user:
+        try:
+            glp = parse(properties.user)
+        except GlpError as error:
+            answers = [reasons.IMPLEMENTATION_SPECIFIC_ERROR] * len(packet.filters)
+            refusal = Unsuback(packet.packet_id, answers, _with_text(connection, error.text))
+            connection.outlet.put_promise(encode(refusal, connection.version))
+            return
+        if glp is not None:
+            connection.core.locations.learn(session, glp, now)
     for filter in packet.filters:
         known = remove_subscription(connection.core, session, filter)
         answers.append(reasons.SUCCESS if known else reasons.NO_SUBSCRIPTION_EXISTED)
@@ -86,6 +119,7 @@ def _subscribe(
     request: Request,
     identifier: int,
     user: list[tuple[str, str]],
+    glp: Glp | None,
     now: float,
 ) -> tuple[Subscription, bool]:
     core = connection.core
@@ -106,6 +140,9 @@ def _subscribe(
         is_allowed = core.permissions.may_subscribe(connection.identity, read, is_joint)
         if read.startswith(RESERVED_FILTERS) or not is_allowed:
             raise Refusal(reasons.NOT_AUTHORIZED, f"you may not read {read!r}")
+    located: Located | None = None
+    if glp is not None:
+        located = _located(core, session, request.filter, asked, glp)
     if asked is not None and not core.operators.has_room(asked):
         raise Refusal(
             reasons.QUOTA_EXCEEDED,
@@ -128,11 +165,25 @@ def _subscribe(
         identifier,
     )
     record.user = user
-    subscription = make(core, session, record, asked, now)
+    if located is not None and glp is not None:
+        position = glp.position or core.locations.position(session.client_id, now)
+        record.user = user + located.entries(position)
+    subscription = make(core, session, record, asked, located, now)
     enter(core, subscription)
     if session.persistent:
         core.journal.subscription_saved(session.client_id, record)
     return subscription, is_new
+
+
+def _located(core: Core, session: Session, filter: str, asked: Asked | None, glp: Glp) -> Located:
+    if asked is not None:
+        raise Refusal(
+            reasons.IMPLEMENTATION_SPECIFIC_ERROR, "an operator subscription has no place (GLP)"
+        )
+    try:
+        return core.locations.asked(session, filter, glp)
+    except GlpError as error:
+        raise Refusal(reasons.IMPLEMENTATION_SPECIFIC_ERROR, error.text) from None
 
 
 def _send_retained(core: Core, subscription: Subscription, is_new: bool, now: float) -> None:
@@ -146,6 +197,8 @@ def _send_retained(core: Core, subscription: Subscription, is_new: bool, now: fl
         messages = core.retained.search(subscription.filter, now)
         if core.permissions.restricts:
             messages = readable(core, subscription.session, messages)
+        if isinstance(subscription, LocatedSubscription) or core.permissions.guards_positions:
+            messages = fitting(core, subscription, messages, now)
     if messages:
         subscription.session.enqueue_retained(messages, Receiver(subscription), now)
 

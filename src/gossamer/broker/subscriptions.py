@@ -1,11 +1,13 @@
-"""Subscriptions of both kinds, plain and operator: where each is entered and found again."""
+"""Subscriptions of every kind, plain, operator and located: where each is entered and found."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gossamer.broker.geofencing import LocatedSubscription
 from gossamer.broker.operation import OperatorSubscription
 from gossamer.broker.routes import Group
+from gossamer.geo.located import Located
 from gossamer.plus.engine import Asked
 from gossamer.plus.grammar import is_operator_filter
 from gossamer.session.records import SubscriptionRecord
@@ -23,9 +25,16 @@ def asked_of(core: Core, filter: str, user: list[tuple[str, str]]) -> Asked | No
 
 
 def make(
-    core: Core, session: Session, record: SubscriptionRecord, asked: Asked | None, now: float
+    core: Core,
+    session: Session,
+    record: SubscriptionRecord,
+    asked: Asked | None,
+    located: Located | None,
+    now: float,
 ) -> Subscription:
     share, filter = split_share(record.filter)
+    if located is not None:
+        return core.locations.subscription(session, record, located)
     if asked is None:
         return Subscription(session, record, share, filter)
     operation = core.operators.open(asked, now)
@@ -35,7 +44,16 @@ def make(
 def enter(core: Core, subscription: Subscription) -> None:
     """Makes it part of its session, and of what it reads; replaces one with the same filter."""
     known = subscription.session.subscriptions.get(subscription.record.filter)
-    if isinstance(subscription, OperatorSubscription):
+    if isinstance(subscription, LocatedSubscription):
+        if known is not None and not isinstance(known, LocatedSubscription):
+            core.routes.remove(known)
+            core.locations.attach(subscription, None)
+        else:
+            core.locations.attach(subscription, known)
+    elif isinstance(known, LocatedSubscription):
+        core.locations.detach(known)
+        core.routes.add(subscription)
+    elif isinstance(subscription, OperatorSubscription):
         core.operators.attach(subscription)
         if (
             isinstance(known, OperatorSubscription)
@@ -54,7 +72,9 @@ def enter(core: Core, subscription: Subscription) -> None:
 def leave(core: Core, subscription: Subscription) -> None:
     """Takes it out of what it reads; its session lets go of it elsewhere."""
     core.counters.subscriptions -= 1
-    if isinstance(subscription, OperatorSubscription):
+    if isinstance(subscription, LocatedSubscription):
+        core.locations.detach(subscription)
+    elif isinstance(subscription, OperatorSubscription):
         core.operators.detach(subscription)
     else:
         core.routes.remove(subscription)

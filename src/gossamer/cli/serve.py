@@ -104,7 +104,7 @@ def _open_store(folder: Path, sync: str) -> SqliteStore:
 def _broker(material: Material, store: SqliteStore | None) -> Broker:
     now = time.time()
     config = material.config
-    settings = settings_of(config.limits, config.sys.interval)
+    settings = settings_of(config, config.limits)
     settings.max_operators = config.plus.operators
     engine = engine_of(config.plus)
     if store is None:

@@ -34,6 +34,13 @@ class Watch:
         self.dwell = dwell
         self.visits: dict[Visitor, Visit] = {}
 
+    def inherit(self, other: "Watch") -> None:
+        """Goes on where the other one stops: who was in its areas has not just entered."""
+        self.visits = other.visits
+        other.visits = {}
+        for visit in self.visits.values():
+            visit.watch = self
+
 
 class Visit:
     """Somebody is in the areas of a watch, or was, when it has `ended`."""

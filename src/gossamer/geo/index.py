@@ -72,7 +72,7 @@ def _half_turn(lat: float, away: float) -> float:
 class Level:
     """The cells of one size that hold a fence."""
 
-    __slots__ = ("bands", "cells", "count", "finer", "size", "table")
+    __slots__ = ("bands", "cells", "finer", "size", "table")
 
     def __init__(self, level: int) -> None:
         self.size = cell_size(level)
@@ -80,7 +80,6 @@ class Level:
         self.table = TABLES[min(level, TABLED)]
         self.finer = max(0, level - TABLED)  # halvings since the level of the table
         self.cells: dict[int, list[Fence]] = {}
-        self.count = 0
 
     def cell_at(self, lat: float, lon: float) -> int:
         band = min(int((lat + 90.0) / self.size), self.bands - 1)
@@ -130,11 +129,10 @@ class Level:
 class SpatialIndex:
     """Interests by where they are. `oldest` is the time before which a position is none."""
 
-    __slots__ = ("levels", "query", "size", "used", "wide")
+    __slots__ = ("levels", "query", "size", "wide")
 
     def __init__(self) -> None:
-        self.levels = [Level(level) for level in range(LAST + 1)]  # the first ones stay empty
-        self.used: list[Level] = []  # those that hold a fence
+        self.levels: dict[int, Level] = {}  # those that hold a fence
         self.wide: list[Fence] = []
         self.query = 0
         self.size = 0
@@ -182,11 +180,11 @@ class SpatialIndex:
         if fence.level == WIDE:
             self.wide.append(fence)
             return
-        level = self.levels[fence.level]
+        level = self.levels.get(fence.level)
+        if level is None:
+            level = Level(fence.level)
+            self.levels[fence.level] = level
         level.add(fence, level.cells_around(fence.lat, fence.lon, degrees_of(fence.reach)))
-        level.count += 1
-        if level.count == 1:
-            self.used.append(level)
 
     def _remove(self, fence: Fence) -> None:
         if fence.level == WIDE:
@@ -194,9 +192,8 @@ class SpatialIndex:
             return
         level = self.levels[fence.level]
         level.remove(fence, level.cells_around(fence.lat, fence.lon, degrees_of(fence.reach)))
-        level.count -= 1
-        if level.count == 0:
-            self.used.remove(level)
+        if not level.cells:
+            del self.levels[fence.level]
 
     def at(self, point: Point, oldest: float) -> list[Interest]:
         """The interests that contain the point."""
@@ -207,7 +204,7 @@ class SpatialIndex:
         x = point.x
         y = point.y
         z = point.z
-        for level in self.used:
+        for level in self.levels.values():
             held = level.cells.get(level.cell_at(lat, lon))
             if held is None:
                 continue
@@ -240,7 +237,7 @@ class SpatialIndex:
         self.query += 1
         found: list[Interest] = []
         for ball in region.balls():
-            for level in self.used:
+            for level in self.levels.values():
                 self._search(level, ball, region, oldest, found)
             for fence in self.wide:
                 self._judge_ball(fence, ball, region, oldest, found)

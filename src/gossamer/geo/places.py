@@ -11,13 +11,14 @@ NOWHERE: Final = Region([], [])
 
 
 class Place:
-    """A point, or, if `point` is None, a region."""
+    """A point, or, if `point` is None, a region. `position` is where the publisher said it is."""
 
-    __slots__ = ("point", "region")
+    __slots__ = ("point", "position", "region")
 
-    def __init__(self, point: Point | None, region: Region) -> None:
+    def __init__(self, point: Point | None, region: Region, position: Point | None) -> None:
         self.point = point
         self.region = region
+        self.position = position
 
 
 def place_of(glp: Glp | None, known: Point | None) -> Place | None:
@@ -29,7 +30,7 @@ def place_of(glp: Glp | None, known: Point | None) -> Place | None:
         return None
     position = glp.position if glp.position is not None else known
     if glp.areas:
-        return Place(None, NO_AREAS.changed(glp.areas).region(position))
+        return Place(None, NO_AREAS.changed(glp.areas).region(position), glp.position)
     if glp.position is not None:
-        return Place(glp.position, NOWHERE)
+        return Place(glp.position, NOWHERE, glp.position)
     return None

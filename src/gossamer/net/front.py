@@ -108,7 +108,7 @@ class Front:
         broker = self._host.broker
         self.config = config
         self.logins.rules = material.logins
-        broker.core.settings = settings_of(config.limits, config.sys.interval)
+        broker.core.settings = settings_of(config, config.limits)
         for listener in config.listener:
             known = self._open.get(listener.name)
             if known is not None:

@@ -37,7 +37,7 @@ class Material:
         self.contexts = contexts  # by the listener's name
         self.mesh = mesh_settings(config.mesh)
         self.settings = {
-            listener.name: settings_of(config.limits_of(listener), config.sys.interval)
+            listener.name: settings_of(config, config.limits_of(listener))
             for listener in config.listener
         }
 
@@ -96,8 +96,8 @@ def load_material(path: Path) -> Material:
     return read_material(load(path))
 
 
-def settings_of(limits: Limits, sys_interval: float) -> Settings:
-    """The core's limits."""
+def settings_of(config: Config, limits: Limits) -> Settings:
+    """What the core obeys; `limits` are those of one listener, or of all."""
     settings = Settings()
     settings.max_connections = limits.connections
     settings.max_connect_packet = limits.login_packet_size
@@ -115,5 +115,8 @@ def settings_of(limits: Limits, sys_interval: float) -> Settings:
     settings.max_sessions = limits.sessions
     settings.max_keep_alive = limits.keep_alive or 0xFFFF
     settings.login_timeout = limits.connect_timeout
-    settings.sys_interval = sys_interval
+    settings.sys_interval = config.sys.interval
+    settings.position_age = config.geo.position_age
+    settings.fence_hysteresis = config.geo.hysteresis
+    settings.fence_dwell = config.geo.dwell
     return settings

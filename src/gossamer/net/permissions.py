@@ -16,6 +16,7 @@ publish = ["devices/%u/#"]
 groups = ["operators"]
 subscribe = ["#", "$SYS/#"]
 deny_subscribe = ["payroll/#"]
+locate = ["*"]                  # since one rule says who sees positions, the others see none
 """
 
 import ipaddress
@@ -68,6 +69,9 @@ class RuleEntry(Section):
     subscribe: tuple[Template, ...] = Field(default=(), description="What they may read.")
     deny_publish: tuple[Template, ...] = Field(default=(), description="But not there.")
     deny_subscribe: tuple[Template, ...] = Field(default=(), description="But not this.")
+    locate: tuple[str, ...] | None = Field(
+        default=None, description='Users whose positions they may see; "*" for everyone\'s.'
+    )
 
 
 class RuleFile(Section):
@@ -91,6 +95,7 @@ class RulePermissions(Permissions):
     def __init__(self, book: RuleBook) -> None:
         super().__init__()
         self.restricts = True
+        self.guards_positions = book.guards_positions
         self._book = book
 
     def may_publish(self, client: Identity, topic: str) -> bool:
@@ -101,6 +106,9 @@ class RulePermissions(Permissions):
 
     def may_receive(self, client: Identity, topic: str) -> bool:
         return self._grant(client).may_receive(topic)
+
+    def may_locate(self, client: Identity, user: str) -> bool:
+        return (user != "" and user == client.user) or self._grant(client).may_locate(user)
 
     def may_have_published(self, user: str, client_id: str, topic: str) -> bool:
         return self._book.grant(user, client_id, [], UNKNOWN_ADDRESS).may_publish(topic)
@@ -141,6 +149,7 @@ def _rule(file: RuleFile, entry: RuleEntry) -> Rule:
         subscribe=entry.subscribe,
         deny_publish=entry.deny_publish,
         deny_subscribe=entry.deny_subscribe,
+        locate=entry.locate,
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from gossamer.session.records import SubscriptionRecord
 
 if TYPE_CHECKING:
+    from gossamer.session.message import Message
     from gossamer.session.session import Session
 
 NO_IDENTIFIERS: Final[list[int]] = []
@@ -24,6 +25,10 @@ class Subscription:
         self.record = record
         self.share = share
         self.filter = filter  # without `$share/…`
+
+    def takes(self, message: Message, now: float) -> bool:
+        """Whether it wants a message that its filter matches."""
+        return True
 
     def reads(self) -> tuple[str, ...]:
         """The plain filters whose publications it needs."""

@@ -72,7 +72,11 @@ class Limits(Section):
         le=65535,
         description="Topic aliases a client may set on one connection.",
     )
-    user_properties: int = Field(default=100, ge=0, description="User properties in one packet.")
+    user_properties: int = Field(
+        default=12_000,
+        ge=0,
+        description="User properties in one packet; more end the connection.",
+    )
     keep_alive: int = Field(
         default=0,
         ge=0,

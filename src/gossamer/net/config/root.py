@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from gossamer.net.config.auth import Auth
+from gossamer.net.config.geo import Geo
 from gossamer.net.config.limits import Limits
 from gossamer.net.config.listeners import Listener
 from gossamer.net.config.mesh import Mesh
@@ -30,6 +31,7 @@ class Config(Section):
     store: Store = Field(default=Store(), description="What survives a restart.")
     mesh: Mesh | None = Field(default=None, description="The other brokers; none by default.")
     plus: Plus = Field(default=Plus(), description="Subscriptions that compute (MQTT+).")
+    geo: Geo = Field(default=Geo(), description="Positions and geofences.")
     sys: Sys = Field(default=Sys(), description="The topics under `$SYS/`.")
     admin: Admin = Field(default=Admin(), description="The HTTP API for operators.")
     log: Log = Field(default=Log(), description="The log.")

@@ -1,0 +1,52 @@
+"""Positions that not everybody may see: who may not gets the message without its GLP.
+
+Without GLP a message is about no place, so it reaches them wherever they are interested: whether
+it comes tells them nothing.
+"""
+
+from gossamer.broker.core import Core
+from gossamer.broker.distributing import distribute, distribute_retained
+from gossamer.broker.geofencing import LocatedFilter, without_place
+from gossamer.broker.routes import Group, Route
+from gossamer.session.message import Message
+from gossamer.session.session import Session
+from gossamer.session.subscription import Subscription
+
+
+def distribute_guarded(
+    core: Core, message: Message, route: Route, origin: Session | None, now: float
+) -> None:
+    """Delivers a located message, as it is or without its place."""
+    seeing = Route(route.topic, route.topic_bytes, route.branch)
+    others = Route(route.topic, route.topic_bytes, route.branch)
+    for receiver in route.receivers:
+        side = seeing if core.locations.may_see(receiver.session, message) else others
+        side.receivers.append(receiver)
+    for group in route.groups:
+        (seeing if _all_see(core, group, message) else others).groups.append(group)
+    for tap in route.taps:
+        # An operator has subscribers of its own, whom it does not tell apart.
+        (seeing if isinstance(tap, LocatedFilter) else others).taps.append(tap)
+    if message.retain:
+        distribute_retained(core, message, seeing, origin, now)
+    else:
+        distribute(message, seeing, origin, now)
+    distribute(without_place(message), others, origin, now)
+
+
+def fitting(
+    core: Core, subscription: Subscription, messages: list[Message], now: float
+) -> list[Message]:
+    """Of retained messages, those that the subscription wants, as its session may see them."""
+    session = subscription.session
+    found: list[Message] = []
+    for message in messages:
+        if not core.locations.may_see(session, message):
+            found.append(without_place(message))
+        elif subscription.takes(message, now):
+            found.append(message)
+    return found
+
+
+def _all_see(core: Core, group: Group, message: Message) -> bool:
+    return all(core.locations.may_see(member.session, message) for member in group.members)

@@ -1,0 +1,235 @@
+"""Where clients are: GLP as it arrives in packets, and the positions it tells.
+
+A client's position comes with any packet that may carry User Properties. Located subscriptions
+that follow their client move with it, in place. A position that is too old is none.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import TYPE_CHECKING, Final
+
+from gossamer.broker.geofencing import LocatedFilter, LocatedSubscription
+from gossamer.geo.earth import Point
+from gossamer.geo.errors import GlpError
+from gossamer.geo.glp import POSITION, Glp, parse
+from gossamer.geo.interest import Interest
+from gossamer.geo.located import NOT_LOCATED, Located
+from gossamer.geo.places import Place, place_of
+from gossamer.session.message import Message
+from gossamer.session.records import SubscriptionRecord
+from gossamer.session.session import Session
+from gossamer.topics.shared import split_share
+from gossamer.wire.properties import Properties
+
+if TYPE_CHECKING:
+    from gossamer.broker.core import Core
+
+logger = logging.getLogger(__name__)
+
+# A moving client's position is written this often, and whenever its session is written anyway.
+SAVE_SECONDS: Final = 60.0
+
+
+class Whereabouts:
+    """The last position of one client, and its subscriptions that follow it."""
+
+    __slots__ = ("at", "followers", "point", "saved_at")
+
+    def __init__(self, point: Point | None, at: float) -> None:
+        self.point = point
+        self.at = at
+        self.saved_at = at
+        self.followers: list[LocatedSubscription] = []
+
+
+class Locations:
+    """All positions and all located subscriptions of one broker's clients."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self._clients: dict[str, Whereabouts] = {}
+        self._filters: dict[str, LocatedFilter] = {}
+        self._message: Message | None = None
+        self._place: Place | None = None
+
+    def oldest(self, now: float) -> float:
+        """The time before which a position is none."""
+        age = self.core.settings.position_age
+        return now - age if age else -math.inf
+
+    def position(self, client_id: str, now: float) -> Point | None:
+        known = self._clients.get(client_id)
+        return known.point if known is not None and known.at >= self.oldest(now) else None
+
+    # What packets say ---------------------------------------------------------------------------
+
+    def read_publication(self, session: Session, properties: Properties, now: float) -> Glp | None:
+        """The GLP of a PUBLISH, made complete: what travels on says where dynamic areas are.
+
+        Raises GlpError.
+        """
+        glp = parse(properties.user)
+        if glp is None:
+            return None
+        known = self.position(session.client_id, now)
+        place_of(glp, known)
+        follows = any(area.fixed is None for area in glp.areas)
+        if follows and glp.position is None and known is not None:
+            properties.user.append((POSITION, f"{known.lat!r};{known.lon!r}"))
+        return glp
+
+    def refused(self, session: Session, what: str, error: GlpError) -> None:
+        """GLP in a packet that has no answer to refuse it with."""
+        self.core.counters.publications_refused += 1
+        logger.info("%s of %s dropped: %s", what, session.client_id, error.text)
+
+    def pinged(self, session: Session, properties: Properties | None, now: float) -> None:
+        """A PINGREQ that carries a position."""
+        try:
+            glp = None if properties is None else parse(properties.user)
+        except GlpError as error:
+            self.refused(session, "the position in a PINGREQ", error)
+            return
+        if glp is not None:
+            self.learn(session, glp, now)
+
+    def learn(self, session: Session, glp: Glp, now: float) -> None:
+        """The client is where its packet says, if it says so."""
+        point = glp.position
+        if point is None:
+            return
+        known = self._clients.get(session.client_id)
+        if known is None:
+            known = Whereabouts(point, now)
+            self._clients[session.client_id] = known
+            self._save(session, known, now)
+        known.point = point
+        known.at = now
+        for subscription in known.followers:
+            self._move(subscription, point, now)
+        if session.persistent:
+            session.record.note = _noted(point, now)
+            if now - known.saved_at >= SAVE_SECONDS:
+                self._save(session, known, now)
+
+    def _move(self, subscription: LocatedSubscription, point: Point, now: float) -> None:
+        if subscription.share:
+            subscription.interest.move(point, now)
+        else:
+            self._filters[subscription.filter].index.move(subscription.interest, point, now)
+
+    def _save(self, session: Session, known: Whereabouts, now: float) -> None:
+        known.saved_at = now
+        if session.persistent and known.point is not None:
+            session.record.note = _noted(known.point, known.at)
+            self.core.journal.session_saved(session.record)
+
+    def may_see(self, session: Session, message: Message) -> bool:
+        """Whether the session may know where the message comes from."""
+        permissions = self.core.permissions
+        return (
+            not permissions.guards_positions
+            or session.is_peer
+            or message.publisher == session.client_id
+            or permissions.may_locate(session.identity, message.user)
+        )
+
+    # What messages speak of ---------------------------------------------------------------------
+
+    def place(self, message: Message, now: float) -> Place | None:
+        """Where the message is about; None if it does not say. Remembered for the last message."""
+        if self._message is not message:
+            self._message = message
+            self._place = self._place_of(message, now)
+        return self._place
+
+    def _place_of(self, message: Message, now: float) -> Place | None:
+        properties = message.properties
+        if properties is None or not properties.user:
+            return None
+        try:
+            return place_of(parse(properties.user), self.position(message.publisher, now))
+        except GlpError:
+            # Only what no client of ours published can be malformed here: it says nothing to us.
+            return None
+
+    # Subscriptions ------------------------------------------------------------------------------
+
+    def asked(self, session: Session, filter: str, glp: Glp) -> Located:
+        """What the session asks for now, its earlier SUBSCRIBEs to the filter included.
+
+        Raises GlpError.
+        """
+        known = session.subscriptions.get(filter)
+        before = known.located if isinstance(known, LocatedSubscription) else NOT_LOCATED
+        return before.changed(glp)
+
+    def subscription(
+        self, session: Session, record: SubscriptionRecord, located: Located
+    ) -> LocatedSubscription:
+        share, filter = split_share(record.filter)
+        known = self._clients.get(session.client_id)
+        point = None if known is None else known.point
+        at = 0.0 if known is None else known.at
+        interest = Interest(None, located.areas, point, at)
+        return LocatedSubscription(session, record, share, filter, located, interest, self)
+
+    def attach(self, subscription: LocatedSubscription, known: LocatedSubscription | None) -> None:
+        """Enters it in place of the one that the session had to the same filter, if any."""
+        if subscription.share:
+            self.core.routes.add(subscription)
+        else:
+            found = self._filters.get(subscription.filter)
+            if found is None:
+                found = LocatedFilter(self)
+                self._filters[subscription.filter] = found
+                self.core.routes.add_tap(subscription.filter, found)
+            if known is not None:
+                found.hand_over(known, subscription)
+            found.add(subscription)
+        if known is not None:
+            self._unfollow(known)
+        if subscription.interest.follows:
+            client_id = subscription.session.client_id
+            whereabouts = self._clients.get(client_id)
+            if whereabouts is None:
+                whereabouts = Whereabouts(None, 0.0)
+                self._clients[client_id] = whereabouts
+            whereabouts.followers.append(subscription)
+
+    def detach(self, subscription: LocatedSubscription) -> None:
+        if subscription.share:
+            self.core.routes.remove(subscription)
+        else:
+            found = self._filters[subscription.filter]
+            found.remove(subscription)
+            if not found.subscriptions:
+                del self._filters[subscription.filter]
+                self.core.routes.remove_tap(subscription.filter, found)
+        self._unfollow(subscription)
+
+    def _unfollow(self, subscription: LocatedSubscription) -> None:
+        whereabouts = self._clients.get(subscription.session.client_id)
+        if whereabouts is not None and subscription in whereabouts.followers:
+            whereabouts.followers.remove(subscription)
+
+    # Sessions -----------------------------------------------------------------------------------
+
+    def forget(self, session: Session) -> None:
+        """The session ended, after its subscriptions."""
+        self._clients.pop(session.client_id, None)
+
+    def restore(self, session: Session) -> None:
+        """The position that the store kept, before its subscriptions are made."""
+        lat, _, rest = session.record.note.partition(";")
+        lon, _, at = rest.partition(";")
+        try:
+            self._clients[session.client_id] = Whereabouts(Point(float(lat), float(lon)), float(at))
+        except ValueError:
+            return
+
+
+def _noted(point: Point, at: float) -> str:
+    return f"{point.lat!r};{point.lon!r};{at!r}"
