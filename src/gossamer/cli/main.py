@@ -18,6 +18,7 @@ from gossamer.cli.errors import FAILED, CommandError
 
 COMMANDS: tuple[str, ...] = (
     "serve",
+    "mesh",
     "pub",
     "sub",
     "demo",

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import signal
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,7 @@ import typer
 
 from gossamer.broker.broker import Broker
 from gossamer.cli.errors import CommandError, WrongUse
+from gossamer.cli.signals import InputEnd
 from gossamer.net.admin.server import AdminServer
 from gossamer.net.admin.tokens import token_for
 from gossamer.net.config import Config, ConfigError, load
@@ -48,6 +50,9 @@ def serve(
         str | None,
         typer.Option("--sync", help="What an acknowledgement survives: full, normal or off."),
     ] = None,
+    with_parent: Annotated[
+        bool, typer.Option("--with-parent", help="Stop when the standard input ends.")
+    ] = False,
 ) -> None:
     """Run one broker; no configuration needed."""
     try:
@@ -61,7 +66,7 @@ def serve(
     store = None
     if settings.kind == "disk":
         store = _open_store(settings.folder or default_folder(), settings.sync)
-    run(_serve(material, config, store))
+    run(_serve(material, config, store, with_parent))
 
 
 def _material(
@@ -131,7 +136,9 @@ async def _open_admin(material: Material, server: Server, reloader: Reloader) ->
     return admin
 
 
-async def _serve(material: Material, file: Path | None, store: SqliteStore | None) -> None:
+async def _serve(
+    material: Material, file: Path | None, store: SqliteStore | None, with_parent: bool
+) -> None:
     server = Server(_broker(material, store), store)
     try:
         front = await server.open(material)
@@ -143,6 +150,8 @@ async def _serve(material: Material, file: Path | None, store: SqliteStore | Non
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
+    if with_parent:
+        await loop.connect_read_pipe(lambda: InputEnd(stopped.set), sys.stdin)
     reloader = Reloader(front, file)
     admin = await _open_admin(material, server, reloader)
     loop.add_signal_handler(signal.SIGHUP, reloader.on_signal)

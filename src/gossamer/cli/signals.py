@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 
@@ -28,3 +28,13 @@ async def until_stopped(work: Coroutine[Any, Any, None]) -> bool:
         if not stopped:
             raise
     return stopped
+
+
+class InputEnd(asyncio.Protocol):
+    """Calls when the standard input ends: whoever holds its other end has gone."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self._call = call
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._call()

@@ -1,16 +1,12 @@
 """A real broker process on a data folder that outlives it."""
 
 import asyncio
-import random
 import signal
-import socket
 import sys
 from pathlib import Path
 from typing import Final
 
-# Below the range from which systems take ports for outgoing connections: nobody takes ours while
-# the broker is down.
-_PORTS: Final = range(20_000, 32_000)
+from gossamer.net.local.ports import free_ports
 
 START_SECONDS: Final = 30.0
 STOP_SECONDS: Final = 30.0
@@ -24,7 +20,7 @@ class BrokerProcess:
     """One broker: started, killed and started again on the same port and folder."""
 
     def __init__(self, folder: Path, sync: str) -> None:
-        self.port = _free_port()
+        self.port = free_ports(1)[0]
         self.url = f"mqtt://127.0.0.1:{self.port}"
         self._arguments = ["--port", str(self.port), "--data", str(folder), "--sync", sync]
         self._log = folder / "broker.log"
@@ -88,14 +84,3 @@ class BrokerProcess:
     def _last_words(self) -> str:
         lines = self._log.read_text(errors="replace").splitlines()
         return lines[-1] if lines else "it said nothing"
-
-
-def _free_port() -> int:
-    for port in random.sample(_PORTS, len(_PORTS)):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise OSError("no free port")

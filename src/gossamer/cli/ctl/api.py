@@ -1,20 +1,18 @@
 """The client's side of the admin API, for all `gossamer ctl` commands."""
 
-import json
 import os
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlsplit
 
 import typer
 
 from gossamer.cli.errors import CommandError, WrongUse
+from gossamer.net.admin.client import AdminClient, AdminError, Unreachable
 from gossamer.net.admin.tokens import default_token_file, read_token
 from gossamer.net.config import ConfigError
 
 TOKEN_VARIABLE = "GOSSAMER_ADMIN_TOKEN"
-TIMEOUT_SECONDS = 30.0
 
 Url = Annotated[str, typer.Option("--url", help="Where the admin API listens.")]
 TokenFile = Annotated[
@@ -32,22 +30,15 @@ def call(
     parts = urlsplit(url)
     if parts.scheme != "http" or not parts.hostname:
         raise WrongUse(f"--url is like {DEFAULT_URL}, not {url!r}")
-    target = path + ("?" + urlencode(query) if query else "")
-    connection = HTTPConnection(parts.hostname, parts.port or 80, timeout=TIMEOUT_SECONDS)
+    client = AdminClient(parts.hostname, parts.port or 80, _token(token_file))
     try:
-        headers = {"Authorization": f"Bearer {_token(token_file)}"}
-        connection.request(method, target, headers=headers)
-        response = connection.getresponse()
-        answer = json.loads(response.read())
-    except (OSError, HTTPException, ValueError) as error:
+        return client.call(method, path, query)
+    except Unreachable as error:
         raise CommandError(
             f"no admin API at {url}: {error} (is admin.enabled set in its configuration?)"
         ) from error
-    finally:
-        connection.close()
-    if response.status != 200:
-        raise CommandError(str(answer.get("error", response.reason)))
-    return answer
+    except AdminError as error:
+        raise CommandError(str(error)) from error
 
 
 def part(text: str) -> str:

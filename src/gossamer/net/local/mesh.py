@@ -1,0 +1,183 @@
+"""A whole local mesh: its folder with key and configurations, its processes, and its links."""
+
+import os
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from gossamer.net.admin.client import AdminError, Unreachable
+from gossamer.net.local.broker import LocalBroker, LocalMeshError
+from gossamer.net.local.ports import free_ports
+from gossamer.net.local.topologies import edges
+
+# Seven interpreters on a busy machine take their time.
+START_SECONDS: Final = 90.0
+POLL_SECONDS: Final = 0.1
+
+_CONFIGURATION: Final = """\
+[[listener]]
+port = {port}
+
+[store]
+{store}
+
+[mesh]
+name = "{name}"
+mode = "{mode}"
+key_file = "../mesh.key"
+{peers}
+[admin]
+enabled = true
+port = {admin_port}
+token_file = "../admin.token"
+
+[sys]
+interval = {sys_seconds}
+
+[log]
+level = "warning"
+"""
+_PEER: Final = """
+[[mesh.peer]]
+host = "127.0.0.1"
+port = {port}
+"""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is wanted: so many brokers in a shape, in a mode."""
+
+    brokers: int
+    topology: str = "linear"
+    mode: str = "ssf"
+    base_port: int = 0  # of the first broker, the others follow; 0 takes free ones
+    memory: bool = True
+    sys_seconds: int = 10
+
+
+@dataclass(frozen=True)
+class LinkState:
+    """One link as both ends see it; `near` is the broker that was dialled."""
+
+    near: str
+    far: str
+    outward: dict[str, Any]  # what `near` says
+    inward: dict[str, Any]  # what `far` says
+
+    @property
+    def stands(self) -> bool:
+        return bool(self.outward.get("connected") and self.inward.get("connected"))
+
+    def sum(self, field: str) -> int:
+        """Of both ends; with `…_sent` that is everything the link carried."""
+        return int(self.outward.get(field, 0)) + int(self.inward.get(field, 0))
+
+
+class LocalMesh:
+    """Use it in a `with`: whatever happens, no process is left behind."""
+
+    def __init__(self, folder: Path, plan: Plan) -> None:
+        self.plan = plan
+        self.edges = edges(plan.topology, plan.brokers)
+        self._folder = folder
+        token = _secret(folder / "admin.token")
+        _secret(folder / "mesh.key")
+        free = free_ports(2 * plan.brokers)
+        ports = free[: plan.brokers]
+        if plan.base_port:
+            ports = list(range(plan.base_port, plan.base_port + plan.brokers))
+        self.brokers = [
+            LocalBroker(f"b{number + 1}", folder / f"b{number + 1}", port, free[-number - 1], token)
+            for number, port in enumerate(ports)
+        ]
+        for number in range(plan.brokers):
+            self.configure(number)
+
+    def __enter__(self) -> "LocalMesh":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def configure(self, number: int, ports: dict[int, int] | None = None) -> None:
+        """Writes a broker's configuration; `ports` are dialled in place of the neighbours' own."""
+        plan = self.plan
+        broker = self.brokers[number]
+        dialled = [near for near, far in self.edges if far == number]
+        peers = [(ports or {}).get(near, self.brokers[near].port) for near in dialled]
+        broker.folder.mkdir(parents=True, exist_ok=True)
+        broker.config.write_text(
+            _CONFIGURATION.format(
+                port=broker.port,
+                store='kind = "memory"' if plan.memory else 'folder = "data"',
+                name=broker.name,
+                mode=plan.mode,
+                peers="".join(_PEER.format(port=port) for port in peers),
+                admin_port=broker.admin_port,
+                sys_seconds=plan.sys_seconds,
+            )
+        )
+
+    def start(self, report: Callable[[str], None] = lambda _: None) -> None:
+        """Returns when every link stands; LocalMeshError if that takes too long."""
+        for broker in self.brokers:
+            broker.start()
+        self.wait(report)
+
+    def wait(self, report: Callable[[str], None] = lambda _: None) -> None:
+        """Until every link stands."""
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            links = self.links()
+            standing = sum(link.stands for link in links)
+            report(f"{standing} of {len(links)} links stand")
+            if standing == len(links):
+                return
+            if time.monotonic() > deadline:
+                missing = next(link for link in links if not link.stands)
+                raise LocalMeshError(f"no link between {missing.near} and {missing.far} in time")
+            time.sleep(POLL_SECONDS)
+
+    def links(self) -> list[LinkState]:
+        """The state of every link now; LocalMeshError if a broker has ended."""
+        told = [self._told(broker) for broker in self.brokers]
+        names = [broker.name for broker in self.brokers]
+        return [
+            LinkState(
+                names[near],
+                names[far],
+                told[near].get(names[far], {}),
+                told[far].get(names[near], {}),
+            )
+            for near, far in self.edges
+        ]
+
+    def stop(self) -> None:
+        for broker in self.brokers:
+            broker.ask_to_stop()
+        for broker in self.brokers:
+            broker.await_end()
+
+    @staticmethod
+    def _told(broker: LocalBroker) -> dict[str, dict[str, Any]]:
+        broker.check()
+        try:
+            return broker.links()
+        except Unreachable:
+            return {}  # it is still starting
+        except AdminError as error:
+            raise LocalMeshError(f"{broker.name} says: {error}") from error
+
+
+def _secret(file: Path) -> str:
+    """What the file holds; made on first use, readable by nobody else."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if not file.exists():
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w") as out:
+            out.write(secrets.token_urlsafe(32) + "\n")
+    return file.read_text().strip()
