@@ -28,7 +28,7 @@ _POINT: Final = 0x3FFF_FFFF  # Below 2³⁰, so that one folding keeps a lane be
 _FRESH: Final = 1 << LANE_BITS | 1  # Both polynomials are monic: their degree tells the length.
 
 
-SCANNED_LEVELS: Final = 60  # What `scan` has room for; ordinary topics have less than ten.
+SCANNED_LEVELS: Final = 50  # What `scan` has room for; ordinary topics have less than ten.
 
 
 class _Slot:

@@ -6,6 +6,8 @@
 - What consists of wildcards alone (`#`, `+/#`, `+/+`) is known exactly, and so is how far a run
   of leading `+` goes. These are the branches that every topic takes, and they cost nothing.
 - Prefixes are guides: only an end can make the answer wrong, so only ends get every probe.
+- Where topics share their prefixes, walking them is dear; if the filters have few patterns of
+  wildcards, trying each is cheaper. The search watches what its walks cost, and chooses.
 """
 
 from typing import Final
@@ -15,7 +17,7 @@ from mypy_extensions import i64
 from gossamer.bloom.bits import BloomFilter, sized_filter
 from gossamer.bloom.hashing import TopicHasher
 from gossamer.bloom.index import DEFAULT_CAPACITY, DEFAULT_ERROR_RATE, TopicIndex
-from gossamer.bloom.landmarks import MAPPED_LEVELS, CountedLandmarks, Landmarks
+from gossamer.bloom.landmarks import MAPPED_LEVELS, CountedLandmarks, Landmarks, Pattern
 from gossamer.bloom.prefixed import PrefixedSearch, ends, inner_prefixes
 from gossamer.bloom.search import QUERY_BUDGET, is_reserved
 
@@ -23,6 +25,10 @@ from gossamer.bloom.search import QUERY_BUDGET, is_reserved
 # compiled code.
 _WORD_BITS: Final = 62
 _WORD: Final[i64] = 0x3FFF_FFFF_FFFF_FFFF
+
+_COST_BITS: Final = 8  # Costs are averaged in 256ths of a look-up …
+_COST_MEMORY_BITS: Final = 3  # … over about eight walks.
+_WALK_AGAIN: Final = 32  # Searches by patterns before a walk shows whether things have changed.
 
 
 class HybridSearch(PrefixedSearch):
@@ -42,6 +48,9 @@ class HybridSearch(PrefixedSearch):
         self._depth: i64 = 0
         self._last: i64 = 0
         self._stops: i64 = 0
+        # Of the walks so far: their average cost, and the searches since the last one.
+        self._walk_cost: i64 = 0
+        self._since_walk: i64 = 0
 
     def may_match(self, topic: bytes) -> bool:
         self.begin()
@@ -67,9 +76,17 @@ class HybridSearch(PrefixedSearch):
         self._depth = depth
         self._last = last
         self._stops = hashes | (marks.plus & (_WORD >> (_WORD_BITS - last)))
+        if marks.listed and self._patterns_are_cheaper(reserved):
+            return self._try_patterns(reserved)
+        before = self.queries
         if reserved:
-            return self._follow(1, hasher.extend(hasher.root, hasher.level(0)))
-        return self._follow_leading_plus()
+            answer = self._follow(1, hasher.extend(hasher.root, hasher.level(0)))
+        else:
+            answer = self._follow_leading_plus()
+        cost = (self.queries - before) << _COST_BITS
+        self._walk_cost += (cost - self._walk_cost) >> _COST_MEMORY_BITS
+        self._since_walk = 0
+        return answer
 
     def exists(self, prefix: i64, whole: bool) -> bool:
         hasher = self.hasher
@@ -117,6 +134,59 @@ class HybridSearch(PrefixedSearch):
         if marks.plus >> at & 1:
             return self._follow(at + 1, hasher.extend(prefix, hasher.plus))
         return False
+
+    def _patterns_are_cheaper(self, reserved: bool) -> bool:
+        """Than a walk, by what walks cost of late; asked again from time to time."""
+        affordable = self._walk_cost >> _COST_BITS
+        if affordable < 2:
+            return False
+        marks = self.landmarks
+        fitting = marks.literal >> self._depth & 1
+        for pattern in marks.patterns:
+            if self._fits(pattern, reserved):
+                fitting += 1
+                if fitting > affordable:
+                    return False
+        self._since_walk += 1
+        return self._since_walk < _WALK_AGAIN
+
+    def _try_patterns(self, reserved: bool) -> bool:
+        for pattern in self.landmarks.patterns:
+            if self._fits(pattern, reserved) and self._has_variant(
+                pattern.depth, pattern.pluses, pattern.ends_in_hash
+            ):
+                return True
+        if self.landmarks.literal >> self._depth & 1:
+            return self._has_variant(self._depth, 0, False)
+        return False
+
+    def _fits(self, pattern: Pattern, reserved: bool) -> bool:
+        """Whether a filter of this pattern can match a topic of this many levels."""
+        if reserved and pattern.pluses & 1:
+            return False
+        if pattern.ends_in_hash:
+            return pattern.depth <= self._depth
+        return pattern.depth == self._depth
+
+    def _has_variant(self, depth: i64, pluses: i64, ends_in_hash: bool) -> bool:
+        """Whether the topic with these wildcards is a filter, confirmed by its longest prefix.
+
+        Many variants are tried and most are not there, so one end alone would err that much more.
+        """
+        hasher = self.hasher
+        prefix = hasher.root
+        parent = prefix
+        at: i64 = 0
+        while at < depth:
+            parent = prefix
+            level = hasher.plus if pluses >> at & 1 else hasher.level(at)
+            prefix = hasher.extend(prefix, level)
+            at += 1
+        if ends_in_hash:
+            return self.query(hasher.extend(prefix, hasher.hash)) and self.query_guide(prefix)
+        if not self.query(hasher.extend(prefix, hasher.end)):
+            return False
+        return depth == 1 or self.query_guide(parent)
 
 
 class HybridIndex(TopicIndex):

@@ -81,7 +81,7 @@ class Summary:
             plain.size,
             plain.hashes,
             self.version,
-            self.index.landmarks.words(),
+            self.index.landmarks,
             self._digest,
             base,
             bits,
@@ -156,9 +156,7 @@ class RemoteSummary:
             return merged
         if mine.hasher.seed_id != theirs.hasher.seed_id:
             raise ValueError("summaries of two seeds cannot be merged")
-        landmarks = Landmarks()
-        pairs = zip(mine.landmarks.words(), theirs.landmarks.words(), strict=True)
-        landmarks.load([one | another for one, another in pairs])
+        landmarks = mine.landmarks.union(theirs.landmarks)
         bits = mine.bits.union(theirs.bits)
         merged._ones = bits.ones()
         merged._search = HybridSearch(self._hasher, bits, landmarks, self._budget)
@@ -171,9 +169,7 @@ class RemoteSummary:
         bits = BloomFilter(update.size, update.hashes)
         for position in update.bits:
             bits.flip(position)
-        landmarks = Landmarks()
-        landmarks.load(update.landmarks)
-        self._search = HybridSearch(self._hasher, bits, landmarks, self._budget)
+        self._search = HybridSearch(self._hasher, bits, update.landmarks, self._budget)
         self._took(update, len(update.bits))
 
     def _apply_delta(self, update: Update) -> None:
@@ -193,7 +189,7 @@ class RemoteSummary:
         _check_saturation(ones, update.size)
         for position in update.bits:
             bits.flip(position)
-        search.landmarks.load(update.landmarks)
+        search.landmarks = update.landmarks
         self._took(update, ones)
 
     def _took(self, update: Update, ones: int) -> None:

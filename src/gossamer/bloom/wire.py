@@ -1,9 +1,10 @@
 """The wire form of a summary: complete, or as the bits that flipped between two versions.
 
-    magic "GB" · format · kind · seed id (4) · size · hashes · version · landmarks (6)
+    magic "GB" · format · kind · seed id (4) · size · hashes · version · landmarks (7) · patterns
     · digest (8) · body · CRC-32 (4)
 
-Numbers without a length are varints. The body of a full summary is its bits, or, while few are
+Numbers without a length are varints. Before the codes of the patterns stands their number plus one,
+or 0 if they are too many to list. The body of a full summary is its bits, or, while few are
 set, their gaps; that of a delta is the version it starts from and the gaps of the flipped bits.
 The CRC guards one message. The digest guards the state: it is a sum over the set bits after the
 message, so that two sides that disagree find out, whatever went wrong between them.
@@ -14,7 +15,13 @@ from typing import Final
 
 from gossamer.bloom.bits import positions_in
 from gossamer.bloom.errors import SummaryError
-from gossamer.bloom.landmarks import KINDS, MAPPED_LEVELS
+from gossamer.bloom.landmarks import (
+    KINDS,
+    MAPPED_LEVELS,
+    MAX_PATTERNS,
+    Landmarks,
+    is_pattern_code,
+)
 from gossamer.bloom.sizing import MAX_BITS, MAX_HASHES
 from gossamer.bloom.varints import Reader, put_gaps, put_number, read_gaps
 
@@ -39,7 +46,7 @@ class Update:
         size: int,
         hashes: int,
         version: int,
-        landmarks: list[int],
+        landmarks: Landmarks,
         digest: int,
         base: int,
         bits: list[int],
@@ -79,8 +86,9 @@ def _sealed(update: Update, body: bytes) -> bytes:
     out.append(FORMAT)
     out.append(update.kind)
     out += update.seed_id.to_bytes(4, "big")
-    for number in (update.size, update.hashes, update.version, *update.landmarks):
+    for number in (update.size, update.hashes, update.version):
         put_number(out, number)
+    _put_landmarks(out, update.landmarks)
     out += update.digest.to_bytes(_DIGEST_BYTES, "big")
     out += body
     out += zlib.crc32(out).to_bytes(_CRC_BYTES, "big")
@@ -107,15 +115,41 @@ def decode(data: bytes) -> Update:
     if not 0 < size <= MAX_BITS or not 0 < hashes <= MAX_HASHES:
         raise SummaryError(f"a summary of {size} bits and {hashes} hashes is out of range")
     version = reader.number()
-    landmarks = [reader.number() for _ in range(KINDS)]
-    if max(landmarks) >> (MAPPED_LEVELS + 1):
-        raise SummaryError(f"the summary has landmarks below level {MAPPED_LEVELS}")
+    landmarks = _read_landmarks(reader)
     digest = int.from_bytes(reader.take(_DIGEST_BYTES), "big")
     base = reader.number() if kind == DELTA else 0
     bits = _read_bits(reader, size) if kind == FULL_BITS else read_gaps(reader, size)
     if reader.left():
         raise SummaryError(f"the summary has {reader.left()} bytes too many")
     return Update(kind, seed_id, size, hashes, version, landmarks, digest, base, bits)
+
+
+def _put_landmarks(out: bytearray, landmarks: Landmarks) -> None:
+    for word in landmarks.words():
+        put_number(out, word)
+    put_number(out, len(landmarks.codes) + 1 if landmarks.listed else 0)
+    for code in landmarks.codes:
+        put_number(out, code)
+
+
+def _read_landmarks(reader: Reader) -> Landmarks:
+    landmarks = Landmarks()
+    words = [reader.number() for _ in range(KINDS)]
+    if max(words) >> (MAPPED_LEVELS + 1):
+        raise SummaryError(f"the summary has landmarks below level {MAPPED_LEVELS}")
+    landmarks.load(words)
+    count = reader.number()
+    if count > MAX_PATTERNS + 1:
+        raise SummaryError(f"the summary lists more than {MAX_PATTERNS} patterns")
+    codes = [reader.number() for _ in range(count - 1)]
+    for code in codes:
+        if not is_pattern_code(code):
+            raise SummaryError(f"the summary lists {code}, which is no pattern")
+    if count:
+        landmarks.list_patterns(codes)
+    else:
+        landmarks.unlist_patterns()
+    return landmarks
 
 
 def _read_bits(reader: Reader, size: int) -> list[int]:
