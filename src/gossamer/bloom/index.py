@@ -10,6 +10,7 @@ from typing import Final
 from gossamer.bloom.bits import BloomFilter
 from gossamer.bloom.counting import CountingFilter
 from gossamer.bloom.search import Search
+from gossamer.bloom.sizing import MAX_BITS
 
 DEFAULT_ERROR_RATE: Final = 0.001
 DEFAULT_CAPACITY: Final = 256  # Elements; half a kilobyte, and it grows.
@@ -64,7 +65,7 @@ class TopicIndex:
                 self.counting.add_guide(guide)
         self.note(filter, 1)
         if self.load() > self.capacity:
-            self._lay_out(2 * self.capacity)
+            self._grow(self.capacity + 1)
         return True
 
     def remove(self, filter: str) -> bool:
@@ -84,7 +85,7 @@ class TopicIndex:
                 self.counting.remove_guide(guide)
         self.note(filter, -1)
         if self._smallest < self.capacity > _SHRINK_BELOW * self.load():
-            self._lay_out(self.capacity // 2)
+            self._lay_out(self.capacity // 2, int(self.counting.plain.size) // 2)
         return True
 
     def may_match(self, topic: str) -> bool:
@@ -106,12 +107,24 @@ class TopicIndex:
     def note(self, filter: str, change: int) -> None:
         """A filter is new (+1) or gone (-1): for what a search keeps beside the Bloom filter."""
 
-    def _lay_out(self, capacity: int) -> None:
-        plain = self.counting.plain
+    def reserve(self, capacity: int) -> None:
+        """From now on there is room for so many elements at least, as far as bits may go."""
+        self._grow(capacity)
+        self._smallest = max(self._smallest, self.capacity)
+
+    def _grow(self, wanted: int) -> None:
         # Sizes differ by exact powers of two, so that one can be stretched to another.
-        size = plain.size * 2 if capacity > self.capacity else plain.size // 2
+        capacity = self.capacity
+        size = int(self.counting.plain.size)
+        while capacity < wanted and 2 * size <= MAX_BITS:
+            capacity *= 2
+            size *= 2
+        if capacity > self.capacity:
+            self._lay_out(capacity, size)
+
+    def _lay_out(self, capacity: int, size: int) -> None:
         self.capacity = capacity
-        self.counting = CountingFilter(BloomFilter(size, plain.hashes))
+        self.counting = CountingFilter(BloomFilter(size, self.counting.plain.hashes))
         self.search.bits = self.counting.plain
         for element in self._elements:
             self.counting.add(element)

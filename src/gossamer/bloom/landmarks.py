@@ -98,6 +98,13 @@ class Landmarks:
         self.codes = []
         self.patterns = []
 
+    def is_same(self, other: "Landmarks") -> bool:
+        return (
+            self.words() == other.words()
+            and self.listed == other.listed
+            and self.codes == other.codes
+        )
+
     def union(self, other: "Landmarks") -> "Landmarks":
         union = Landmarks()
         pairs = zip(self.words(), other.words(), strict=True)

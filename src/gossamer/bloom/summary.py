@@ -4,6 +4,7 @@ A `Summary` is the teller's side of one direction of a link; a `RemoteSummary` i
 `full` makes the first message and `delta` all later ones; the listener gives each to `apply`.
 """
 
+import math
 from typing import Final
 
 from gossamer.bloom.bits import BloomFilter
@@ -13,7 +14,15 @@ from gossamer.bloom.hybrid import HybridIndex, HybridSearch
 from gossamer.bloom.index import DEFAULT_CAPACITY, DEFAULT_ERROR_RATE
 from gossamer.bloom.landmarks import Landmarks
 from gossamer.bloom.search import QUERY_BUDGET
-from gossamer.bloom.wire import DELTA, FULL_BITS, Update, decode, encode_delta, encode_full
+from gossamer.bloom.wire import (
+    ANYTHING,
+    DELTA,
+    FULL_BITS,
+    Update,
+    decode,
+    encode_delta,
+    encode_full,
+)
 
 # A filter that holds what it was sized for is half set. Far above that it attracts everything,
 # by a fault or by intention, so it is refused.
@@ -80,6 +89,7 @@ class Summary:
             self._hasher.seed_id,
             plain.size,
             plain.hashes,
+            self.index.load(),
             self.version,
             self.index.landmarks,
             self._digest,
@@ -93,6 +103,8 @@ class RemoteSummary:
 
     def __init__(self, hasher: TopicHasher, budget: int = QUERY_BUDGET) -> None:
         self.version = 0
+        self.size = 0  # Of the teller's bits, whether they were told or not.
+        self._elements = 0
         self._hasher = hasher
         self._budget = budget
         self._digest = 0
@@ -120,13 +132,24 @@ class RemoteSummary:
         return 0 if search is None else len(search.bits.cells)
 
     def bits(self) -> BloomFilter | None:
-        """What the neighbour told; None before it told anything."""
+        """What the neighbour told; None before it did, and if it may want anything."""
         search = self._search
         return None if search is None else search.bits
 
-    def landmark_words(self) -> list[int]:
+    def landmarks(self) -> Landmarks | None:
+        """What the neighbour told beside the bits."""
         search = self._search
-        return Landmarks().words() if search is None else search.landmarks.words()
+        return None if search is None else search.landmarks
+
+    def elements(self) -> int:
+        """How many elements the bits are for: as told, or fewer by the look of the bits.
+
+        A union counts what two of its parts share twice; one that was stretched looks too full.
+        """
+        search = self._search
+        if search is None:
+            return self._elements
+        return min(self._elements, math.ceil(search.bits.estimated_elements()))
 
     def saturation(self) -> float:
         search = self._search
@@ -144,6 +167,9 @@ class RemoteSummary:
             raise SummaryError("the summary was made with another deployment's seed")
         if update.kind == DELTA:
             self._apply_delta(update)
+        elif update.kind == ANYTHING:
+            self._search = None
+            self._took(update, 0)
         else:
             self._apply_full(update)
 
@@ -159,6 +185,8 @@ class RemoteSummary:
         landmarks = mine.landmarks.union(theirs.landmarks)
         bits = mine.bits.union(theirs.bits)
         merged._ones = bits.ones()
+        merged._elements = self._elements + other._elements
+        merged.size = self.size
         merged._search = HybridSearch(self._hasher, bits, landmarks, self._budget)
         return merged
 
@@ -194,6 +222,8 @@ class RemoteSummary:
 
     def _took(self, update: Update, ones: int) -> None:
         self.version = update.version
+        self.size = update.size
+        self._elements = update.elements
         self._digest = update.digest
         self._ones = ones
 

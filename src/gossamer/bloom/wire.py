@@ -1,11 +1,12 @@
 """The wire form of a summary: complete, or as the bits that flipped between two versions.
 
-    magic "GB" · format · kind · seed id (4) · size · hashes · version · landmarks (7) · patterns
-    · digest (8) · body · CRC-32 (4)
+    magic "GB" · format · kind · seed id (4) · size · hashes · elements · version
+    · landmarks (7) · patterns · digest (8) · body · CRC-32 (4)
 
 Numbers without a length are varints. Before the codes of the patterns stands their number plus one,
 or 0 if they are too many to list. The body of a full summary is its bits, or, while few are
-set, their gaps; that of a delta is the version it starts from and the gaps of the flipped bits.
+set, their gaps; that of a delta is the version it starts from and the gaps of the flipped bits. A
+third kind has none: it says that anything may be wanted, from a teller whose bits are too full.
 The CRC guards one message. The digest guards the state: it is a sum over the set bits after the
 message, so that two sides that disagree find out, whatever went wrong between them.
 """
@@ -31,6 +32,7 @@ FORMAT: Final = 1
 FULL_BITS: Final = 0
 FULL_GAPS: Final = 1
 DELTA: Final = 2
+ANYTHING: Final = 3
 
 _DIGEST_BYTES: Final = 8
 _CRC_BYTES: Final = 4
@@ -45,6 +47,7 @@ class Update:
         seed_id: int,
         size: int,
         hashes: int,
+        elements: int,
         version: int,
         landmarks: Landmarks,
         digest: int,
@@ -55,6 +58,7 @@ class Update:
         self.seed_id = seed_id
         self.size = size
         self.hashes = hashes
+        self.elements = elements
         self.version = version
         self.landmarks = landmarks
         self.digest = digest
@@ -81,12 +85,17 @@ def encode_delta(update: Update) -> bytes:
     return _sealed(update, bytes(body))
 
 
+def encode_anything(update: Update) -> bytes:
+    update.kind = ANYTHING
+    return _sealed(update, b"")
+
+
 def _sealed(update: Update, body: bytes) -> bytes:
     out = bytearray(MAGIC)
     out.append(FORMAT)
     out.append(update.kind)
     out += update.seed_id.to_bytes(4, "big")
-    for number in (update.size, update.hashes, update.version):
+    for number in (update.size, update.hashes, update.elements, update.version):
         put_number(out, number)
     _put_landmarks(out, update.landmarks)
     out += update.digest.to_bytes(_DIGEST_BYTES, "big")
@@ -107,21 +116,26 @@ def decode(data: bytes) -> Update:
     form, kind = reader.take(2)
     if form != FORMAT:
         raise SummaryError(f"the summary has format {form}; only {FORMAT} is understood")
-    if kind not in (FULL_BITS, FULL_GAPS, DELTA):
+    if kind > ANYTHING:
         raise SummaryError(f"the summary is of an unknown kind, {kind}")
     seed_id = int.from_bytes(reader.take(4), "big")
     size = reader.number()
     hashes = reader.number()
     if not 0 < size <= MAX_BITS or not 0 < hashes <= MAX_HASHES:
         raise SummaryError(f"a summary of {size} bits and {hashes} hashes is out of range")
+    elements = reader.number()
     version = reader.number()
     landmarks = _read_landmarks(reader)
     digest = int.from_bytes(reader.take(_DIGEST_BYTES), "big")
     base = reader.number() if kind == DELTA else 0
-    bits = _read_bits(reader, size) if kind == FULL_BITS else read_gaps(reader, size)
+    bits: list[int] = []
+    if kind == FULL_BITS:
+        bits = _read_bits(reader, size)
+    elif kind != ANYTHING:
+        bits = read_gaps(reader, size)
     if reader.left():
         raise SummaryError(f"the summary has {reader.left()} bytes too many")
-    return Update(kind, seed_id, size, hashes, version, landmarks, digest, base, bits)
+    return Update(kind, seed_id, size, hashes, elements, version, landmarks, digest, base, bits)
 
 
 def _put_landmarks(out: bytearray, landmarks: Landmarks) -> None:

@@ -4,6 +4,10 @@ What a neighbour is told is the union of this broker's own filters and of the su
 other neighbours. Unions are of bits, so nobody needs to know anybody else's filters. Sizes of bit
 arrays differ by powers of two only; a smaller one is stretched, which can add needless matches and
 never loses one.
+
+Unions fill up. So every broker lays out its own bits for all the elements that it hears of, and at
+least as large as its neighbours do: the largest size spreads through the mesh, and the unions thin
+out. Until they have, a union that is too full is told as "anything", which loses nothing either.
 """
 
 from typing import Final
@@ -11,15 +15,34 @@ from typing import Final
 from gossamer.bloom.bits import BloomFilter, positions_in
 from gossamer.bloom.hashing import TopicHasher
 from gossamer.bloom.hybrid import HybridIndex
-from gossamer.bloom.landmarks import KINDS
-from gossamer.bloom.summary import RemoteSummary, digest_of
-from gossamer.bloom.wire import DELTA, FULL_BITS, Update, encode_delta, encode_full
+from gossamer.bloom.landmarks import Landmarks
+from gossamer.bloom.summary import MAX_SATURATION, RemoteSummary, digest_of
+from gossamer.bloom.wire import (
+    DELTA,
+    FULL_BITS,
+    Update,
+    encode_anything,
+    encode_delta,
+    encode_full,
+)
 from gossamer.mesh.control import SUMMARY, control_packet
 from gossamer.mesh.teller import Teller
 from gossamer.topics.cover import Change, Cover
 
 # A flipped bit costs about two bytes in a delta; past this part of the bits, all are sent.
 _FLIP_BITS: Final = 16
+
+
+class Wanted:
+    """A union as it is told: `bits` are of a size that all know, and `anything` if too full."""
+
+    def __init__(
+        self, bits: BloomFilter, landmarks: Landmarks, elements: int, anything: bool
+    ) -> None:
+        self.bits = bits
+        self.elements = elements
+        self.landmarks = landmarks
+        self.anything = anything
 
 
 class Summaries:
@@ -40,29 +63,43 @@ class Summaries:
 
     def heard(self, name: str, summary: RemoteSummary) -> None:
         self.remote[name] = summary
+        self._make_room()
         self.changes += 1
 
     def forget(self, name: str) -> None:
         if self.remote.pop(name, None) is not None:
             self.changes += 1
 
-    def union_without(self, name: str) -> tuple[BloomFilter, list[int]]:
-        """The bits and landmarks of everything but one neighbour's own."""
-        arrays = [self.own.counting.plain]
-        words = self.own.landmarks.words()
+    def union_without(self, name: str) -> Wanted:
+        """Everything but one neighbour's own."""
+        own = self.own.counting.plain
+        size = int(own.size)  # `_make_room` keeps it the largest.
+        union = own.union(own)  # Copies, as the owner's go on changing.
+        landmarks = self.own.landmarks.union(self.own.landmarks)
+        elements = self.own.load()
+        anything = False
         for other, summary in self.remote.items():
-            if other == name or summary.bits() is None:
+            if other == name:
                 continue
+            elements += summary.elements()
             bits = summary.bits()
-            assert bits is not None
-            arrays.append(bits)
-            theirs = summary.landmark_words()
-            words = [words[kind] | theirs[kind] for kind in range(KINDS)]
-        size = max(int(bits.size) for bits in arrays)
-        union = BloomFilter(size, arrays[0].hashes)  # of its own: the arrays go on changing
-        for bits in arrays:
-            union = union.union(bits.stretched(size))
-        return union, words
+            theirs = summary.landmarks()
+            if bits is None or theirs is None or size % int(bits.size) or bits.hashes != own.hashes:
+                anything = True
+            else:
+                union = union.union(bits.stretched(size))
+                landmarks = landmarks.union(theirs)
+        anything = anything or union.saturation() > MAX_SATURATION
+        return Wanted(union, landmarks, elements, anything)
+
+    def _make_room(self) -> None:
+        elements = self.own.load()
+        for summary in self.remote.values():
+            elements += summary.elements()
+        own = self.own
+        largest = max(summary.size for summary in self.remote.values())
+        as_large = own.capacity * largest // int(own.counting.plain.size)
+        own.reserve(max(elements, as_large))
 
     def _apply(self, change: Change) -> None:
         for filter in change.entered:
@@ -80,57 +117,57 @@ class SummaryTeller(Teller):
         self._summaries = summaries
         self._name = name
         self._seen = -1
-        self._told: BloomFilter | None = None
-        self._landmarks: list[int] = []
+        self._told: Wanted | None = None
         self._digest = 0
         self._version = 0
 
     def changes(self) -> list[bytes]:
-        if self._told is None or self._seen == self._summaries.changes:
+        told = self._told
+        if told is None or self._seen == self._summaries.changes:
             return []
         self._seen = self._summaries.changes
-        bits, landmarks = self._summaries.union_without(self._name)
-        told = self._told
-        if bits.size != told.size:
-            return self._all(bits, landmarks)
-        flips = positions_in(told.difference(bits))
-        if not flips and landmarks == self._landmarks:
+        wanted = self._summaries.union_without(self._name)
+        if wanted.bits.size != told.bits.size or wanted.anything != told.anything:
+            return self._all(wanted)
+        if wanted.anything:
             return []
-        if len(flips) * _FLIP_BITS > int(bits.size):
-            return self._all(bits, landmarks)
+        flips = positions_in(told.bits.difference(wanted.bits))
+        if not flips and wanted.landmarks.is_same(told.landmarks):
+            return []
+        if len(flips) * _FLIP_BITS > int(wanted.bits.size):
+            return self._all(wanted)
         self._digest ^= digest_of(self._summaries.hasher, flips)
-        self._version += 1
-        update = self._update(DELTA, bits, landmarks, self._version - 1, flips)
+        update = self._update(DELTA, wanted, flips)
+        update.base = self._version - 1
         return [control_packet(SUMMARY, encode_delta(update))]
 
     def everything(self) -> list[bytes]:
         self._seen = self._summaries.changes
-        bits, landmarks = self._summaries.union_without(self._name)
-        return self._all(bits, landmarks)
+        return self._all(self._summaries.union_without(self._name))
 
     def told(self) -> int:
-        return 0 if self._told is None else self._told.ones()
+        return 0 if self._told is None else self._told.bits.ones()
 
-    def _all(self, bits: BloomFilter, landmarks: list[int]) -> list[bytes]:
-        positions = bits.set_positions()
+    def _all(self, wanted: Wanted) -> list[bytes]:
+        positions = wanted.bits.set_positions()
         self._digest = digest_of(self._summaries.hasher, positions)
-        self._version += 1
-        update = self._update(FULL_BITS, bits, landmarks, 0, positions)
-        return [control_packet(SUMMARY, encode_full(update, bits.cells))]
+        update = self._update(FULL_BITS, wanted, positions)
+        if wanted.anything:
+            return [control_packet(SUMMARY, encode_anything(update))]
+        return [control_packet(SUMMARY, encode_full(update, wanted.bits.cells))]
 
-    def _update(
-        self, kind: int, bits: BloomFilter, landmarks: list[int], base: int, flips: list[int]
-    ) -> Update:
-        self._told = bits
-        self._landmarks = landmarks
+    def _update(self, kind: int, wanted: Wanted, positions: list[int]) -> Update:
+        self._told = wanted
+        self._version += 1
         return Update(
             kind,
             self._summaries.hasher.seed_id,
-            bits.size,
-            bits.hashes,
+            wanted.bits.size,
+            wanted.bits.hashes,
+            wanted.elements,
             self._version,
-            landmarks,
+            wanted.landmarks,
             self._digest,
-            base,
-            flips,
+            0,
+            positions,
         )
