@@ -13,6 +13,7 @@ from gossamer.bench.bloom_workload import (
     draw_wildcards,
     is_wildcard_only,
 )
+from gossamer.cli.main import run as cli
 from gossamer.experiments.bloom.cells import DEEP_WITHOUT_MATCH, SWEEPS, Cell, cells
 from gossamer.experiments.bloom.drawing import draw
 from gossamer.experiments.bloom.measuring import BF, BFP, HYBRID, METHODS, PREFIX, Effort, measure
@@ -96,3 +97,11 @@ def test_results_are_kept_drawn_and_checked(tmp_path: Path) -> None:
     images = draw(good, tmp_path)
     assert [path.name for path in images] == ["figure4.png", "figure5.png", "figure6.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in images)
+
+
+def test_a_folder_that_cannot_be_made_is_said_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    assert cli(["experiment", "bloom", "--out", str(tmp_path / "file" / "out")]) == 1
+    assert "cannot write to" in capsys.readouterr().err

@@ -42,6 +42,10 @@ def bloom(
     effort = QUICK if quick else FULL
     if trials is not None:
         effort = replace(effort, trials=trials)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise CommandError(f"cannot write to {out}: {problem.strerror}") from None
     chosen = list(cells(quick))
     console = Console()
     with Progress(
@@ -59,12 +63,8 @@ def bloom(
             lambda cell: progress.update(task, advance=1, description=str(cell)),
         )
     _show(console, results)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        results.save(out / "queries.csv")
-        paths = [out / "queries.csv", *draw(results, out)]
-    except OSError as problem:
-        raise CommandError(f"cannot write to {out}: {problem.strerror}") from None
+    results.save(out / "queries.csv")
+    paths = [out / "queries.csv", *draw(results, out)]
     console.print("kept in " + ", ".join(str(path) for path in paths), soft_wrap=True)
     for check in results.checks():
         console.print(
