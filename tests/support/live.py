@@ -81,7 +81,7 @@ class LiveBroker:
         config = material.config
         self._loop = asyncio.get_running_loop()
         self._stopped = asyncio.Event()
-        settings = settings_of(config.limits, config.sys.interval)
+        settings = settings_of(config, config.limits)
         self.server = Server(Broker(settings, Journal(), time.time()))
         self.front = await self.server.open(material)
         self._started.set()

@@ -48,7 +48,7 @@ def running_listeners(
     running: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, list[int]]] = Future()
 
     async def serve() -> None:
-        settings = settings_of(config.limits, config.sys.interval)
+        settings = settings_of(config, config.limits)
         broker = Broker(settings, Journal(), time.time(), engine)
         prepare(broker)
         server = Server(broker)

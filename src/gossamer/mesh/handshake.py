@@ -5,7 +5,8 @@
     dialler → acceptor   proof over both                         (in AUTH)
 
 A proof is an HMAC over both introductions and the prover's role: it fits no other handshake, and
-none sent in the other direction. With certificates in place of a key, TLS has proved the names.
+none sent in the other direction. Without a key the proofs prove nothing, and TLS has proved the
+names; with both, both must hold.
 """
 
 import hmac
@@ -84,6 +85,13 @@ def proof(key: str, role: bytes, dialler: bytes, acceptor: bytes) -> bytes:
     return hmac.new(key.encode(), message, "sha256").digest()
 
 
+def has_certificate(settings: MeshSettings, name: str, certificate_user: str) -> bool:
+    """Whether TLS has proved the name, where that is asked for; a mesh has a key or asks for it."""
+    if not settings.certified_names:
+        return bool(settings.key)
+    return name in settings.certified_names and certificate_user == name
+
+
 DIALLER: Final = b"dialler"
 ACCEPTOR: Final = b"acceptor"
 
@@ -103,12 +111,11 @@ class Accepting(Exchange):
             return self._introduced(data)
         settings = self._settings
         name = self.peer.name
-        if settings.key:
-            expected = proof(settings.key, DIALLER, self._theirs, self._own)
-            proven = hmac.compare_digest(expected, data)
-        else:
-            proven = settings.trusts_certificates and self._certificate_user == name
-        if not proven:
+        expected = proof(settings.key, DIALLER, self._theirs, self._own)
+        if not (
+            hmac.compare_digest(expected, data)
+            and has_certificate(settings, name, self._certificate_user)
+        ):
             return Step(b"", Verdict(reasons.NOT_AUTHORIZED, text="that proves nothing"))
         return Step(b"", Verdict(reasons.SUCCESS, user="$mesh", peer=name))
 
@@ -136,10 +143,8 @@ class Dialling:
         theirs = data[size:]
         peer = read_introduction(theirs, self._settings)
         key = self._settings.key
-        if key:
-            proven = hmac.compare_digest(proof(key, ACCEPTOR, self.opening, theirs), data[:size])
-        else:
-            proven = self._settings.trusts_certificates and self._certificate_user == peer.name
-        if not proven:
+        if not hmac.compare_digest(proof(key, ACCEPTOR, self.opening, theirs), data[:size]):
             raise HandshakeError(f"{peer.name} does not know the key of this mesh")
+        if not has_certificate(self._settings, peer.name, self._certificate_user):
+            raise HandshakeError(f"{peer.name} has no certificate that this broker trusts")
         return peer, proof(key, DIALLER, self.opening, theirs)

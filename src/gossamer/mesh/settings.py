@@ -11,12 +11,13 @@ KEEP_ALIVE_SECONDS: Final = 10
 
 
 class MeshSettings:
-    """`key` is shared by all brokers of the mesh; without one, certificates must prove names."""
+    """`key` is shared by all brokers of the mesh, or certificates prove names, or both must."""
 
     def __init__(self, name: str, mode: str = "ssf", mesh: str = "gossamer", key: str = "") -> None:
         self.name = name  # this broker's, unique in the mesh
         self.mode = mode
         self.mesh = mesh
         self.key = key
-        # Whether a verified client certificate with the neighbour's name proves it.
-        self.trusts_certificates = False
+        # The neighbours that must show a verified certificate with their name; a certificate with
+        # any other name is some client's.
+        self.certified_names: frozenset[str] = frozenset()

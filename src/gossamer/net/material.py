@@ -15,7 +15,7 @@ from gossamer.net.config import Config, ConfigError, load
 from gossamer.net.config.limits import Limits
 from gossamer.net.config.mesh import Mesh as MeshSection
 from gossamer.net.permissions import RulePermissions, load_rules
-from gossamer.net.tls import server_context
+from gossamer.net.tls import client_context, server_context
 
 # Shorter keys can be guessed by somebody who has seen one handshake.
 MESH_KEY_LETTERS = 16
@@ -65,6 +65,12 @@ def read_material(config: Config) -> Material:
                 contexts[listener.name] = server_context(listener.tls)
             except ConfigError as error:
                 problems += error.problems
+    for peer in () if config.mesh is None else config.mesh.peer:
+        if peer.tls is not None:
+            try:
+                client_context(peer.tls)
+            except ConfigError as error:
+                problems += error.problems
     if problems or logins is None:
         raise ConfigError(problems)
     return Material(config, logins, permissions, contexts)
@@ -85,9 +91,9 @@ def mesh_settings(mesh: MeshSection | None) -> MeshSettings | None:
                 [f"mesh.key_file = {mesh.key_file}: too short; make one with gossamer mesh-key"]
             )
     elif not mesh.trust_certificates:
-        raise ConfigError(["mesh needs key_file, or trust_certificates = true"])
+        raise ConfigError(['mesh needs key_file, or trust_certificates = ["name", …]'])
     settings = MeshSettings(mesh.name, mesh.mode, mesh.mesh, key)
-    settings.trusts_certificates = mesh.trust_certificates
+    settings.certified_names = frozenset(mesh.trust_certificates)
     return settings
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import ssl
 import time
 from asyncio import Transport
 from typing import Any, Final
@@ -14,14 +13,16 @@ from gossamer.broker.policy import Origin
 from gossamer.mesh.dialing import Dial
 from gossamer.mesh.mesh import Mesh
 from gossamer.mesh.settings import KEEP_ALIVE_SECONDS
-from gossamer.net.config.mesh import Peer, PeerTls
-from gossamer.net.tls import certificate_user
+from gossamer.net.config.mesh import Peer
+from gossamer.net.tls import certificate_user, client_context
 from gossamer.net.transport import Door, Host, SocketSink
 
 logger = logging.getLogger(__name__)
 
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 10.0
+# A link that stood for so long was no failure: its neighbour is dialled again soon.
+STOOD_SECONDS: Final = 1.0
 CONNECT_SECONDS: Final = 5.0
 # Bytes that may wait in the socket of a link, before QoS 0 to the neighbour is dropped.
 LINK_BUFFER: Final = 8 * 1_048_576
@@ -87,7 +88,7 @@ class Dialler:
         pause = FIRST_PAUSE
         while True:
             stood_for = await self._attempt()
-            pause = FIRST_PAUSE if stood_for > LONGEST_PAUSE else min(2 * pause, LONGEST_PAUSE)
+            pause = FIRST_PAUSE if stood_for > STOOD_SECONDS else min(2 * pause, LONGEST_PAUSE)
             # Not all at once: after an outage everybody dials.
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))
 
@@ -147,12 +148,3 @@ class Peering:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-
-def client_context(tls: PeerTls) -> ssl.SSLContext:
-    """The context for dialling a neighbour."""
-    context = ssl.create_default_context(cafile=None if tls.ca is None else str(tls.ca))
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    if tls.certificate is not None:
-        context.load_cert_chain(tls.certificate, tls.key)
-    return context

@@ -4,6 +4,7 @@ import ssl
 from typing import Any, Final
 
 from gossamer.net.config.errors import ConfigError
+from gossamer.net.config.mesh import PeerTls
 from gossamer.net.config.tls import Tls
 
 # TLS 1.2 with forward secrecy and authenticated encryption only; those of TLS 1.3 all have both.
@@ -40,6 +41,21 @@ def server_context(tls: Tls) -> ssl.SSLContext:
     if tls.revoked is not None:
         context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
     context.verify_mode = CLIENT_CERTIFICATE[tls.client_certificate]
+    return context
+
+
+def client_context(tls: PeerTls) -> ssl.SSLContext:
+    """The context for dialling a neighbour; ConfigError if a file cannot be used."""
+    try:
+        context = ssl.create_default_context(cafile=None if tls.ca is None else str(tls.ca))
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError([f"{tls.ca}: {_why(error)}"]) from error
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if tls.certificate is not None:
+        try:
+            context.load_cert_chain(tls.certificate, tls.key, password=lambda: b"")
+        except (OSError, ssl.SSLError) as error:
+            raise ConfigError([f"{tls.certificate} with key {tls.key}: {_why(error)}"]) from error
     return context
 
 

@@ -56,9 +56,9 @@ class Mesh(Section):
     key_file: FilePath | None = Field(
         default=None, description="File with the mesh's key (`gossamer mesh-key` makes one)."
     )
-    trust_certificates: bool = Field(
-        default=False,
-        description="A verified certificate proves the neighbour whose name it bears.",
+    trust_certificates: tuple[str, ...] = Field(
+        default=(),
+        description="The neighbours that a verified certificate with their name proves.",
     )
     peer: tuple[Peer, ...] = Field(default=(), description="The neighbours that are dialled.")
 
