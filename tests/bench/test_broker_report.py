@@ -23,6 +23,8 @@ def test_a_table_has_ratios_and_no_empty_columns() -> None:
     assert by_name["gossamer"]["out/s"] == "200"
     assert by_name["gossamer"]["CPU µs"] == "5.00"
     assert by_name["slow"]["gossamer/it"] == "10.0×"
+    assert by_name["slow"]["its CPU/ours"] == "100.0×"
+    assert by_name["gossamer"]["its CPU/ours"] == ""
     assert by_name["slow"]["lost"] == "3"
     assert table.notes == ["broken: it did not start"]
 

@@ -137,6 +137,13 @@ def test_a_reader_with_enough_ends_the_subscriber_quietly(port: int) -> None:
     subscriber.process.stderr.close()
 
 
+def test_a_refused_filter_is_told_with_the_brokers_words(port: int) -> None:
+    done = run(port, "sub", "-t", "$GT;warm/a", "-W", "30")
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"gossamer: the broker refused the filter $GT;warm/a: ")
+    assert done.stderr.count(b"\n") == 1
+
+
 def test_no_broker_is_one_line_and_exit_code_1() -> None:
     done = run(free_port(), "pub", "-t", "a", "-m", "b")
     assert done.returncode == 1

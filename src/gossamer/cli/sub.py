@@ -205,9 +205,8 @@ class _Subscription:
         answers = await self.client.subscribe(*self.requests, properties=self.properties)
         for request, answer in zip(self.requests, answers, strict=True):
             if answer >= UNSPECIFIED_ERROR:
-                raise CommandError(
-                    f"the broker refused the filter {request.filter}: {describe(answer)}"
-                )
+                words = self.client.reason_string or describe(answer)
+                raise CommandError(f"the broker refused the filter {request.filter}: {words}")
 
     async def _print_all(self) -> None:
         from gossamer.topics.matching import matches

@@ -27,16 +27,21 @@ COLUMNS = (
     "set-up s",
     "gen. CPU",
     "gossamer/it",
+    "its CPU/ours",
 )
 
 LEGEND = (
     "CPU µs: processor time of the broker for each delivery. "
     "gen. CPU: the generator's processor time as a share of the broker's. "
-    "gossamer/it: gossamer's out/s (or what is named) divided by this broker's."
+    "gossamer/it: gossamer's out/s (or what is named) divided by this broker's. "
+    "its CPU/ours: this broker's CPU µs divided by gossamer's."
 )
 
 # The generator must not be what is measured: above this share of the broker's time, it is said.
 GENERATOR_BOUND = 1.0
+
+# A machine that does nothing else has a lower load average before the first run.
+BUSY_LOAD = 0.7
 
 
 class ScenarioTable(NamedTuple):
@@ -63,6 +68,13 @@ def ratio(own: Measurement | None, other: Measurement) -> str:
     return f"{own.out_per_second() / other.out_per_second():.1f}×"
 
 
+def cpu_ratio(own: Measurement | None, other: Measurement) -> str:
+    """How much more processor time a delivery costs the other broker."""
+    ours = None if own is None or own is other else own.cpu_per_delivery()
+    theirs = other.cpu_per_delivery()
+    return f"{theirs / ours:.1f}×" if ours and theirs else ""
+
+
 def row(scenario: Scenario, name: str, own: Measurement | None, run: Measurement) -> list[str]:
     if run.failure:
         return [name, *[""] * (len(COLUMNS) - 1)]
@@ -84,6 +96,7 @@ def row(scenario: Scenario, name: str, own: Measurement | None, run: Measurement
         _number(run.set_up_seconds, 1),
         load,
         ratio(own, run),
+        cpu_ratio(own, run),
     ]
 
 
@@ -112,6 +125,14 @@ def machine() -> str:
     return f"{model}, {cores} cores, {platform.system()} {platform.release()}, " + (
         f"Python {platform.python_version()}"
     )
+
+
+def busy() -> str:
+    """What to think of the numbers if the machine has other work; empty if it has none."""
+    load = os.getloadavg()[0]
+    if load < BUSY_LOAD:
+        return ""
+    return f"the machine is busy (load {load:.1f}): only processor time and memory can be compared"
 
 
 def versions(brokers: Sequence[Peer]) -> str:

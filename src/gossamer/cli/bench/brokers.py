@@ -64,6 +64,9 @@ def brokers(
     console = Console()
     if not console.is_terminal:
         console = Console(width=FILE_WIDTH)
+    warning = report.busy()
+    if warning:
+        console.print(warning, style="yellow", highlight=False)
     progress = Progress(
         TextColumn("{task.description:48}"),
         BarColumn(),

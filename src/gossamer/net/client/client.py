@@ -70,6 +70,8 @@ class Client:
     ) -> None:
         self.address = parse_address(url)
         self.connack: Connack | None = None
+        # What the broker said with its last SUBACK, empty if nothing.
+        self.reason_string = ""
         greeting = Connect(
             client_id, version, clean_start, keep_alive, username, password, will, properties
         )
@@ -164,6 +166,7 @@ class Client:
         requests = [Request(item, qos) if isinstance(item, str) else item for item in filters]
         answer = await self._answer(self._protocol.subscribe(requests, properties))
         assert isinstance(answer, Suback)
+        self.reason_string = _said(answer.properties)
         return answer.reasons
 
     async def unsubscribe(self, *filters: str, properties: Properties | None = None) -> list[int]:
