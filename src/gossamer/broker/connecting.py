@@ -5,11 +5,12 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
+from gossamer.broker.admitting import is_allowed
 from gossamer.broker.ending import disconnect_session, end_session
 from gossamer.broker.keeping import KeepAlive
 from gossamer.broker.neighbours import PEER_METHOD, PEER_PREFIX
 from gossamer.broker.policy import Verdict
-from gossamer.broker.publishing import is_allowed, message_from
+from gossamer.broker.publishing import message_from
 from gossamer.broker.revoking import revoke
 from gossamer.broker.settings import peer_settings
 from gossamer.broker.stages import DECIDING, OPEN

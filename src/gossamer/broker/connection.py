@@ -18,8 +18,9 @@ from gossamer.broker.acknowledging import (
 from gossamer.broker.connecting import handle_auth, handle_connect
 from gossamer.broker.core import Core
 from gossamer.broker.ending import end_connection
+from gossamer.broker.forwarding import forward_acknowledged, forward_plain
 from gossamer.broker.policy import Exchange, Origin
-from gossamer.broker.publishing import forward_acknowledged, forward_plain, handle_publish
+from gossamer.broker.publishing import handle_publish
 from gossamer.broker.routes import Route
 from gossamer.broker.stages import AWAITING_CONNECT, CLOSED, DECIDING, OPEN
 from gossamer.broker.subscribing import handle_subscribe, handle_unsubscribe

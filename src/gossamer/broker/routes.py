@@ -75,16 +75,41 @@ class Tap:
 class FilterEntry(Entry):
     """Who subscribed to one filter."""
 
-    __slots__ = ("groups", "subscriptions", "taps")
+    __slots__ = ("_only", "_several", "groups", "taps")
 
     def __init__(self, filter: str) -> None:
         super().__init__(filter)
-        self.subscriptions: dict[str, Subscription] = {}  # by client id
+        # Most filters have one subscriber, and a dictionary for it would cost more than all else.
+        self._only: Subscription | None = None
+        self._several: dict[Session, Subscription] | None = None
         self.groups: dict[str, Group] | None = None
         self.taps: list[Tap] | None = None
 
+    def subscriptions(self) -> list[Subscription]:
+        if self._several is not None:
+            return list(self._several.values())
+        return [] if self._only is None else [self._only]
+
+    def put(self, subscription: Subscription) -> None:
+        """Adds or replaces the subscription of that session."""
+        only = self._only
+        if self._several is not None:
+            self._several[subscription.session] = subscription
+        elif only is None or only.session is subscription.session:
+            self._only = subscription
+        else:
+            self._several = {only.session: only, subscription.session: subscription}
+            self._only = None
+
+    def drop(self, session: Session) -> None:
+        only = self._only
+        if self._several is not None:
+            self._several.pop(session, None)
+        elif only is not None and only.session is session:
+            self._only = None
+
     def is_empty(self) -> bool:
-        return not self.subscriptions and not self.groups and not self.taps
+        return not self._several and self._only is None and not self.groups and not self.taps
 
 
 class Branch:
@@ -173,7 +198,7 @@ class RouteTable:
         firsts: dict[Session, tuple[Receiver, Subscription]] = {}
         for entry in self.tree.match(route.topic):
             assert isinstance(entry, FilterEntry)
-            for subscription in entry.subscriptions.values():
+            for subscription in entry.subscriptions():
                 session = subscription.session
                 if restricts and not self._may_receive(session, route.topic):
                     continue
@@ -204,7 +229,7 @@ class RouteTable:
         filter = subscription.filter
         entry = self._entry(filter)
         if not subscription.share:
-            entry.subscriptions[subscription.session.client_id] = subscription
+            entry.put(subscription)
         else:
             if entry.groups is None:
                 entry.groups = {}
@@ -222,7 +247,7 @@ class RouteTable:
             return
         assert isinstance(entry, FilterEntry)
         if not subscription.share:
-            entry.subscriptions.pop(subscription.session.client_id, None)
+            entry.drop(subscription.session)
         elif entry.groups is not None:
             group = entry.groups.get(subscription.share)
             if group is not None:

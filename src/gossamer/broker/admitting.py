@@ -1,0 +1,70 @@
+"""What every PUBLISH has to pass, on either road, and the answer that it gets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gossamer.broker.neighbours import LOCAL_TOPICS
+from gossamer.session.frames import IDENTIFIERS, PUBACK_HEAD, PUBREC_HEAD
+from gossamer.topics.names import TopicError, check_name
+from gossamer.wire import reasons
+from gossamer.wire.errors import ProtocolError
+from gossamer.wire.packets import PUBACK, PUBREC, V5, Acknowledgement
+from gossamer.wire.properties import Properties
+from gossamer.wire.publish_codec import encode_acknowledgement
+
+if TYPE_CHECKING:
+    from gossamer.broker.connection import Connection
+
+# Written by the broker alone.
+RESERVED: Final = ("$SYS/", "$share/", "$gossamer/", "$GEO/")
+
+
+def is_allowed(connection: Connection, topic: str) -> bool:
+    """Whether this client may publish here; a topic the broker cannot take is an error."""
+    try:
+        check_name(topic, connection.settings.max_levels)
+    except TopicError as error:
+        raise ProtocolError(reasons.TOPIC_NAME_INVALID, str(error)) from None
+    if connection.is_peer:
+        return not topic.startswith(LOCAL_TOPICS)
+    if topic.startswith(RESERVED):
+        return False
+    return connection.core.permissions.may_publish(connection.identity, topic)
+
+
+def check_quota(connection: Connection) -> None:
+    """[MQTT-3.3.4-9]: a client must not have more in flight than we announced."""
+    session = connection.session
+    assert session is not None
+    incoming = session.incoming
+    if (
+        incoming is not None
+        and connection.version == V5
+        and not connection.is_peer
+        and len(incoming) >= connection.settings.receive_maximum
+    ):
+        raise ProtocolError(
+            reasons.RECEIVE_MAXIMUM_EXCEEDED,
+            f"more than {connection.settings.receive_maximum} publications are unreleased",
+        )
+
+
+def answer_publish(
+    connection: Connection, qos: int, packet_id: int, reason: int, text: str
+) -> None:
+    """PUBACK or PUBREC. A refusal in 3.1.1 looks like success: it has no other answer."""
+    if qos == 0:
+        return
+    if connection.version != V5 or reason == reasons.SUCCESS:
+        head = PUBACK_HEAD if qos == 1 else PUBREC_HEAD
+        connection.outlet.put_promise(head + IDENTIFIERS[packet_id])
+        return
+    properties: Properties | None = None
+    if text and connection.wants_problems:
+        properties = Properties()
+        properties.reason_string = text
+    kind = PUBACK if qos == 1 else PUBREC
+    connection.outlet.put_promise(
+        encode_acknowledgement(Acknowledgement(kind, packet_id, reason, properties), V5)
+    )

@@ -1,0 +1,210 @@
+"""PUBLISH on the fast road: plain packets go on as they came, whole runs of them at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gossamer.broker.admitting import answer_publish, check_quota, is_allowed
+from gossamer.broker.distributing import distribute
+from gossamer.broker.routes import Route
+from gossamer.broker.sharing import give_to_group
+from gossamer.session.frames import IDENTIFIERS, PUBACK_HEAD, PUBREC_HEAD
+from gossamer.session.message import Message
+from gossamer.session.outlet import Outlet
+from gossamer.session.session import Session
+from gossamer.session.subscription import Receiver
+from gossamer.wire import reasons
+from gossamer.wire.packets import V5
+from gossamer.wire.scalars import decode_text
+
+if TYPE_CHECKING:
+    from gossamer.broker.connection import Connection
+
+# Topics in use by one connection that are remembered with their route.
+MAX_KNOWN: Final = 4_096
+
+
+def forward_plain(
+    connection: Connection, data: bytes, start: int, body: int, stop: int, now: float
+) -> int:
+    """QoS 0 without flags or properties: forwards the packet at `start` as it stands, and with it
+    every packet after it that differs in nothing but its payload. Answers where it stopped, or -1
+    if the packet needs the whole road."""
+    version = connection.version
+    after_topic = body + 2
+    if after_topic > stop:
+        return -1
+    after_topic += data[body] << 8 | data[body + 1]
+    payload = after_topic
+    if version == V5:
+        payload += 1
+        if payload > stop or data[after_topic] != 0:
+            return -1
+    elif payload > stop:
+        return -1
+    route = known_route(connection, data[body + 2 : after_topic])
+    if route is None:
+        return -1
+    common = data[start:payload]
+    size = stop - start
+    end = len(data)
+    next_start = stop
+    while data.startswith(common, next_start) and next_start + size <= end:
+        next_start += size
+    chunk = data if next_start - start == end else data[start:next_start]
+    count = (next_start - start) // size
+    core = connection.core
+    core.counters.messages_received += count
+    own = connection.session
+    others = bool(route.groups) or bool(route.taps)
+    for receiver in route.receivers:
+        session = receiver.session
+        outlet = session.outlet
+        if outlet is None:
+            continue
+        if session is own and receiver.no_local:
+            continue
+        if _takes_bytes(receiver, outlet, version, size, own):
+            if outlet.blocked:
+                core.counters.dropped_slow += count
+            else:
+                outlet.messages += count
+                outlet.put(chunk)
+        else:
+            others = True
+    if others:
+        _forward_singly(connection, route, data, start, payload - start, size, next_start, now)
+    return next_start
+
+
+def _takes_bytes(
+    receiver: Receiver, outlet: Outlet, version: int, size: int, own: Session | None
+) -> bool:
+    """Whether the receiver can have plain QoS 0 packets as they came."""
+    session = receiver.session
+    return (
+        receiver.is_plain
+        and outlet.version == version
+        and size <= outlet.maximum_packet
+        and session.aliases is None
+        and (session is not own or receiver.members is None)
+    )
+
+
+def _forward_singly(
+    connection: Connection,
+    route: Route,
+    data: bytes,
+    start: int,
+    header: int,
+    size: int,
+    end: int,
+    now: float,
+) -> None:
+    """The receivers of a run that cannot take its bytes as they came."""
+    own = connection.session
+    assert own is not None
+    while start < end:
+        message = Message(
+            route.topic,
+            data[start + header : start + size],
+            0,
+            False,
+            None,
+            0.0,
+            own.client_id,
+            own.user,
+            route.topic_bytes,
+        )
+        for receiver in route.receivers:
+            session = receiver.session
+            outlet = session.outlet
+            if outlet is None:
+                continue
+            if _takes_bytes(receiver, outlet, connection.version, size, own):
+                continue
+            if session is not own:
+                session.deliver(message, receiver, now)
+            else:
+                own_receiver = receiver.for_own_message()
+                if own_receiver is not None:
+                    session.deliver(message, own_receiver, now)
+        for group in route.groups:
+            give_to_group(group, message, now)
+        for tap in route.taps:
+            tap.take(message, own, now)
+        start += size
+
+
+def forward_acknowledged(
+    connection: Connection, data: bytes, head: int, start: int, body: int, stop: int, now: float
+) -> bool:
+    """QoS 1 or 2 without other flags or properties. False if the packet needs the whole road."""
+    version = connection.version
+    after_topic = body + 2
+    if after_topic > stop:
+        return False
+    after_topic += data[body] << 8 | data[body + 1]
+    payload = after_topic + 2
+    if version == V5:
+        payload += 1
+        if payload > stop or data[payload - 1] != 0:
+            return False
+    elif payload > stop:
+        return False
+    packet_id = data[after_topic] << 8 | data[after_topic + 1]
+    if packet_id == 0:
+        return False
+    route = known_route(connection, data[body + 2 : after_topic])
+    core = connection.core
+    if route is None or not core.journal.accepts:
+        return False
+    session = connection.session
+    assert session is not None
+    qos = head >> 1 & 3
+    if qos == 2:
+        if session.is_incoming(packet_id):
+            connection.outlet.put_promise(PUBREC_HEAD + IDENTIFIERS[packet_id])
+            return True
+        check_quota(connection)
+        session.accept_incoming(packet_id)
+    core.counters.messages_received += 1
+    if route.receivers or route.groups or route.taps:
+        message = Message(
+            route.topic,
+            data[payload:stop],
+            qos,
+            False,
+            None,
+            0.0,
+            session.client_id,
+            session.user,
+            route.topic_bytes,
+        )
+        message.preset_head(version, data[start:after_topic], data[after_topic + 2 : stop])
+        distribute(message, route, session, now)
+        answer = PUBACK_HEAD if qos == 1 else PUBREC_HEAD
+        connection.outlet.put_promise(answer + IDENTIFIERS[packet_id])
+    else:
+        answer_publish(connection, qos, packet_id, reasons.NO_MATCHING_SUBSCRIBERS, "")
+    return True
+
+
+def known_route(connection: Connection, topic_bytes: bytes) -> Route | None:
+    """The route of a topic this connection may publish to and has used before, or may use now."""
+    core = connection.core
+    if connection.seen_policy != core.policy_changes:
+        connection.known.clear()
+        connection.seen_policy = core.policy_changes
+    route = connection.known.get(topic_bytes)
+    if route is None:
+        topic = decode_text(topic_bytes, 0, len(topic_bytes), "the topic name")
+        if not topic or "+" in topic or "#" in topic or not is_allowed(connection, topic):
+            return None
+        route = core.routes.route(topic, topic_bytes)
+        if len(connection.known) >= MAX_KNOWN:
+            connection.known.clear()
+        connection.known[topic_bytes] = route
+    elif route.seen_branch != route.branch.changes or route.seen_all != core.routes.changes:
+        core.routes.refresh(route)
+    return route
