@@ -203,6 +203,17 @@ def test_topic_alias_to_the_client(world: World) -> None:
     assert seen == [("a", 1), ("", 1), ("b", None), ("", 1), ("b", None)]
 
 
+def test_a_held_packet_introduces_no_alias(world: World) -> None:
+    reader = world.client("r", topic_alias_maximum=5)
+    reader.subscribe("#", qos=2)
+    writer = world.client("w")
+    writer.publish("a", qos=2)
+    writer.publish("a")
+    writer.publish("a", qos=2, packet_id=2)
+    seen = [(m.topic, m.properties and m.properties.topic_alias) for m in reader.messages()]
+    assert seen == [("a", None), ("a", 1), ("", 1)]
+
+
 def test_a_message_over_the_readers_maximum_is_skipped(world: World) -> None:
     reader = world.client("r", maximum_packet_size=30)
     reader.subscribe("t", qos=2)

@@ -292,7 +292,8 @@ class Session:
         if aliases is not None:
             alias = aliases.get(message.topic, 0)
             alias_is_known = alias != 0
-            if not alias_is_known and self.aliases_left:
+            # What waits for a commit must not be the first to name a topic that others use.
+            if not alias_is_known and self.aliases_left and qos != 2:
                 self.aliases_left -= 1
                 alias = len(aliases) + 1
         packet = special_publish(
