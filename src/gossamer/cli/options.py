@@ -42,6 +42,14 @@ UserProperties = Annotated[
     list[str] | None,
     typer.Option("--user-property", help="NAME=VALUE, MQTT 5; may be repeated."),
 ]
+At = Annotated[str | None, typer.Option("--at", help="This client's position: LAT,LON, MQTT 5.")]
+Within = Annotated[
+    str | None, typer.Option("--within", help="An area around that position: 500m, 2km.")
+]
+AreaFiles = Annotated[
+    list[Path] | None,
+    typer.Option("--area", help="An area: a GeoJSON file; may be repeated."),
+]
 Tls = Annotated[bool, typer.Option("--tls", help="Encrypt; trust what the system trusts.")]
 CaFile = Annotated[
     Path | None, typer.Option("--cafile", help="Encrypt; trust this certificate authority.")

@@ -51,6 +51,9 @@ def pub(
         str | None, typer.Option("--correlation", help="What answers refer to, MQTT 5.")
     ] = None,
     user_property: options.UserProperties = None,
+    at: options.At = None,
+    within: options.Within = None,
+    area: options.AreaFiles = None,
     host: options.Host = "127.0.0.1",
     port: options.Port = None,
     url: options.Url = None,
@@ -77,6 +80,7 @@ def pub(
     """
     from gossamer.cli.connecting import Wish, check_topic, trouble_in_one_line, user_properties
     from gossamer.cli.lines import lines_of
+    from gossamer.cli.places import place_properties
     from gossamer.cli.signals import until_stopped
     from gossamer.net.loops import run
     from gossamer.wire.properties import Properties
@@ -99,7 +103,7 @@ def pub(
     properties.content_type = content_type
     properties.response_topic = response_topic
     properties.correlation_data = None if correlation is None else correlation.encode()
-    properties.user = user_properties(user_property)
+    properties.user = user_properties(user_property) + place_properties(at, within, area)
     has_properties = properties.user or any((expiry, content_type, response_topic, correlation))
     if has_properties and not wish.speaks_v5:
         raise WrongUse("properties need MQTT 5: leave -V out")

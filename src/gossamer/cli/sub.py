@@ -62,6 +62,13 @@ def sub(
         bool, typer.Option("-E", help="End when the broker has the subscriptions.")
     ] = False,
     user_property: options.UserProperties = None,
+    at: options.At = None,
+    within: options.Within = None,
+    area: options.AreaFiles = None,
+    events: Annotated[
+        str | None,
+        typer.Option("--events", help="Tell who comes and goes there: enter,exit,dwell."),
+    ] = None,
     host: options.Host = "127.0.0.1",
     port: options.Port = None,
     url: options.Url = None,
@@ -89,6 +96,7 @@ def sub(
     """
     from gossamer.cli.connecting import Wish, check_filters, user_properties
     from gossamer.cli.formats import compile_format
+    from gossamer.cli.places import place_properties
     from gossamer.cli.signals import until_stopped
     from gossamer.net.loops import run
     from gossamer.wire.packets import Request
@@ -109,7 +117,8 @@ def sub(
     text = output_format or ("%j" if json else "%t %p" if verbose else "%p")
     client = wish.client()
     properties = Properties()
-    properties.user = user_properties(user_property)
+    places = place_properties(at, within, area, events)
+    properties.user = user_properties(user_property) + places
     if subscription_id is not None:
         properties.subscription_ids = [subscription_id]
     if not wish.speaks_v5 and (properties.user or subscription_id or no_local):
