@@ -27,7 +27,7 @@ SOURCES = ROOT / "src"
 PACKAGE = SOURCES / "gossamer"
 DIGEST = SOURCES / ".compiled-core"
 
-ROOMS = ("wire", "topics", "bloom", "plus", "session", "broker", "mesh")
+ROOMS = ("wire", "topics", "bloom", "geo", "plus", "session", "broker", "mesh")
 FILES = ("net/transport.py",)
 
 # No debug information: it would make the build three times as long and nobody steps through it.

@@ -2,6 +2,7 @@
 
 from gossamer.bench.geo.measuring import measure_finding, measure_moving
 from gossamer.bench.geo.shapely_loop import compare
+from gossamer.bench.geo.through_broker import measure_plain, measure_through
 from gossamer.bench.geo.world import World
 
 
@@ -28,3 +29,10 @@ def test_both_ways_do_the_same_work() -> None:
     assert beside.own > 0
     assert beside.shapely > 0
     assert beside.times() == beside.own / beside.shapely
+
+
+def test_through_a_broker() -> None:
+    assert measure_through(1, 20, 100).publications_a_second > 0
+    plain = measure_plain(1, 20, 100)
+    assert plain.without > 0
+    assert plain.loss() == 1 - plain.beside / plain.without

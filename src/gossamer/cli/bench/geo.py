@@ -13,6 +13,9 @@ SIZES = (1_000, 10_000, 100_000, 1_000_000)
 CLIENTS = 100_000
 QUICK_SIZES = (1_000, 10_000)
 QUICK_CLIENTS = 10_000
+HELD = 20_000
+QUICK_HELD = 500
+THROUGH_MESSAGES = 10_000
 BESIDE_CLIENTS = 10_000
 BESIDE_OPERATIONS = 20_000
 SHAPELY_OPERATIONS = 50  # each rebuilds the tree
@@ -31,6 +34,7 @@ def geo(
 
     from gossamer.bench.brokers.report import machine
     from gossamer.bench.geo.measuring import measure_finding, measure_moving
+    from gossamer.bench.geo.through_broker import measure_plain, measure_through
 
     console = Console()
     sizes = fences or list(QUICK_SIZES if quick else SIZES)
@@ -53,12 +57,24 @@ def geo(
             )
         status.update(f"{clients:,} moving clients")
         moving = measure_moving(seed, clients)
+        held = QUICK_HELD if quick else HELD
+        status.update(f"a broker with {held:,} located subscriptions")
+        through = measure_through(seed, held, THROUGH_MESSAGES)
+        plain = measure_plain(seed, held)
         status.update("beside shapely")
         beside = _beside(seed)
     console.print(table)
     console.print(
         f"{moving.clients:,} clients with an area around them: "
         f"{moving.updates_a_second:,.0f} position updates/s"
+    )
+    console.print(
+        f"Through a whole broker, {through.fences:,} located subscriptions: "
+        f"{through.publications_a_second:,.0f} located publications/s, bytes to bytes"
+    )
+    console.print(
+        f"Plain publications beside them: {plain.beside:,.0f}/s, without them "
+        f"{plain.without:,.0f}/s ({-plain.loss():+.1%})"
     )
     console.print(beside)
     console.print(f"{machine()}; rates are per second of one core's time", highlight=False)
