@@ -6,6 +6,8 @@ import pytest
 
 from gossamer.broker.policy import Permissions
 from gossamer.session.identity import Identity
+from gossamer.wire.packets import Will
+from gossamer.wire.properties import Properties
 from tests.support.memory import MemoryClient, World
 
 User = list[tuple[str, str]]
@@ -132,7 +134,7 @@ class Guarded(Permissions):
         return client.user == "boss"
 
     def may_receive(self, client: Identity, topic: str) -> bool:
-        return topic != "fleet/secret"
+        return topic != "fleet/secret" and not topic.startswith("$")
 
 
 @pytest.fixture
@@ -192,6 +194,27 @@ def test_operators_and_groups_do_not_leak_positions(guarded: World) -> None:
     guarded.client("w").publish("fleet/w", "1", user=[HERE])
     assert seen(counter) == [("1", [])]
     assert seen(member) == [("1", [])]
+
+
+def test_a_will_does_not_tell_where_its_client_was(guarded: World) -> None:
+    reader = guarded.client("r")
+    reader.subscribe("gone")
+    left = Properties()
+    left.user = [HERE]
+    guarded.client("w", will=Will("gone", b"bye", 0, False, left)).lose()
+    assert seen(reader) == [("bye", [])]
+
+
+def test_events_that_wait_are_judged_by_the_topic_they_tell_of(guarded: World) -> None:
+    boss, van = MemoryClient(guarded, 5), guarded.client("van")
+    boss.connect("boss", expiry=1000)
+    guarded.broker.core.sessions["boss"].identity.user = "boss"
+    boss.subscribe("fleet/+", qos=1, user=[YARD, ALL])
+    boss.lose()
+    drive(van, INSIDE)
+    again = MemoryClient(guarded, 5)
+    again.connect("boss", clean=False, expiry=1000)
+    assert events(again) == ["enter van"]
 
 
 def test_one_sees_ones_own_position(guarded: World) -> None:

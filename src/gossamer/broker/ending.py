@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.broker.agenda import Duty
 from gossamer.broker.core import Core
-from gossamer.broker.distributing import publish
+from gossamer.broker.hiding import publish_shown
 from gossamer.broker.sharing import give_to_group
 from gossamer.broker.subscriptions import find_group, leave
 from gossamer.session.message import Message
@@ -107,7 +107,7 @@ def publish_will(core: Core, session: Session, now: float) -> None:
         will.publisher,
         will.user,
     )
-    publish(core, message, session, now)
+    publish_shown(core, message, session, now)
 
 
 class DelayedWill(Duty):

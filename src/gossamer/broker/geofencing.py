@@ -185,6 +185,11 @@ class _Alarm(Duty):
         return 0.0
 
 
+def told_of(topic: str) -> str:
+    """The topic that an event is about; any other topic itself."""
+    return topic.split("/", 2)[2] if topic.startswith(EVENT_TOPICS) else topic
+
+
 def without_place(message: Message) -> Message:
     """The message for those who may not see where its publisher is."""
     properties = copied(message.properties)

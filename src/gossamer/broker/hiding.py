@@ -5,7 +5,7 @@ it comes tells them nothing.
 """
 
 from gossamer.broker.core import Core
-from gossamer.broker.distributing import distribute, distribute_retained
+from gossamer.broker.distributing import distribute, distribute_retained, publish
 from gossamer.broker.geofencing import LocatedFilter, without_place
 from gossamer.broker.routes import Group, Route
 from gossamer.session.message import Message
@@ -32,6 +32,15 @@ def distribute_guarded(
     else:
         distribute(message, seeing, origin, now)
     distribute(without_place(message), others, origin, now)
+
+
+def publish_shown(core: Core, message: Message, origin: Session | None, now: float) -> None:
+    """A message that needs no answer, its place only for those who may see it."""
+    if core.permissions.guards_positions and core.locations.place(message, now) is not None:
+        route = core.routes.route(message.topic, message.topic_bytes)
+        distribute_guarded(core, message, route, origin, now)
+    else:
+        publish(core, message, origin, now)
 
 
 def fitting(

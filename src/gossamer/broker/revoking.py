@@ -5,6 +5,7 @@ may come from another address than it left from.
 """
 
 from gossamer.broker.core import Core
+from gossamer.broker.geofencing import told_of
 from gossamer.broker.operation import OperatorSubscription
 from gossamer.broker.showing import is_shown
 from gossamer.broker.subscriptions import leave
@@ -38,7 +39,7 @@ def revoke(core: Core, session: Session) -> None:
             # A result is on a topic of its own; its subscription tells who may have it.
             is_readable = not any(matches(filter, message.topic) for filter in revoked)
         else:
-            is_readable = permissions.may_receive(identity, message.topic)
+            is_readable = permissions.may_receive(identity, told_of(message.topic))
         if not is_readable:
             unread.append(delivery)
     if unread:

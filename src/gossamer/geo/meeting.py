@@ -54,13 +54,12 @@ def meet(one: Region, two: Region) -> bool:
 def shapes_meet(one: Shape, two: Shape) -> bool:
     if not _balls_meet(one.balls(), two.balls()):
         return False
-    if isinstance(two, Circle) and not isinstance(one, Circle):
-        one, two = two, one
     if isinstance(one, Circle) and two.measures():
         return two.clearance(one.centre) <= one.radius
-    if _size(two) < _size(one):
-        one, two = two, one
-    return _search(one, Region([one], [True]), Region([two], [True]))
+    if isinstance(two, Circle) and one.measures():
+        return one.clearance(two.centre) <= two.radius
+    smaller = one if _size(one) <= _size(two) else two
+    return _search(smaller, Region([one], [True]), Region([two], [True]))
 
 
 def _balls_meet(ones: list[Ball], twos: list[Ball]) -> bool:
@@ -81,7 +80,7 @@ def _reach(region: Region) -> float:
 
 
 def _search(shape: Shape, one: Region, two: Region) -> bool:
-    """Whether the regions meet within `shape`, which is one of those that `one` adds.
+    """Whether the regions meet within `shape`, which one of the two adds.
 
     Squares live in the plane that touches the earth at a ball's centre, and are laid onto it by
     distance and direction. On a surface that curves outwards everywhere this brings points closer
