@@ -6,7 +6,7 @@ import secrets
 from typing import TYPE_CHECKING
 
 from gossamer.broker.admitting import is_allowed
-from gossamer.broker.ending import disconnect_session, end_session
+from gossamer.broker.ending import disconnect_session, end_session, publish_will
 from gossamer.broker.keeping import KeepAlive
 from gossamer.broker.neighbours import PEER_METHOD, PEER_PREFIX
 from gossamer.broker.policy import Verdict
@@ -244,6 +244,8 @@ def _take_session(
         core.counters.sessions = len(core.sessions)
         return session, False
     record = existing.record
+    if record.will is not None and 0.0 < record.will_due <= now:
+        publish_will(core, existing, now)  # the client was gone for long enough
     record.expiry = expiry
     record.disconnected_at = 0.0
     record.will = None

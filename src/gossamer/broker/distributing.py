@@ -40,13 +40,12 @@ def distribute_retained(
 ) -> None:
     """Keeps the message and delivers it; every neighbour gets it, since somebody behind it may
     subscribe later."""
-    if origin is None or not origin.is_peer:
-        message = unstamped(message)  # only a broker says when a message was published
-    links = core.neighbours.links()
-    if not links or message.topic.startswith(LOCAL_TOPICS):
+    if message.topic.startswith(LOCAL_TOPICS):
         core.retained.keep(message, message)
         distribute(message, route, origin, now)
         return
+    if origin is None or not origin.is_peer:
+        message = unstamped(message)  # only a broker says when a message was published
     stamped = core.neighbours.stamped(message, now)
     plain = unstamped(stamped)
     is_news = core.retained.keep(plain, stamped)
@@ -64,6 +63,6 @@ def distribute_retained(
         give_to_group(group, plain, now)
     for tap in route.taps:
         tap.take(plain, origin, now)
-    for link in links:
+    for link in core.neighbours.links():
         if link.session is not origin:
             link.session.deliver(stamped, link, now)

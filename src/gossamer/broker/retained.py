@@ -112,6 +112,15 @@ class Retained:
                 found.append(kept.stamped)
         return found
 
+    def latest_stamp(self) -> int:
+        """The highest time in a stamp, in microseconds; 0 without any."""
+        latest = 0
+        for kept in self._tree.values():
+            assert isinstance(kept, _Kept)
+            if kept.stamp is not None:
+                latest = max(latest, kept.stamp.micros)
+        return latest
+
     def unstamped_messages(self) -> list[Message]:
         """What was kept before this broker had neighbours."""
         found: list[Message] = []

@@ -1,5 +1,8 @@
 """When and where a retained message was published: the last writer wins, on every broker alike.
 
+The time is a hybrid clock's: a broker never stamps earlier than what it has seen, so a message that
+was published in answer to another beats it even if its broker's clock is slow.
+
 Between brokers the stamp travels as a User Property; clients never see it.
 """
 

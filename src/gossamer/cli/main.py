@@ -33,6 +33,8 @@ COMMANDS: tuple[str, ...] = (
     "ctl mesh",
     "ctl mesh-forget",
     "torture",
+    "sim torture",
+    "sim replay",
     "store check",
     "store repair",
     "store export",
@@ -49,6 +51,7 @@ COMMANDS: tuple[str, ...] = (
 GROUPS = {
     "bench": "Measure this broker beside others.",
     "experiment": "Repeat the experiments of the papers.",
+    "sim": "Simulate a mesh: the brokers that ship, on a virtual network.",
     "store": "Look after the files that a broker keeps.",
     "ctl": "Speak with a running broker.",
 }
@@ -92,6 +95,11 @@ def build(commands: Sequence[str]) -> typer.Typer:
     groups: dict[str, typer.Typer] = {}
     for command in commands:
         group, _, name = command.rpartition(" ")
+        if command in GROUPS:  # a command with others below it
+            groups[command] = typer.Typer(**SETTINGS, help=GROUPS[command])
+            groups[command].callback(invoke_without_command=True)(_function(command))
+            app.add_typer(groups[command], name=command)
+            continue
         if group and group not in groups:
             groups[group] = typer.Typer(**SETTINGS, no_args_is_help=True, help=GROUPS[group])
             groups[group].callback()(lambda: None)

@@ -136,6 +136,9 @@ class Dial:
         connection.keep_alive = KEEP_ALIVE_SECONDS * 1.5
         core.agenda.add(now + connection.keep_alive, KeepAlive(connection))
         session.record.disconnected_at = 0.0
+        core.journal.session_saved(session.record)
+        # What is told again now may rest on an answer that no disk has seen yet.
+        connection.outlet.hold_back()
         session.outlet = connection.outlet
         self.connection = connection
         self.mesh.opened(connection, now)

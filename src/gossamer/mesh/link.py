@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from gossamer.broker.connection import Connection
 from gossamer.broker.routes import PeerView
 from gossamer.mesh.control import control_size
@@ -9,6 +11,11 @@ from gossamer.mesh.teller import Teller
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
+
+# What changes of a summary may take of a link over time, after a burst that costs no wait.
+_TOLD_BYTES_A_SECOND: Final = 100_000.0
+_BURST_BYTES: Final = 16_384
+_LONGEST_PAUSE: Final = 2.0  # seconds
 
 
 def peer_subscription(session: Session, filter: str) -> Subscription:
@@ -61,6 +68,7 @@ class Link:
         "refreshed",
         "session",
         "since",
+        "tell_after",
         "teller",
         "view",
     )
@@ -71,6 +79,7 @@ class Link:
         self.teller = teller
         self.connection: Connection | None = None
         self.is_dialled = False  # by this broker
+        self.tell_after = 0.0  # when it may be told of changes again
         self.since = 0.0  # when the connection was made or lost
         subscription = peer_subscription(session, "#")
         self.view = PeerView(subscription)
@@ -102,6 +111,19 @@ class Link:
         """Counts a control message of the neighbour's."""
         self.control_messages_heard += 1
         self.control_bytes_heard += control_size(payload)
+
+    def may_tell(self, now: float) -> bool:
+        """Whether enough time has passed since it was last told, or the clock was set back."""
+        return not now < self.tell_after <= now + _LONGEST_PAUSE
+
+    def tell(self, packets: list[bytes], now: float) -> None:
+        """Changes of what is wanted. The more bytes a summary took, the longer its next change
+        waits: in a storm a neighbour is told the outcome, not each step."""
+        self.send(packets)
+        if self.teller.is_paced:
+            size = sum(len(packet) for packet in packets)
+            start = max(self.tell_after, now - _BURST_BYTES / _TOLD_BYTES_A_SECOND)
+            self.tell_after = min(now + _LONGEST_PAUSE, start + size / _TOLD_BYTES_A_SECOND)
 
     def send(self, packets: list[bytes]) -> None:
         connection = self.connection

@@ -43,7 +43,7 @@ class Mesh(Neighbours):
         self.by_name: dict[str, Link] = {}
         self._receivers: list[Receiver] = []
         self._changed = False
-        self._last_micros = 0
+        self._last_micros = core.retained.latest_stamp()
         core.neighbours = self
         for message in core.retained.unstamped_messages():
             # Kept before there were neighbours: as old as can be, so that news of others win.
@@ -91,11 +91,8 @@ class Mesh(Neighbours):
         link.since = now
         link.is_restarting = False
         link.send([control.control_packet(control.EPOCH, self._epoch(session).encode())])
-        summary = self.summaries.remote.get(link.name)
         if self.settings.mode == "bloom":
             # Deltas may have been lost with the connection: the neighbour must start over.
-            if summary is None:
-                self._set_view(link, True, None)
             link.send(link.teller.everything())
         else:
             # One whose picture is of another mode says so with no digest at all.
@@ -143,9 +140,11 @@ class Mesh(Neighbours):
 
     def stamped(self, message: Message, now: float) -> Message:
         """Stamps what was published here; what came from a neighbour has its stamp already."""
-        if stamp_of(message) is not None:
+        stamp = stamp_of(message)
+        if stamp is not None:
+            self._last_micros = max(self._last_micros, stamp.micros)
             return message
-        # Never the same twice, and never backwards, whatever the clock does.
+        # Never the same twice, and after all that was seen, whatever the clock does.
         self._last_micros = max(self._last_micros + 1, int(now * 1e6))
         return with_stamp(message, Stamp(self._last_micros, self.settings.name))
 
@@ -160,10 +159,10 @@ class Mesh(Neighbours):
             connection = link.connection
             if connection is None:
                 continue
-            if connection.outlet.blocked:
-                self._changed = True  # a neighbour that does not read is told it all later
+            if connection.outlet.blocked or not link.may_tell(now):
+                self._changed = True  # it is told it all later
             else:
-                link.send(link.teller.changes())
+                link.tell(link.teller.changes(), now)
 
     # Neighbours ---------------------------------------------------------------------------------
 
@@ -185,6 +184,8 @@ class Mesh(Neighbours):
         if self.settings.mode in WITHOUT_FILTERS:
             # Until it has sent a summary a neighbour may want anything.
             self._take_all(link)
+            self.summaries.expect(name)
+            self._changed = True
             for filter in list(session.subscriptions):  # of a life in another mode
                 remove_subscription(self.core, session, filter)
             self._note_mode(session)

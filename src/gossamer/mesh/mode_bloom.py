@@ -8,6 +8,7 @@ never loses one.
 Unions fill up. So every broker lays out its own bits for all the elements that it hears of, and at
 least as large as its neighbours do: the largest size spreads through the mesh, and the unions thin
 out. Until they have, a union that is too full is told as "anything", which loses nothing either.
+So is the union with a neighbour that has not spoken since this broker started: it may want all.
 """
 
 from typing import Final
@@ -52,7 +53,8 @@ class Summaries:
         self.hasher = TopicHasher(seed)
         self.own = HybridIndex(self.hasher)
         self._cover = Cover()
-        self.remote: dict[str, RemoteSummary] = {}  # by neighbour, once it has spoken
+        self._silent: dict[str, None] = {}  # neighbours that have not spoken yet
+        self.remote: dict[str, RemoteSummary] = {}  # of those that have
         self.changes = 0
 
     def add(self, filter: str) -> None:
@@ -61,14 +63,21 @@ class Summaries:
     def remove(self, filter: str) -> None:
         self._apply(self._cover.remove(filter))
 
+    def expect(self, name: str) -> None:
+        """A neighbour is known, but not what it wants."""
+        self._silent[name] = None
+        self.changes += 1
+
     def heard(self, name: str, summary: RemoteSummary) -> None:
+        self._silent.pop(name, None)
         self.remote[name] = summary
         self._make_room()
         self.changes += 1
 
     def forget(self, name: str) -> None:
-        if self.remote.pop(name, None) is not None:
-            self.changes += 1
+        self._silent.pop(name, None)
+        self.remote.pop(name, None)
+        self.changes += 1
 
     def union_without(self, name: str) -> Wanted:
         """Everything but one neighbour's own."""
@@ -77,7 +86,7 @@ class Summaries:
         union = own.union(own)  # Copies, as the owner's go on changing.
         landmarks = self.own.landmarks.union(self.own.landmarks)
         elements = self.own.load()
-        anything = False
+        anything = any(other != name for other in self._silent)
         for other, summary in self.remote.items():
             if other == name:
                 continue
@@ -114,6 +123,8 @@ class SummaryTeller(Teller):
     """Keeps one neighbour's copy of the union true, by deltas."""
 
     def __init__(self, summaries: Summaries, name: str) -> None:
+        super().__init__()
+        self.is_paced = True
         self._summaries = summaries
         self._name = name
         self._seen = -1
@@ -159,6 +170,7 @@ class SummaryTeller(Teller):
     def _update(self, kind: int, wanted: Wanted, positions: list[int]) -> Update:
         self._told = wanted
         self._version += 1
+        self.interests += 1
         return Update(
             kind,
             self._summaries.hasher.seed_id,

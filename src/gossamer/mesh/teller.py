@@ -14,6 +14,10 @@ from gossamer.mesh.interest import encode_interests
 class Teller:
     """Tells nothing: the neighbour sends all it gets (publication flooding)."""
 
+    def __init__(self) -> None:
+        self.is_paced = False  # whether changes can wait for others, to be told as one
+        self.interests = 0  # told so far: filters that came or went, or changes of a summary
+
     def add(self, filter: str) -> None: ...
 
     def remove(self, filter: str) -> None: ...
@@ -37,6 +41,7 @@ class FilterTeller(Teller):
     """Tells filters; a subclass decides which."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.wanted: dict[str, None] = {}  # in order, so that runs are repeatable
         self._new: dict[str, None] = {}
         self._gone: dict[str, None] = {}
@@ -59,6 +64,7 @@ class FilterTeller(Teller):
         """What is new comes before what is gone, so that no message falls between them."""
         if not self._new and not self._gone:
             return []
+        self.interests += len(self._new) + len(self._gone)
         packets = _packets(ADD, list(self._new)) + _packets(REMOVE, list(self._gone))
         self._new.clear()
         self._gone.clear()
@@ -67,6 +73,7 @@ class FilterTeller(Teller):
     def everything(self) -> list[bytes]:
         self._new.clear()
         self._gone.clear()
+        self.interests += len(self.wanted)
         return [
             control_packet(RESTART, b""),
             *_packets(ADD, list(self.wanted)),

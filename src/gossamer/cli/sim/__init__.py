@@ -1,0 +1,1 @@
+"""`gossamer sim`: meshes on a virtual network."""

@@ -1,0 +1,28 @@
+"""`gossamer sim replay`: a trial again, as the trace of a failure describes it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gossamer.cli.errors import CommandError
+from gossamer.cli.sim.reporting import show_faults
+from gossamer.sim.trials.plan import read_plan
+from gossamer.sim.trials.trial import run_trial
+
+
+def replay(
+    trace: Annotated[Path, typer.Argument(help="What `sim torture` wrote.", exists=True)],
+) -> None:
+    """Repeat a failure, event by event."""
+    try:
+        plan = read_plan(trace.read_text())
+    except (ValueError, TypeError) as problem:
+        raise CommandError(f"{trace} is no trace of a simulation: {problem}") from problem
+    outcome = run_trial(plan, keeps_trace=True)
+    for line in outcome.trace:
+        typer.echo(line)
+    if outcome.faults:
+        show_faults(outcome.faults)
+        raise CommandError("it fails again")
+    typer.echo("every promise was kept")

@@ -1,0 +1,35 @@
+"""`gossamer sim torture`: random small meshes under storms, cuts and crashes, until time is up."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+
+from gossamer.cli.errors import CommandError
+from gossamer.cli.sim.reporting import show_failure
+from gossamer.sim.trials.torture import torture as run_torture
+
+
+def torture(
+    minutes: Annotated[float, typer.Option("--minutes", min=0.0, help="How long.")] = 1.0,
+    seed: Annotated[int, typer.Option("--seed", help="The first trial's; then one more each.")] = 1,
+    mode: Annotated[
+        str, typer.Option("--mode", help="pf, sf, ssf or bloom; any if not named.")
+    ] = "",
+    out: Annotated[Path, typer.Option("--out", help="Where the trace of a failure goes.")] = Path(),
+) -> None:
+    """Look for one lost or repeated message in random meshes; fail with a trace that repeats it."""
+    with Progress() as progress:
+        bar = progress.add_task("trials", total=minutes * 60)
+        report = run_torture(
+            minutes * 60, seed, mode, lambda seconds: progress.update(bar, completed=seconds)
+        )
+    typer.echo(
+        f"{report.trials} meshes, {report.receipts} messages received, "
+        f"{report.events} events in {report.seconds:.0f} seconds"
+    )
+    if report.failure is not None:
+        show_failure(report.failure, out)
+        raise CommandError(f"the mesh of seed {report.failure.plan.seed} broke a promise")
+    typer.echo("every promise was kept")

@@ -1,0 +1,1 @@
+"""A shell of virtual time: the shipping brokers on a network that never was."""

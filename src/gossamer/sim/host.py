@@ -1,0 +1,255 @@
+"""One simulated machine: a shipping broker with its mesh, a clock that may be wrong, and a store.
+
+It handles what arrived in turns. A turn takes as long as its messages cost; what arrives meanwhile
+waits, and the length of that queue is a result. A crash loses everything but what the store has
+committed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from mypy_extensions import mypyc_attr
+
+from gossamer.broker.broker import Broker
+from gossamer.broker.connection import Connection
+from gossamer.broker.policy import Origin
+from gossamer.broker.settings import Settings
+from gossamer.mesh.mesh import Mesh
+from gossamer.mesh.settings import MeshSettings
+from gossamer.session.journal import Journal
+from gossamer.session.records import Snapshot
+from gossamer.sim.network import End, Party, Road
+from gossamer.sim.timeline import Event, Timeline
+
+WALL_CLOCK: Final = 1_700_000_000.0  # what a right clock shows when a simulation starts
+ORIGIN: Final = Origin("127.0.0.1", "sim")
+
+
+class Clock:
+    """A broker's own idea of the time."""
+
+    def __init__(self, offset: float = 0.0, drift: float = 0.0) -> None:
+        self.offset = offset  # seconds ahead
+        self.drift = drift  # seconds gained in each second
+
+    def at(self, now: float) -> float:
+        return WALL_CLOCK + self.offset + now * (1.0 + self.drift)
+
+
+class Cost:
+    """Seconds of work."""
+
+    def __init__(self, publication: float = 0.0, interest: float = 0.0) -> None:
+        self.publication = publication
+        self.interest = interest
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Disk:
+    """Where a host's journal goes; this one keeps nothing."""
+
+    def __init__(self) -> None:
+        self.journal = Journal()
+
+    def snapshot(self) -> Snapshot:
+        """What a broker finds there when it starts."""
+        return Snapshot()
+
+    def is_writing(self) -> bool:
+        return False
+
+    def begin(self) -> float:
+        """Starts to write what was collected; the seconds that it takes."""
+        return 0.0
+
+    def finish(self) -> int:
+        """It is written: the number of the batch that is safe now."""
+        return 0
+
+
+class HostEnd(End):
+    """A broker's end of a connection that it accepted."""
+
+    def __init__(self, host: Host, road: Road) -> None:
+        super().__init__(host, road)
+        self.host = host
+        self.connection: Connection | None = None
+
+    def take(self, data: bytes, now: float) -> None:
+        connection = self.connection
+        if connection is None:
+            connection = self.host.broker.open(self, ORIGIN, now)
+            self.connection = connection
+            self.outlet = connection.outlet
+        connection.receive(data, now)
+
+    def lost(self, now: float) -> None:
+        if self.connection is not None:
+            self.connection.lost(now)
+
+    def unblocked(self, now: float) -> None:
+        if self.connection is not None:
+            self.connection.unblocked(self.host.clock.at(now))
+            self.host.end_turn(now)
+
+
+Arrival = tuple[End, bytes, int, int]
+
+
+class Host(Party):
+    """`turn` is the most work that it does before it looks around, in seconds."""
+
+    def __init__(
+        self,
+        timeline: Timeline,
+        name: str,
+        mode: str,
+        disk: Disk,
+        clock: Clock,
+        cost: Cost,
+        turn: float = 0.0,
+        tick: float = 0.25,
+    ) -> None:
+        super().__init__(timeline)
+        self.name = name
+        self.mode = mode
+        self.disk = disk
+        self.clock = clock
+        self.cost = cost
+        self.turn = turn
+        self.tick = tick
+        self.settings = Settings()
+        self.settings.sys_interval = 0.0
+        self.is_up = True
+        self.life = 0  # grows with each start: what belongs to an earlier one is void
+        self.queued = 0  # publications and interests that wait
+        self.queued_interests = 0
+        self.longest_queue = 0  # since somebody last set it back
+        self._arrivals: dict[float, list[Arrival]] = {}
+        self._backlog: deque[Arrival] = deque()
+        self._busy_until = 0.0
+        self.broker = self._started()
+        self.mesh = self._meshed()
+        timeline.add(timeline.now + tick, Tick(self))
+
+    # Time ----------------------------------------------------------------------------------------
+
+    def arrive(self, at: float, end: End, data: bytes, publications: int, interests: int) -> None:
+        waiting = self._arrivals.get(at)
+        if waiting is None:
+            waiting = self._arrivals[at] = []
+            self.timeline.add(at, self)
+        waiting.append((end, data, publications, interests))
+
+    def fire(self, now: float) -> None:
+        arrived = self._arrivals.pop(now, None)
+        if not self.is_up:
+            return
+        if arrived is not None:
+            for arrival in arrived:
+                self._backlog.append(arrival)
+                self.queued += arrival[2] + arrival[3]
+                self.queued_interests += arrival[3]
+            if self.queued > self.longest_queue:
+                self.longest_queue = self.queued
+        if self._backlog and now >= self._busy_until:
+            self._work(now)
+
+    def _work(self, now: float) -> None:
+        local = self.clock.at(now)
+        cost = self.cost
+        spent = 0.0
+        backlog = self._backlog
+        while backlog:
+            end, data, publications, interests = backlog.popleft()
+            self.queued -= publications + interests
+            self.queued_interests -= interests
+            if not end.is_open:
+                continue
+            if data:
+                end.take(data, local)
+            else:
+                end.is_open = False
+                end.lost(local)
+            spent += publications * cost.publication + interests * cost.interest
+            if self.turn and spent >= self.turn:
+                break
+        self._busy_until = now + spent
+        self.departure = now + spent
+        self.end_turn(now)
+        if backlog:
+            self.timeline.add(self._busy_until, self)
+
+    def end_turn(self, now: float) -> None:
+        """Sends what the turn caused, and lets the store write what it collected."""
+        if self.departure < now:
+            self.departure = now
+        self.broker.flush(self.clock.at(now))
+        self.save(now)
+
+    def save(self, now: float) -> None:
+        disk = self.disk
+        if disk.journal.dirty and not disk.is_writing():
+            self.timeline.add(now + disk.begin(), Commit(self))
+
+    # Life ----------------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """As a power cut does it."""
+        self.is_up = False
+        self.life += 1
+        self._arrivals.clear()
+        self._backlog.clear()
+        self.queued = 0
+        self.queued_interests = 0
+
+    def start(self, now: float) -> None:
+        """From what the disk holds."""
+        self.is_up = True
+        self._busy_until = now
+        self.departure = now
+        self.broker = self._started()
+        self.mesh = self._meshed()
+        self.timeline.add(now, Tick(self))
+
+    def _started(self) -> Broker:
+        now = self.clock.at(self.timeline.now)
+        broker = Broker(self.settings, self.disk.journal, now)
+        broker.restore(self.disk.snapshot(), now)
+        return broker
+
+    def _meshed(self) -> Mesh:
+        settings = MeshSettings(self.name, self.mode, "sim", "key")
+        return Mesh(self.broker.core, settings)
+
+
+class Tick(Event):
+    """A broker looks at what is due, for as long as it lives."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.life = host.life
+
+    def fire(self, now: float) -> None:
+        host = self.host
+        if host.life == self.life:
+            host.broker.tick(host.clock.at(now))
+            host.end_turn(now)
+            host.timeline.add(now + host.tick, self)
+
+
+class Commit(Event):
+    """The disk has written a batch."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.life = host.life
+
+    def fire(self, now: float) -> None:
+        host = self.host
+        if host.life == self.life:
+            batch = host.disk.finish()
+            host.broker.committed(batch, host.clock.at(now))
+            host.end_turn(now)

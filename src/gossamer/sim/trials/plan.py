@@ -1,0 +1,167 @@
+"""What happens in a trial, as data: who is where, and what befalls them when.
+
+A plan is made from a seed. As text it is the trace that repeats a failure, and can be made smaller
+by leaving steps out.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field
+from random import Random
+
+from gossamer.mesh.settings import MODES
+
+# A few names in few levels, so that filters meet, contain each other and overlap all the time.
+NAMES = ("a", "b", "c")
+MOST_LEVELS = 3
+ROUND_SECONDS = 6.0
+
+
+@dataclass
+class ClientPlan:
+    """One client. A `lasting` one has a session that outlives its connections."""
+
+    name: str
+    broker: int
+    lasting: bool
+    will_qos: int  # -1 for no will
+    no_local: bool
+
+
+@dataclass
+class Step:
+    """At a time of its round, a verb is done to what `what` names."""
+
+    at: float
+    verb: str
+    what: str | int
+    topic: str = ""
+    qos: int = 0
+    retain: bool = False
+    seconds: float = 0.0
+
+
+@dataclass
+class Plan:
+    """`links[i]` joins broker `i + 1` (which dials, if `dials[i]`) to an earlier one."""
+
+    seed: int
+    mode: str
+    links: list[int]
+    dials: list[bool]
+    loss: float
+    skew: float  # seconds that clocks may be wrong
+    disk: float  # the most seconds that a commit takes
+    clients: list[ClientPlan]
+    rounds: list[list[Step]] = field(default_factory=list)
+
+    def as_text(self) -> str:
+        return json.dumps(asdict(self))
+
+
+def read_plan(text: str) -> Plan:
+    """What `as_text` wrote."""
+    plan = Plan(**json.loads(text))
+    plan.clients = [ClientPlan(**each) for each in plan.clients]  # type: ignore[arg-type]
+    plan.rounds = [[Step(**step) for step in steps] for steps in plan.rounds]  # type: ignore[arg-type]
+    return plan
+
+
+def make_plan(seed: int, mode: str = "") -> Plan:
+    """A random mesh and random trouble."""
+    random = Random(seed)
+    brokers = random.randint(2, 6)
+    clients = [
+        ClientPlan(
+            f"c{number}",
+            random.randrange(brokers),
+            random.random() < 0.75,
+            random.choice((-1, -1, 1, 2)),
+            random.random() < 0.2,
+        )
+        for number in range(random.randint(3, 7))
+    ]
+    plan = Plan(
+        seed,
+        random.choice(MODES),
+        [random.randrange(number + 1) for number in range(brokers - 1)],
+        [random.random() < 0.5 for _ in range(brokers - 1)],
+        random.choice((0.0, 0.0, 0.05)),
+        random.choice((0.0, 5.0, 1000.0)),
+        random.choice((0.002, 0.02, 0.3)),
+        clients,
+    )
+    if mode:
+        plan.mode = mode
+    troubles = random.choice(((), ("cut",), ("crash",), ("cut", "crash", "stall", "drop")))
+    for number in range(random.randint(2, 4)):
+        plan.rounds.append(_make_round(random, plan, troubles if number else ()))
+    return plan
+
+
+def _make_round(random: Random, plan: Plan, troubles: tuple[str, ...]) -> list[Step]:
+    names = [client.name for client in plan.clients]
+    steps: list[Step] = []
+    for _ in range(random.randint(2, 10)):
+        verb = "subscribe" if random.random() < 0.6 else "unsubscribe"
+        steps.append(
+            Step(_moment(random), verb, random.choice(names), _filter(random), random.randint(0, 2))
+        )
+    for _ in range(random.choice((5, 20, 60))):
+        steps.append(
+            Step(
+                _moment(random),
+                "publish",
+                random.choice(names),
+                _topic(random),
+                random.choice((0, 1, 2, 2)),
+                random.random() < 0.2,
+            )
+        )
+    if random.random() < 0.3:
+        steps.append(Step(_moment(random), "clear", random.choice(names), _topic(random)))
+    for _ in range(random.choice((0, 3, 10)) if troubles else 0):
+        trouble = _trouble(random, plan, random.choice(troubles))
+        steps.append(trouble)
+        if trouble.verb == "cut" and "crash" in troubles:
+            steps.append(_worse(random, plan, trouble))
+    steps.sort(key=lambda step: step.at)
+    return steps
+
+
+def _trouble(random: Random, plan: Plan, verb: str) -> Step:
+    at = _moment(random)
+    seconds = random.choice((0.0, 0.05, 0.5, 3.0))
+    if verb == "crash":
+        return Step(at, verb, random.randrange(len(plan.links) + 1), seconds=seconds)
+    if verb == "drop":
+        return Step(at, verb, random.choice(plan.clients).name, seconds=seconds)
+    return Step(at, verb, random.randrange(len(plan.links)), seconds=seconds)
+
+
+def _worse(random: Random, plan: Plan, cut: Step) -> Step:
+    """A broker at the link goes down while the two are finding together again."""
+    number = int(cut.what)
+    broker = random.choice((number + 1, plan.links[number]))
+    at = cut.at + cut.seconds + random.uniform(0.0, 0.5)
+    return Step(round(at, 4), "crash", broker, seconds=random.choice((0.0, 0.5)))
+
+
+def _moment(random: Random) -> float:
+    """Often close together: trouble is where things happen at the same time."""
+    base = random.choice((0.5, 1.0, 2.0, 4.0))
+    return round(min(ROUND_SECONDS, base + random.expovariate(4.0)), 4)
+
+
+def _topic(random: Random) -> str:
+    levels = [random.choice(NAMES) for _ in range(random.randint(1, MOST_LEVELS))]
+    if random.random() < 0.05:
+        levels[0] = "$app"
+    return "/".join(levels)
+
+
+def _filter(random: Random) -> str:
+    levels = _topic(random).split("/")
+    levels = ["+" if random.random() < 0.3 else level for level in levels]
+    if random.random() < 0.3:
+        levels[-1] = "#"
+    return "/".join(levels)

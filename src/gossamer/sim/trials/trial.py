@@ -1,0 +1,70 @@
+"""One trial from beginning to end, and a smaller plan that fails in the same way."""
+
+from dataclasses import dataclass, replace
+from random import Random
+
+from gossamer.sim.trials.plan import ROUND_SECONDS, Plan, Step
+from gossamer.sim.trials.probes import retained_of, wrong_interests
+from gossamer.sim.trials.world import World
+from gossamer.wire.errors import ProtocolError
+
+TROUBLES = ("crash", "cut", "stall", "drop")
+
+
+@dataclass
+class Outcome:
+    plan: Plan
+    faults: list[str]
+    trace: list[str]
+    receipts: int
+    events: int
+    digest: int  # of everything that the oracle saw happen; the same for the same plan
+
+
+def run_trial(plan: Plan, keeps_trace: bool = False) -> Outcome:
+    """Everything that the plan says, and every promise that was broken meanwhile."""
+    world = World(plan, keeps_trace)
+    oracle = world.oracle
+    try:
+        _settle(world)
+        for steps in plan.rounds:
+            oracle.begin_round(not any(step.verb in TROUBLES for step in steps))
+            start = world.timeline.now
+            for step in steps:
+                world.timeline.run(start + step.at)
+                world.do(step)
+            world.timeline.run(start + ROUND_SECONDS)
+            _settle(world)
+            oracle.end_round()
+            for fault in wrong_interests(world):
+                oracle.fault(fault)
+        for fault in oracle.retained.judge({each.name: retained_of(each) for each in world.hosts}):
+            oracle.fault(fault)
+    except ProtocolError as error:
+        oracle.fault(f"a client was sent something wrong: {error.text}")
+    return Outcome(
+        plan, oracle.faults, world.lines, oracle.receipts, world.timeline.fired, oracle.digest
+    )
+
+
+def _settle(world: World) -> None:
+    if not world.come_to_rest():
+        world.oracle.fault(f"no rest: {', '.join(world.restlessness())}")
+
+
+def shrunk(plan: Plan, tries: int = 300) -> Plan:
+    """Leaves steps out as long as some fault stays."""
+    random = Random(plan.seed)
+    for _ in range(tries):
+        rounds = [list(steps) for steps in plan.rounds]
+        size = sum(len(steps) for steps in rounds)
+        if size <= 1:
+            break
+        share = random.choice((0.5, 0.2, 1.5 / size))
+        kept: list[list[Step]] = [[s for s in steps if random.random() > share] for steps in rounds]
+        while kept and not kept[-1]:
+            kept.pop()
+        smaller = replace(plan, rounds=kept)
+        if sum(len(steps) for steps in kept) < size and run_trial(smaller).faults:
+            plan = smaller
+    return plan

@@ -1,0 +1,114 @@
+"""Random small meshes against the oracle, and the oracle against what it must not let pass."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from gossamer.mesh.settings import MODES
+from gossamer.sim.trials.oracle import Key, Oracle
+from gossamer.sim.trials.plan import make_plan, read_plan
+from gossamer.sim.trials.trial import run_trial
+from gossamer.wire.packets import Publish
+
+MOST_SECONDS = 3.5  # for the trials of one mode
+MOST_TRIALS = 100
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_mesh_behaves_like_one_broker(mode: str) -> None:
+    end = time.monotonic() + MOST_SECONDS
+    for seed in range(MOST_TRIALS):
+        outcome = run_trial(make_plan(seed, mode))
+        assert not outcome.faults, f"gossamer sim torture --seed {seed} --mode {mode}"
+        if time.monotonic() > end:
+            break
+
+
+def test_a_plan_is_what_its_text_says() -> None:
+    plan = make_plan(7)
+    assert read_plan(plan.as_text()) == plan
+
+
+DIGEST = """
+from gossamer.sim.trials.plan import make_plan
+from gossamer.sim.trials.trial import run_trial
+print([run_trial(make_plan(seed)).digest for seed in range(20, 24)])
+"""
+
+
+def test_a_seed_decides_everything() -> None:
+    """Whatever the process hashes strings with, and whatever secrets it draws."""
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", DIGEST],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(runs) == 1
+
+
+def watched() -> tuple[Oracle, list[Key]]:
+    """`r` reads `t` at QoS 2 since before the round in which `w` publishes three messages."""
+    oracle = Oracle(["r", "w"], lambda _: None)
+    oracle.touched("r", "t")
+    oracle.subscribed("r", "t", 2, False)
+    oracle.begin_round(True)
+    keys = [oracle.publishing("w", "t", 2, False) for _ in range(3)]
+    for key in keys:
+        oracle.acknowledged(key)
+    return oracle, keys
+
+
+def received(oracle: Oracle, key: Key, topic: str = "t") -> None:
+    oracle.received("r", Publish(topic, key.payload(), 2))
+
+
+def test_the_oracle_is_content() -> None:
+    oracle, keys = watched()
+    for key in keys:
+        received(oracle, key)
+    oracle.end_round()
+    assert not oracle.faults
+
+
+@pytest.mark.parametrize(
+    ("order", "word"),
+    [([0, 2], "never got w:2"), ([0, 1, 1, 2], "twice"), ([1, 0, 2], "after 2")],
+)
+def test_the_oracle_sees_loss_repetition_and_disorder(order: list[int], word: str) -> None:
+    oracle, keys = watched()
+    for number in order:
+        received(oracle, keys[number])
+    oracle.end_round()
+    assert len(oracle.faults) == 1
+    assert word in oracle.faults[0]
+
+
+def test_the_oracle_sees_what_nobody_published_or_asked_for() -> None:
+    oracle, keys = watched()
+    received(oracle, keys[0], topic="u")
+    received(oracle, Key("w", 99))
+    assert len(oracle.faults) == 2
+
+
+def test_a_filter_in_doubt_demands_nothing() -> None:
+    oracle, _ = watched()
+    oracle.touched("r", "t")
+    oracle.end_round()
+    assert not oracle.faults
+
+
+def test_a_retained_message_of_an_earlier_round_is_a_fault() -> None:
+    oracle, _ = watched()
+    oracle.retained.wrote("t", "w", "w:7")
+    oracle.begin_round(True)
+    oracle.retained.wrote("t", "v", "v:1")
+    assert oracle.retained.judge({"b0": {"t": "v:1"}}) == []
+    assert len(oracle.retained.judge({"b0": {"t": "w:7"}})) == 1
+    assert len(oracle.retained.judge({"b0": {"t": "v:1"}, "b1": {}})) == 2
