@@ -1,0 +1,34 @@
+"""Located messages across a mesh: their place travels with them, and the last broker decides."""
+
+import pytest
+
+from tests.support.meshes import Net
+
+PISA = ("gpl_current_pos", "43.72;10.40")
+OSLO = ("gpl_current_pos", "59.91;10.75")
+ROUND_PISA = ("gpl_circleStatic", "1;km;1;43.72;10.40;5")
+ROUND_ME = ("gpl_circleDynamic", "2;km;1;5")
+
+
+@pytest.mark.parametrize("mode", ["pf", "sf", "ssf", "bloom"])
+@pytest.mark.parametrize("retain", [False, True])
+def test_places_cross_brokers(mode: str, retain: bool) -> None:
+    net = Net(mode)
+    for name in "abc":
+        net.node(name)
+    net.join("a", "b")
+    net.join("b", "c")
+    reader = net.nodes["c"].client("r")
+    reader.subscribe("t/+", user=[ROUND_PISA])
+    net.run()
+    writer = net.nodes["a"].client("w")
+    writer.publish("position", "", user=[PISA])
+    writer.publish("t/1", "here", retain=retain, user=[ROUND_ME])
+    writer.publish("t/2", "there", retain=retain, user=[OSLO])
+    writer.publish("t/3", "anywhere", retain=retain)
+    net.run()
+    assert reader.payloads() == ["here", "anywhere"]
+    if retain:
+        late = net.nodes["b"].client("late")
+        late.subscribe("t/+", user=[OSLO, ("gpl_rectangleDynamic", "1;km;1;2;2")])
+        assert sorted(late.payloads()) == ["anywhere", "there"]
