@@ -14,6 +14,7 @@ from gossamer.session.outlet import Outlet
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver
 from gossamer.wire import reasons
+from gossamer.wire.frames import encode_varint
 from gossamer.wire.packets import V5
 from gossamer.wire.scalars import decode_text
 
@@ -22,14 +23,16 @@ if TYPE_CHECKING:
 
 # Topics in use by one connection that are remembered with their route.
 MAX_KNOWN: Final = 4_096
+# A packet grows by so much at most in the other version: properties, and a longer length.
+_GROWTH: Final = 2
 
 
 def forward_plain(
     connection: Connection, data: bytes, start: int, body: int, stop: int, now: float
 ) -> int:
-    """QoS 0 without flags or properties: forwards the packet at `start` as it stands, and with it
-    every packet after it that differs in nothing but its payload. Answers where it stopped, or -1
-    if the packet needs the whole road."""
+    """QoS 0 without flags or properties: forwards the packet at `start`, and with it every packet
+    after it that differs in nothing but its payload. Answers where it stopped, or -1 if the packet
+    needs the whole road."""
     version = connection.version
     after_topic = body + 2
     if after_topic > stop:
@@ -52,6 +55,7 @@ def forward_plain(
     while data.startswith(common, next_start) and next_start + size <= end:
         next_start += size
     chunk = data if next_start - start == end else data[start:next_start]
+    translation = b""  # the same packets for receivers of the other version, once one needs them
     count = (next_start - start) // size
     core = connection.core
     core.counters.messages_received += count
@@ -64,12 +68,17 @@ def forward_plain(
             continue
         if session is own and receiver.no_local:
             continue
-        if _takes_bytes(receiver, outlet, version, size, own):
+        if _takes_runs(receiver, outlet, size, own):
             if outlet.blocked:
                 core.counters.dropped_slow += count
-            else:
-                outlet.messages += count
+                continue
+            outlet.messages += count
+            if outlet.version == version:
                 outlet.put(chunk)
+                continue
+            if not translation:
+                translation = _translated(data, start, body, payload, size, next_start, version)
+            outlet.put(translation)
         else:
             others = True
     if others:
@@ -77,18 +86,32 @@ def forward_plain(
     return next_start
 
 
-def _takes_bytes(
-    receiver: Receiver, outlet: Outlet, version: int, size: int, own: Session | None
-) -> bool:
-    """Whether the receiver can have plain QoS 0 packets as they came."""
+def _takes_runs(receiver: Receiver, outlet: Outlet, size: int, own: Session | None) -> bool:
+    """Whether the receiver can have plain QoS 0 packets as they came, or in its version."""
     session = receiver.session
     return (
         receiver.is_plain
-        and outlet.version == version
-        and size <= outlet.maximum_packet
+        and size + _GROWTH <= outlet.maximum_packet
         and session.aliases is None
         and (session is not own or receiver.members is None)
     )
+
+
+def _translated(
+    data: bytes, start: int, body: int, payload: int, size: int, end: int, version: int
+) -> bytes:
+    """A run in the other version: 5.0 has an empty list of properties in each packet."""
+    rest = start + size - body
+    if version == V5:
+        head = b"\x30" + encode_varint(rest - 1) + data[body : payload - 1]
+    else:
+        head = b"\x30" + encode_varint(rest + 1) + data[body:payload] + b"\0"
+    header = payload - start
+    payloads = [b""]
+    while start < end:
+        payloads.append(data[start + header : start + size])
+        start += size
+    return head.join(payloads)
 
 
 def _forward_singly(
@@ -121,7 +144,7 @@ def _forward_singly(
             outlet = session.outlet
             if outlet is None:
                 continue
-            if _takes_bytes(receiver, outlet, connection.version, size, own):
+            if _takes_runs(receiver, outlet, size, own):
                 continue
             if session is not own:
                 session.deliver(message, receiver, now)

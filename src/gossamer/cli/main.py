@@ -41,6 +41,7 @@ COMMANDS: tuple[str, ...] = (
     "bench brokers",
     "bench plus",
     "bench durable",
+    "bench mesh",
     "bench flood",
     "bench topics",
     "bench bloom",

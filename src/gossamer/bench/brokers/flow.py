@@ -40,7 +40,7 @@ class Group:
         window: int,
         fan_out: int,
         qos: int,
-        topic_size_like: str,
+        topic: str,
     ) -> None:
         self.publisher = publisher
         self.subscribers = subscribers
@@ -49,11 +49,12 @@ class Group:
         self.window = window
         self.fan_out = fan_out
         self.qos = qos
+        self.topic = topic  # or one of the same length, where there are several
         self.packet_size = len(chunks[0]) // batch
         self.sent = 0
         self.next_chunk = 0
         self.received_bytes = 0
-        id_offset = mqtt.packet_id_offset(topic_size_like, self.packet_size)
+        id_offset = mqtt.packet_id_offset(topic, self.packet_size)
         completing = mqtt.PUBACK if qos == 1 else mqtt.PUBCOMP
         self.publisher_side = Receiver(self.packet_size, id_offset, completing)
         self.subscriber_sides = [
@@ -190,14 +191,17 @@ def measure(groups: Sequence[Group], target: Target) -> Measurement:
     flow = Flow(groups)
     flow.warm_up(target.seconds * WARM_UP_SHARE)
     sent, delivered = flow.sent(), flow.delivered()
-    cpu, own_cpu = proc.cpu_seconds(target.pid), time.process_time()
+    before, own_cpu = target.cpu_seconds(), time.process_time()
     began = time.perf_counter()
     flow.run_for(target.seconds)
+    seconds = time.perf_counter() - began
+    used = [now - then for now, then in zip(target.cpu_seconds(), before, strict=True)]
     result = Measurement(
-        seconds=time.perf_counter() - began,
+        seconds=seconds,
         sent=flow.sent() - sent,
         delivered=flow.delivered() - delivered,
-        broker_cpu_seconds=proc.cpu_seconds(target.pid) - cpu,
+        broker_cpu_seconds=sum(used),
+        busiest_cpu_seconds=max(used),
         generator_cpu_seconds=time.process_time() - own_cpu,
         resident_bytes=proc.resident_bytes(target.pid),
     )

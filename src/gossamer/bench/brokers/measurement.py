@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from gossamer.bench.brokers import proc
+
 
 @dataclass
 class Measurement:
@@ -12,6 +14,7 @@ class Measurement:
     delivered: int = 0
     lost: int = 0
     broker_cpu_seconds: float = 0.0
+    busiest_cpu_seconds: float = 0.0  # of the busiest process, where there are several
     generator_cpu_seconds: float = 0.0
     resident_bytes: int = 0
     p50_microseconds: float | None = None
@@ -42,10 +45,22 @@ class Target:
     pid: int
     seconds: float
     scale: float = 1.0
+    # Where a chain of brokers is under load: the last one's port, and the other processes.
+    last_port: int = 0
+    further_pids: tuple[int, ...] = ()
 
     @property
     def address(self) -> tuple[str, int]:
         return (self.host, self.port)
+
+    @property
+    def last_address(self) -> tuple[str, int]:
+        """Where subscribers are."""
+        return (self.host, self.last_port or self.port)
+
+    def cpu_seconds(self) -> list[float]:
+        """Processor time so far, by process."""
+        return [proc.cpu_seconds(pid) for pid in (self.pid, *self.further_pids)]
 
     def scaled(self, count: int) -> int:
         """A count of clients or filters, lowered in quick runs."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from gossamer.bench.brokers import bursts, durable, filters, flood, idle, latency, pingpong
+from gossamer.bench.brokers import across, bursts, durable, filters, flood, idle, latency, pingpong
 from gossamer.bench.brokers.measurement import Measurement, Target
 
 
@@ -36,6 +36,13 @@ FLOOD_SCENARIOS = (
     Scenario("flood-qos0", "beside a flood at QoS 0", flood.beside_qos_0, False),
     Scenario("flood-qos1", "beside a flood at QoS 1", flood.beside_qos_1, False),
 )
+# Over chains of brokers.
+MESH_SCENARIOS = (
+    Scenario("mesh-qos0", "one pair in bursts, QoS 0", across.at_qos_0, True),
+    Scenario("mesh-qos1", "20 pairs in bursts, QoS 1", across.at_qos_1, True),
+    Scenario("mesh-qos2", "20 pairs in bursts, QoS 2", across.at_qos_2, True),
+)
 BY_NAME = {
-    scenario.name: scenario for scenario in (*SCENARIOS, *DURABLE_SCENARIOS, *FLOOD_SCENARIOS)
+    scenario.name: scenario
+    for scenario in (*SCENARIOS, *DURABLE_SCENARIOS, *FLOOD_SCENARIOS, *MESH_SCENARIOS)
 }

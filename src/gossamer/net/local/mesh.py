@@ -132,19 +132,29 @@ class LocalMesh:
         """Until every link stands."""
         deadline = time.monotonic() + START_SECONDS
         while True:
-            links = self.links()
-            standing = sum(link.stands for link in links)
-            report(f"{standing} of {len(links)} links stand")
-            if standing == len(links):
+            missing = [
+                self.brokers[number].name
+                for number in range(self.plan.brokers)
+                if not self._has_all_links(number)
+            ]
+            report(f"{self.plan.brokers - len(missing)} of {self.plan.brokers} brokers are joined")
+            if not missing:
                 return
             if time.monotonic() > deadline:
-                missing = next(link for link in links if not link.stands)
-                raise LocalMeshError(f"no link between {missing.near} and {missing.far} in time")
+                raise LocalMeshError(f"not joined in time: {', '.join(missing)}")
             time.sleep(POLL_SECONDS)
+
+    def _has_all_links(self, number: int) -> bool:
+        told = self._told(self.brokers[number])
+        ends = [edge for edge in self.edges if number in edge]
+        neighbours = [self.brokers[sum(edge) - number].name for edge in ends]
+        return told is not None and all(
+            name in told and told[name]["connected"] for name in neighbours
+        )
 
     def links(self) -> list[LinkState]:
         """The state of every link now; LocalMeshError if a broker has ended."""
-        told = [self._told(broker) for broker in self.brokers]
+        told = [self._told(broker) or {} for broker in self.brokers]
         names = [broker.name for broker in self.brokers]
         return [
             LinkState(
@@ -163,12 +173,13 @@ class LocalMesh:
             broker.await_end()
 
     @staticmethod
-    def _told(broker: LocalBroker) -> dict[str, dict[str, Any]]:
+    def _told(broker: LocalBroker) -> dict[str, dict[str, Any]] | None:
+        """What it says of its links; None while it is starting."""
         broker.check()
         try:
             return broker.links()
         except Unreachable:
-            return {}  # it is still starting
+            return None
         except AdminError as error:
             raise LocalMeshError(f"{broker.name} says: {error}") from error
 

@@ -1,0 +1,66 @@
+"""Publishers at the first broker of a chain, subscribers at the last."""
+
+import select
+import time
+from collections.abc import Sequence
+
+from gossamer.bench.brokers import mqtt
+from gossamer.bench.brokers.bursts import (
+    BURST,
+    BURST_WINDOW,
+    PAIR_BURST,
+    PAIR_WINDOW,
+    PAIRS,
+    chunks,
+)
+from gossamer.bench.brokers.flow import READ_SIZE, Group, measure
+from gossamer.bench.brokers.link import GeneratorError, open_link, subscribe
+from gossamer.bench.brokers.measurement import Measurement, Target
+
+PATH_SECONDS = 30.0
+PROBE_SECONDS = 0.05
+QUIET_SECONDS = 0.3
+
+
+def across(target: Target, qos: int, pairs: int, burst: int, window: int) -> Measurement:
+    groups = []
+    for number in range(pairs):
+        topic = f"bench/across/{number:03d}"
+        subscriber = open_link(target.last_address, f"s{number}")
+        subscribe(subscriber, [topic], qos)
+        publisher = open_link(target.address, f"p{number}")
+        # Twice the window of packet ids: none is used again before it is free.
+        load = chunks([topic], burst, qos, 2 * window // burst)
+        groups.append(Group(publisher, [subscriber], load, burst, window, 1, qos, topic))
+    await_paths(groups)
+    return measure(groups, target)
+
+
+def await_paths(groups: Sequence[Group]) -> None:
+    """Until what is published arrives: a chain takes a moment to learn what is wanted."""
+    deadline = time.monotonic() + PATH_SECONDS
+    for group in groups:
+        publisher, subscriber = group.publisher.socket, group.subscribers[0].socket
+        probe = mqtt.publish(group.topic, b"probe")
+        publisher.sendall(probe)
+        while not select.select([subscriber], [], [], PROBE_SECONDS)[0]:
+            if time.monotonic() > deadline:
+                raise GeneratorError("nothing crosses the chain")
+            publisher.sendall(probe)
+    sockets = [group.subscribers[0].socket for group in groups]
+    while readable := select.select(sockets, [], [], QUIET_SECONDS)[0]:
+        for subscriber in readable:
+            if not subscriber.recv(READ_SIZE):
+                raise GeneratorError("the broker closed a connection during set-up")
+
+
+def at_qos_0(target: Target) -> Measurement:
+    return across(target, 0, 1, BURST, BURST_WINDOW)
+
+
+def at_qos_1(target: Target) -> Measurement:
+    return across(target, 1, PAIRS, PAIR_BURST, PAIR_WINDOW)
+
+
+def at_qos_2(target: Target) -> Measurement:
+    return across(target, 2, PAIRS, PAIR_BURST, PAIR_WINDOW)

@@ -1,0 +1,1 @@
+"""Lines of brokers beside one broker: what a hop costs."""
