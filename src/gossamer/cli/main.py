@@ -24,6 +24,9 @@ COMMANDS: tuple[str, ...] = (
     "demo",
     "check",
     "passwd",
+    "models install",
+    "models list",
+    "models verify",
     "mesh-key",
     "ctl reload",
     "ctl sessions",
@@ -53,6 +56,7 @@ GROUPS = {
     "bench": "Measure this broker beside others.",
     "experiment": "Repeat the experiments of the papers.",
     "sim": "Simulate a mesh: the brokers that ship, on a virtual network.",
+    "models": "Models that look at images.",
     "store": "Look after the files that a broker keeps.",
     "ctl": "Speak with a running broker.",
 }

@@ -22,12 +22,14 @@ from gossamer.net.logs import set_up_logging
 from gossamer.net.loops import run
 from gossamer.net.material import Material, read_material, settings_of
 from gossamer.net.operators import engine_of
+from gossamer.net.processing import installed_processors, open_pool
 from gossamer.net.reloading import Reloader
 from gossamer.net.server import Server
 from gossamer.session.journal import Journal
 from gossamer.storage.errors import StoreError
 from gossamer.storage.files import default_folder
 from gossamer.storage.sqlite_store import SYNC_MODES, SqliteStore
+from gossamer.vision.registry import Installed
 
 logger = logging.getLogger(__name__)
 
@@ -106,12 +108,12 @@ def _open_store(folder: Path, sync: str) -> SqliteStore:
         raise CommandError(f"cannot use {folder} for the store: {error.strerror}") from error
 
 
-def _broker(material: Material, store: SqliteStore | None) -> Broker:
+def _broker(material: Material, store: SqliteStore | None, processors: Installed) -> Broker:
     now = time.time()
     config = material.config
     settings = settings_of(config, config.limits)
     settings.max_operators = config.plus.operators
-    engine = engine_of(config.plus)
+    engine = engine_of(config.plus, processors.kinds)
     if store is None:
         return Broker(settings, Journal(), now, engine)
     broker = Broker(settings, store.journal, now, engine)
@@ -139,7 +141,9 @@ async def _open_admin(material: Material, server: Server, reloader: Reloader) ->
 async def _serve(
     material: Material, file: Path | None, store: SqliteStore | None, with_parent: bool
 ) -> None:
-    server = Server(_broker(material, store), store)
+    processors = installed_processors(material.config)
+    server = Server(_broker(material, store, processors), store)
+    pool = open_pool(server, processors, material.config.vision)
     try:
         front = await server.open(material)
     except OSError as error:
@@ -159,6 +163,7 @@ async def _serve(
     await asyncio.wait((stopping, server.failure), return_when=asyncio.FIRST_COMPLETED)
     if admin is not None:
         admin.close()
+    await pool.close()
     await server.stop()
     if server.failure.done():
         raise CommandError(str(server.failure.result()))

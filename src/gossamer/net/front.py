@@ -128,9 +128,8 @@ def _failures(rates: Rates) -> AddressRates:
 
 
 def _needing_a_restart(old: Config, new: Config) -> list[str]:
-    changed = [
-        key for key in ("store", "admin", "log", "mesh") if getattr(old, key) != getattr(new, key)
-    ]
+    fixed = ("store", "admin", "log", "mesh", "plus", "vision")
+    changed = [key for key in fixed if getattr(old, key) != getattr(new, key)]
     if old.auth.workers != new.auth.workers:
         changed.append("auth.workers")
     return [f"{key} has changed, and needs a restart" for key in changed]

@@ -27,7 +27,10 @@ class Reloader:
         async with self._lock:
             # Files may be on a slow disk: the event loop goes on meanwhile.
             material = await asyncio.to_thread(load_material, self._file)
-            kept = {key: getattr(self._front.config, key) for key in ("store", "admin", "mesh")}
+            config = self._front.config
+            kept = {
+                key: getattr(config, key) for key in ("store", "admin", "mesh", "plus", "vision")
+            }
             notes = await self._front.reload(material)
             # What needs a restart stays as it is, so that the next reload still tells of it.
             self._front.config = self._front.config.model_copy(update=kept)

@@ -5,17 +5,14 @@ from typing import Final
 
 from gossamer.plus.aggregates.table import FUNCTIONS
 from gossamer.plus.rules import RULES
-from gossamer.plus.vocabulary import Vocabulary
+from gossamer.plus.vocabulary import ProcessorKind, Vocabulary
 
 CAPABILITIES_TOPIC: Final = "$SYS/capabilities"
 
 
 def capabilities(vocabulary: Vocabulary) -> bytes:
     """Processors first, then rules, aggregates over topics and aggregates over time."""
-    entries = [
-        _entry(kind.keyword, kind.description, kind.returns, "processor")
-        for kind in vocabulary.processors.values()
-    ]
+    entries = [_processor(kind) for kind in vocabulary.processors.values()]
     entries += [_entry(kind.keyword, kind.description, "payload", "rule") for kind in RULES]
     entries += [
         _entry(kind.keyword, f"{kind.description} over the topics that match", "value", "spatial")
@@ -32,6 +29,14 @@ def capabilities(vocabulary: Vocabulary) -> bytes:
         for kind in FUNCTIONS
     ]
     return json.dumps(entries, separators=(",", ":")).encode()
+
+
+def _processor(kind: ProcessorKind) -> dict[str, str]:
+    """One that cannot be had here says why."""
+    entry = _entry(kind.keyword, kind.description, kind.returns, "processor")
+    if kind.trouble:
+        entry["unavailable"] = kind.trouble
+    return entry
 
 
 def _entry(keyword: str, description: str, returns: str, kind: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from gossamer.plus.jobs import Job
 from gossamer.plus.limits import Limits
 from gossamer.plus.nodes import Plan
 from gossamer.plus.options import Options, read_options, settled
-from gossamer.plus.publication import PROCESSOR_FAILED, Publication
+from gossamer.plus.publication import Publication
 from gossamer.plus.spatial import SpatialState
 from gossamer.plus.state import OperatorState, Result, Services
 from gossamer.plus.temporal import SpatioTemporalState, TemporalState
@@ -100,7 +100,7 @@ class Engine:
         results: list[tuple[OperatorState, Result]] = []
         for ready in self.services.jobs.finish(job, answer):
             if ready.answer is None:
-                self.services.skip(PROCESSOR_FAILED)
+                self.services.skip(ready.trouble)
                 continue
             asked = ready.publication
             # The answer is as old as the question: its validity was settled on arrival.

@@ -191,6 +191,9 @@ class _Reader:
     def _processor(self, link: _Link) -> Processor:
         if link.arguments:
             raise link.error("takes no argument")
+        trouble = self.vocabulary.processors[link.keyword].trouble
+        if trouble:
+            raise link.error(trouble)
         return Processor(link.keyword)
 
     def _field(self, link: _Link) -> Field | None:

@@ -6,7 +6,7 @@ came, so that an older image never replaces a newer one.
 
 from collections import deque
 
-from gossamer.plus.publication import Publication
+from gossamer.plus.publication import PROCESSOR_FAILED, Publication
 
 
 class Job:
@@ -18,6 +18,7 @@ class Job:
         self.waiting: list[str] = []
         self.done = False
         self.answer: bytes | None = None  # None if the processor failed
+        self.trouble: str = PROCESSOR_FAILED  # what is counted then
 
 
 class Jobs:

@@ -21,6 +21,9 @@ TOO_MANY_TOPICS: Final = "too_many_topics"
 TOPIC_TOO_LONG: Final = "topic_too_long"
 OVERFLOW: Final = "overflow"
 BUSY: Final = "busy"
+NOT_AN_IMAGE: Final = "not_an_image"
+TOO_MANY_PIXELS: Final = "too_many_pixels"
+TIMED_OUT: Final = "timed_out"
 PROCESSOR_FAILED: Final = "processor_failed"
 
 REASONS: Final = (
@@ -36,6 +39,9 @@ REASONS: Final = (
     TOPIC_TOO_LONG,
     OVERFLOW,
     BUSY,
+    NOT_AN_IMAGE,
+    TOO_MANY_PIXELS,
+    TIMED_OUT,
     PROCESSOR_FAILED,
 )
 

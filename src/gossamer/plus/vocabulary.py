@@ -12,12 +12,16 @@ RESERVED: Final = ("SYS",)
 
 
 class ProcessorKind:
-    """What a processor says of itself. `returns` is "value" (a number) or "json"."""
+    """What a processor says of itself. `returns` is "value" (a number) or "json".
 
-    def __init__(self, keyword: str, description: str, returns: str) -> None:
+    `trouble` says why it cannot be had here, and what to do about it; "" where it can.
+    """
+
+    def __init__(self, keyword: str, description: str, returns: str, trouble: str = "") -> None:
         self.keyword = keyword
         self.description = description
         self.returns = returns
+        self.trouble = trouble
 
 
 class Vocabulary:

@@ -16,6 +16,7 @@ from gossamer.net.config.plus import Plus
 from gossamer.net.config.rates import Rates
 from gossamer.net.config.section import Section
 from gossamer.net.config.store import Store
+from gossamer.net.config.vision import Vision
 
 
 class Config(Section):
@@ -32,6 +33,7 @@ class Config(Section):
     mesh: Mesh | None = Field(default=None, description="The other brokers; none by default.")
     plus: Plus = Field(default=Plus(), description="Subscriptions that compute (MQTT+).")
     geo: Geo = Field(default=Geo(), description="Positions and geofences.")
+    vision: Vision = Field(default=Vision(), description="Operators that look at images.")
     sys: Sys = Field(default=Sys(), description="The topics under `$SYS/`.")
     admin: Admin = Field(default=Admin(), description="The HTTP API for operators.")
     log: Log = Field(default=Log(), description="The log.")
@@ -68,6 +70,7 @@ class Config(Section):
                 "permissions": _relative(self.permissions, folder, ("file",)),
                 "store": _relative(self.store, folder, ("folder",)),
                 "admin": _relative(self.admin, folder, ("token_file",)),
+                "vision": self.vision.at(folder),
                 "mesh": None if self.mesh is None else self.mesh.at(folder),
             }
         )

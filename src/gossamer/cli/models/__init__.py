@@ -1,0 +1,1 @@
+"""Commands for the models that look at images."""

@@ -1,0 +1,1 @@
+"""Operators that look at images, in worker processes that cannot hurt the broker."""

@@ -1,0 +1,152 @@
+"""Real workers: what they answer, what they may not do, and what a bad one costs."""
+
+import asyncio
+import json
+import sys
+
+import pytest
+
+from gossamer.vision.pool import PoolLimits
+from gossamer.vision.settings import WorkerSettings
+from gossamer.wire.properties import Properties
+from tests.support.images import encoded
+from tests.support.pools import Asking, asking
+
+pytestmark = pytest.mark.processes
+
+LINUX = sys.platform == "linux"
+
+
+async def pid_of_worker(pool: Asking) -> int:
+    (answer,) = await pool.ask("", "COUNT1")
+    return int(json.loads(answer)["pid"])
+
+
+def test_one_publication_is_processed_once_for_all_who_ask() -> None:
+    async def scenario() -> None:
+        async with asking(limits=PoolLimits(workers=2)) as pool:
+            answers = await pool.ask("", "COUNT2", "COUNT3", "COUNT1", "COUNT2")
+            seen = [json.loads(answer) for answer in answers]
+            assert len({one["pid"] for one in seen}) == 1
+            assert [one["asked"] for one in seen] == [1, 1, 1, 1]
+
+    asyncio.run(scenario())
+
+
+def test_a_processor_is_given_topic_payload_and_properties() -> None:
+    properties = Properties()
+    properties.content_type = "text/plain"
+    properties.user = [("place", "door"), ("place", "gate")]
+    properties.correlation_data = b"\x00\xff"
+
+    async def scenario() -> None:
+        async with asking() as pool:
+            (answer,) = await pool.ask("hello", "ECHO", topic="a/b", properties=properties)
+            assert json.loads(answer) == [
+                "a/b",
+                "hello",
+                {
+                    "content_type": "text/plain",
+                    "user": [["place", "door"], ["place", "gate"]],
+                    "correlation_data": "00ff",
+                },
+            ]
+            assert await pool.ask("é", "ECHO") == ['["camera","\\u00e9",{}]']
+
+    asyncio.run(scenario())
+
+
+CRASHES = ["segfault", "exit", "hog", "long"]
+HANGS = ["sleep", "spin"]
+
+
+async def costs_a_worker(pool: Asking, act: str, expected: str) -> None:
+    before = await pid_of_worker(pool)
+    assert await pool.ask(act, "ACT") == [expected], act
+    assert await pool.ask("fine", "ACT") == ["1"], act
+    assert await pid_of_worker(pool) != before, act
+
+
+def test_a_crash_costs_one_result() -> None:
+    async def scenario() -> None:
+        async with asking() as pool:
+            for act in CRASHES:
+                await costs_a_worker(pool, act, "!processor_failed")
+
+    asyncio.run(scenario())
+
+
+def test_a_time_out_costs_one_result() -> None:
+    async def scenario() -> None:
+        async with asking(settings=WorkerSettings(".", seconds=2.0)) as pool:
+            for act in HANGS:
+                await costs_a_worker(pool, act, "!timed_out")
+
+    asyncio.run(scenario())
+
+
+KEEPS_THE_WORKER = [
+    ("raise", "!processor_failed"),
+    ("nothing", "!processor_failed"),
+    ("nan", "!processor_failed"),
+    ("unknown", "!processor_failed"),
+    ("print", "2"),
+    ("thread", "[1]"),
+    ("no such act", "!processor_failed"),
+]
+
+
+def test_an_error_costs_one_result_and_nothing_else() -> None:
+    async def scenario() -> None:
+        async with asking() as pool:
+            before = await pid_of_worker(pool)
+            for act, expected in KEEPS_THE_WORKER:
+                assert await pool.ask(act, "ACT", "ECHO") == [expected, f'["camera","{act}",{{}}]']
+            assert await pid_of_worker(pool) == before
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.skipif(not LINUX, reason="system calls are filtered on Linux")
+@pytest.mark.parametrize("act", ["open", "socket", "fork", "program"])
+def test_a_worker_has_given_up(act: str) -> None:
+    async def scenario() -> None:
+        async with asking() as pool:
+            assert await pool.ask(act, "ACT") == ['"refused 1"']
+
+    asyncio.run(scenario())
+
+
+def test_what_finds_the_queue_full_is_dropped() -> None:
+    async def scenario() -> None:
+        limits = PoolLimits(workers=1, queue=2, queue_bytes=100)
+        async with asking(limits=limits) as pool:
+            asked = [asyncio.create_task(pool.ask("fine", "ACT", topic=f"t{n}")) for n in range(5)]
+            answers = [(await one)[0] for one in asked]
+            assert answers == ["1", "1", "!busy", "!busy", "!busy"]
+            assert await pool.ask("x" * 101, "ECHO") == ["!busy"]
+            assert await pool.ask("fine", "ACT") == ["1"]
+
+    asyncio.run(scenario())
+
+
+def test_a_processor_that_cannot_start_fails_alone(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with asking() as pool:
+            assert await pool.ask("fine", "NEVER", "ACT") == ["!processor_failed", "1"]
+
+    asyncio.run(scenario())
+    assert "$NEVER does not start: RuntimeError: no such model" in caplog.text
+
+
+def test_many_images_from_many_topics_are_all_answered() -> None:
+    async def scenario() -> None:
+        async with asking(limits=PoolLimits(workers=2)) as pool:
+            asked = [
+                pool.ask(encoded("png", n + 1, 2), "SIZE", topic=f"camera{n % 7}")
+                for n in range(60)
+            ]
+            answers = await asyncio.gather(*asked)
+            assert answers == [[f"[{n + 1},2]"] for n in range(60)]
+
+    asyncio.run(scenario())
