@@ -107,11 +107,7 @@ def _translated(
     else:
         head = b"\x30" + encode_varint(rest + 1) + data[body:payload] + b"\0"
     header = payload - start
-    payloads = [b""]
-    while start < end:
-        payloads.append(data[start + header : start + size])
-        start += size
-    return head.join(payloads)
+    return head + head.join([data[at + header : at + size] for at in range(start, end, size)])
 
 
 def _forward_singly(
