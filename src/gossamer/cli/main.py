@@ -50,6 +50,7 @@ COMMANDS: tuple[str, ...] = (
     "bench bloom",
     "bench geo",
     "experiment bloom",
+    "experiment testbed",
 )
 
 GROUPS = {
