@@ -22,8 +22,7 @@ class Settings:
         self.max_subscriptions = 10_000  # of one session
         self.max_operators = 10_000  # distinct operator subscriptions of all sessions
         self.max_levels = 200
-        # An area costs one, a line one a point: GLP refuses too many of them itself, with words.
-        self.max_user_properties = 12_000
+        self.max_user_properties = 100  # in one packet, without those that say where
         self.max_topic_alias = 1_000
         self.max_retained = 1_000_000
         self.max_session_expiry = 0xFFFFFFFF

@@ -32,6 +32,10 @@ from gossamer.wire.scalars import (
 # Far more than any application sends; a stranger's packet of tiny pairs costs memory many times
 # its own size, so their number is bounded apart from the packet's length.
 MAX_USER_PROPERTIES: Final = 1_000
+# Geolocation entries are user properties with a limit of their own: an area costs one, a line one
+# a point, and whoever reads them refuses too many with words. This only bounds what is held.
+LOCATION_PREFIX: Final = "gpl_"
+MAX_LOCATION_PROPERTIES: Final = 12_000
 
 
 def read_properties(reader: Reader, kind: int, max_user_properties: int) -> Properties | None:
@@ -44,15 +48,20 @@ def read_properties(reader: Reader, kind: int, max_user_properties: int) -> Prop
         raise truncated("properties")
     block = Reader(reader.body, reader.at, end)
     properties = Properties()
+    others_left = max_user_properties
+    locations_left = MAX_LOCATION_PROPERTIES
     while block.at < end:
         identifier = block.varint("property identifier")
         if identifier == USER_PROPERTY:  # every packet that has properties may carry these
-            if len(properties.user) >= max_user_properties:
-                # An imposed limit was passed, which is what 0x97 says; the packet itself is legal.
-                raise ProtocolError(
-                    QUOTA_EXCEEDED, f"more than {max_user_properties} user properties"
-                )
             name = block.text("user property name")
+            if name.startswith(LOCATION_PREFIX):
+                locations_left -= 1
+            else:
+                others_left -= 1
+            if locations_left < 0 or others_left < 0:
+                # An imposed limit was passed, which is what 0x97 says; the packet itself is legal.
+                most = max_user_properties if others_left < 0 else MAX_LOCATION_PROPERTIES
+                raise ProtocolError(QUOTA_EXCEEDED, f"more than {most} user properties")
             properties.user.append((name, block.text("user property value")))
             continue
         row = ROW_OF[identifier] if identifier < len(ROW_OF) else None

@@ -73,9 +73,9 @@ class Limits(Section):
         description="Topic aliases a client may set on one connection.",
     )
     user_properties: int = Field(
-        default=12_000,
+        default=100,
         ge=0,
-        description="User properties in one packet; more end the connection.",
+        description="User properties in one packet, without geolocation; more end the connection.",
     )
     keep_alive: int = Field(
         default=0,
