@@ -16,6 +16,7 @@ from gossamer.broker.settings import peer_settings
 from gossamer.broker.stages import DECIDING, OPEN
 from gossamer.geo.errors import GlpError
 from gossamer.geo.glp import Glp, parse
+from gossamer.session.aliases import TopicAliases
 from gossamer.session.identity import Identity
 from gossamer.session.records import SessionRecord
 from gossamer.session.session import NEVER, Session
@@ -296,7 +297,6 @@ def _set_will(connection: Connection, session: Session, connect: Connect, now: f
 def _set_windows(session: Session, connect: Connect, max_inflight: int) -> None:
     properties = connect.properties
     session.aliases = None
-    session.aliases_left = 0
     session.window = max_inflight
     if properties is None:
         return
@@ -304,8 +304,7 @@ def _set_windows(session: Session, connect: Connect, max_inflight: int) -> None:
         # [MQTT-3.3.4-9]: never more in flight than the client allows.
         session.window = min(properties.receive_maximum, max_inflight)
     if properties.topic_alias_maximum:
-        session.aliases = {}
-        session.aliases_left = properties.topic_alias_maximum
+        session.aliases = TopicAliases(properties.topic_alias_maximum)
 
 
 def _connack(

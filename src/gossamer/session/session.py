@@ -11,18 +11,18 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
+from gossamer.session.aliases import TopicAliases
 from gossamer.session.frames import (
     IDENTIFIERS,
     PUBCOMP_HEAD,
     PUBREL_HEAD,
-    special_publish,
 )
 from gossamer.session.identity import UNKNOWN_ADDRESS, Identity
 from gossamer.session.message import Message
 from gossamer.session.outlet import Hub, Outlet
 from gossamer.session.records import QUEUED, RELEASED, SENT, DeliveryRecord, SessionRecord
+from gossamer.session.sending import send
 from gossamer.session.subscription import NO_IDENTIFIERS, Receiver, Subscription
-from gossamer.wire.packets import V5
 
 NO_BYTES_LIMIT: Final = 1 << 62
 NEVER: Final = 0xFFFFFFFF  # the expiry of a session that stays until it is discarded
@@ -47,7 +47,6 @@ class Session:
         "_last_id",
         "_number",
         "aliases",
-        "aliases_left",
         "client_id",
         "hub",
         "identity",
@@ -85,8 +84,7 @@ class Session:
         self.incoming: set[int] | None = None  # QoS 2 publications that wait for their PUBREL
         self.queue: deque[DeliveryRecord] | None = None
         self.spilled = 0  # messages that follow those in the queue, and are in the store only
-        self.aliases: dict[str, int] | None = None  # topics the client knows by number
-        self.aliases_left = 0
+        self.aliases: TopicAliases | None = None  # if the client takes any
         self._last_id = 0
         self._number = 0
 
@@ -263,64 +261,12 @@ class Session:
         identifiers: list[int],
         now: float,
     ) -> None:
-        version = outlet.version
-        if not (retain or dup or identifiers or message.expires_at) and self.aliases is None:
-            head = message.head(version, qos)
-            if qos == 0:
-                if len(head) <= outlet.maximum_packet:
-                    outlet.messages += 1
-                    outlet.put(head)
-                else:
-                    self._too_large(0)
-                return
-            tail = message.tail(version)
-            if len(head) + 2 + len(tail) > outlet.maximum_packet:
-                self._too_large(packet_id)
-                return
-            outlet.messages += 1
-            if qos == 1:
-                outlet.put(head)
-                outlet.put(IDENTIFIERS[packet_id])
-                outlet.put(tail)
-            else:
-                # Exactly once: the identifier must be on disk before the client sees it.
-                outlet.put_promise(head + IDENTIFIERS[packet_id] + tail)
+        if send(outlet, self.aliases, message, qos, retain, dup, packet_id, identifiers, now):
             return
-        alias = 0
-        alias_is_known = False
-        aliases = self.aliases
-        if aliases is not None:
-            alias = aliases.get(message.topic, 0)
-            alias_is_known = alias != 0
-            # What waits for a commit must not be the first to name a topic that others use.
-            if not alias_is_known and self.aliases_left and qos != 2:
-                self.aliases_left -= 1
-                alias = len(aliases) + 1
-        packet = special_publish(
-            message,
-            version,
-            qos,
-            retain,
-            dup,
-            packet_id,
-            identifiers if version == V5 else NO_IDENTIFIERS,
-            alias,
-            alias_is_known,
-            now,
-        )
-        if len(packet) > outlet.maximum_packet:
-            if alias and not alias_is_known:
-                self.aliases_left += 1
-            self._too_large(packet_id)
-            return
-        if alias and not alias_is_known:
-            assert aliases is not None
-            aliases[message.topic] = alias
-        outlet.messages += 1
-        if qos == 2:
-            outlet.put_promise(packet)
-        else:
-            outlet.put(packet)
+        # [MQTT-3.1.2-25]: the server acts as if it had sent the message.
+        self.hub.counters.dropped_too_large += 1
+        if packet_id:
+            self._forget(self.inflight.pop(packet_id))
 
     def _unspill(self) -> bool:
         """Brings the oldest messages back; False if the store has none on disk yet."""
@@ -340,13 +286,6 @@ class Session:
             # They are being written: the next commit is the time to ask again.
             self.hub.starving.append(self)
         return bool(returned)
-
-    def _too_large(self, packet_id: int) -> None:
-        # [MQTT-3.1.2-25]: the server acts as if it had sent the message.
-        self.hub.counters.dropped_too_large += 1
-        if packet_id:
-            delivery = self.inflight.pop(packet_id)
-            self._forget(delivery)
 
     # Acknowledgements of what we sent -----------------------------------------------------------
 
