@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gossamer.broker.agenda import Duty
+from gossamer.broker.archiving import archive_message
 from gossamer.broker.core import Core
 from gossamer.broker.hiding import publish_shown
 from gossamer.broker.sharing import give_to_group
@@ -107,6 +108,9 @@ def publish_will(core: Core, session: Session, now: float) -> None:
         will.publisher,
         will.user,
     )
+    route = core.routes.route(message.topic, message.topic_bytes)
+    if route.archived:
+        archive_message(core, route, message, now)
     publish_shown(core, message, session, now)
 
 

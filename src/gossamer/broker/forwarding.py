@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.admitting import answer_publish, check_quota, is_allowed
+from gossamer.broker.archiving import archive_plain, archive_run, must_refuse
 from gossamer.broker.distributing import distribute
 from gossamer.broker.routes import Route
 from gossamer.broker.sharing import give_to_group
@@ -60,6 +61,8 @@ def forward_plain(
     core = connection.core
     core.counters.messages_received += count
     own = connection.session
+    if route.archived and own is not None and not connection.is_peer:
+        archive_run(core, route, data, start, payload - start, size, next_start, own, now)
     others = bool(route.groups) or bool(route.taps)
     for receiver in route.receivers:
         session = receiver.session
@@ -176,7 +179,7 @@ def forward_acknowledged(
         return False
     route = known_route(connection, data[body + 2 : after_topic])
     core = connection.core
-    if route is None or not core.journal.accepts:
+    if route is None or not core.journal.accepts or (route.archived and must_refuse(core, route)):
         return False
     session = connection.session
     assert session is not None
@@ -188,10 +191,13 @@ def forward_acknowledged(
         check_quota(connection)
         session.accept_incoming(packet_id)
     core.counters.messages_received += 1
+    content = data[payload:stop]
+    if route.archived and not connection.is_peer:
+        archive_plain(core, route, content, qos, session, now)
     if route.receivers or route.groups or route.taps:
         message = Message(
             route.topic,
-            data[payload:stop],
+            content,
             qos,
             False,
             None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gossamer.broker.admitting import answer_publish, check_quota, is_allowed
+from gossamer.broker.archiving import archive_message, must_refuse
 from gossamer.broker.core import Core
 from gossamer.broker.distributing import distribute, distribute_retained
 from gossamer.broker.hiding import distribute_guarded
@@ -58,7 +59,11 @@ def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
             return
     route = core.routes.route(topic, topic.encode())
     message = message_from(packet, topic, session.client_id, session.user, now)
-    refusal = _refusal(core, message, route, connection.is_peer)
+    is_archived = route.archived and not connection.is_peer
+    if is_archived and packet.qos and must_refuse(core, route):
+        refusal = "the archive is full"
+    else:
+        refusal = _refusal(core, message, route, connection.is_peer)
     if refusal:
         core.counters.publications_refused += 1
         if packet.qos and (connection.version != V5 or connection.is_peer):
@@ -69,6 +74,8 @@ def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
         return
     if packet.qos == 2:
         session.accept_incoming(packet.packet_id)
+    if is_archived:
+        archive_message(core, route, message, now)
     if glp is not None:
         core.locations.learn(session, glp, now)
     if core.permissions.guards_positions and core.locations.place(message, now) is not None:

@@ -15,6 +15,7 @@ from gossamer.broker.policy import Permissions
 from gossamer.session.message import Message
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
+from gossamer.topics.matching import matches
 from gossamer.topics.tree import Entry, FilterTree
 
 # Enough for the topics in use on a large broker; past it the cache starts anew.
@@ -125,6 +126,7 @@ class Route:
     """Who gets what is published on one topic."""
 
     __slots__ = (
+        "archived",
         "branch",
         "groups",
         "receivers",
@@ -139,6 +141,7 @@ class Route:
         self.topic = topic
         self.topic_bytes = topic_bytes
         self.branch = branch
+        self.archived = False  # whether what this broker's clients publish here is archived
         self.seen_branch = -1
         self.seen_all = -1
         self.receivers: list[Receiver] = []
@@ -164,13 +167,14 @@ class PeerView:
 class RouteTable:
     """All subscriptions of this broker's clients and neighbours, by filter."""
 
-    __slots__ = ("_branches", "_routes", "changes", "peers", "permissions", "tree")
+    __slots__ = ("_archived", "_branches", "_routes", "changes", "peers", "permissions", "tree")
 
     def __init__(self) -> None:
         self.tree = FilterTree()
         self.permissions = Permissions()
         self.changes = 0  # of filters that begin with a wildcard, and of neighbours' views
         self.peers: list[PeerView] = []
+        self._archived: list[str] = []
         self._branches: dict[str, Branch] = {}
         self._routes: dict[str, Route] = {}
 
@@ -181,10 +185,22 @@ class RouteTable:
             if len(self._routes) >= MAX_ROUTES:
                 self._routes.clear()
             found = Route(topic, topic_bytes, self._branch(topic))
+            found.archived = self._is_archived(topic)
             self._routes[topic] = found
         if found.seen_branch != found.branch.changes or found.seen_all != self.changes:
             self.refresh(found)
         return found
+
+    def archive_under(self, filters: list[str]) -> None:
+        """What clients publish there is archived; never what the broker says of itself."""
+        self._archived = filters
+        for route in self._routes.values():
+            route.archived = self._is_archived(route.topic)
+
+    def _is_archived(self, topic: str) -> bool:
+        if not self._archived or topic.startswith(LOCAL_TOPICS):
+            return False
+        return any(matches(filter, topic) for filter in self._archived)
 
     def refresh(self, route: Route) -> None:
         """Asks the tree again."""

@@ -1,12 +1,14 @@
 """`gossamer serve`: one broker on this machine."""
 
+from __future__ import annotations
+
 import asyncio
 import logging
 import signal
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +17,7 @@ from gossamer.cli.errors import CommandError, WrongUse
 from gossamer.cli.signals import InputEnd
 from gossamer.net.admin.server import AdminServer
 from gossamer.net.admin.tokens import token_for
+from gossamer.net.archiving import open_archive
 from gossamer.net.config import Config, ConfigError, load
 from gossamer.net.config.reporting import warnings
 from gossamer.net.listening import describe
@@ -26,10 +29,15 @@ from gossamer.net.processing import installed_processors, open_pool
 from gossamer.net.reloading import Reloader
 from gossamer.net.server import Server
 from gossamer.session.journal import Journal
+from gossamer.storage.archive.errors import ArchiveError
 from gossamer.storage.errors import StoreError
 from gossamer.storage.files import default_folder
 from gossamer.storage.sqlite_store import SYNC_MODES, SqliteStore
 from gossamer.vision.registry import Installed
+
+if TYPE_CHECKING:
+    from gossamer.storage.archive.alone import LoneArchive
+    from gossamer.storage.archive.archive import Archive
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +76,8 @@ def serve(
     store = None
     if settings.kind == "disk":
         store = _open_store(settings.folder or default_folder(), settings.sync)
-    run(_serve(material, config, store, with_parent))
+    archive, keeper = _open_archive(material.config, store)
+    run(_serve(material, config, store, keeper, archive, with_parent))
 
 
 def _material(
@@ -108,16 +117,30 @@ def _open_store(folder: Path, sync: str) -> SqliteStore:
         raise CommandError(f"cannot use {folder} for the store: {error.strerror}") from error
 
 
-def _broker(material: Material, store: SqliteStore | None, processors: Installed) -> Broker:
+def _open_archive(
+    config: Config, store: SqliteStore | None
+) -> tuple[Archive | None, SqliteStore | LoneArchive | None]:
+    """The archive, and what makes promises last with it: the store, or the archive alone."""
+    try:
+        return open_archive(config, store)
+    except ArchiveError as error:
+        raise CommandError(str(error)) from error
+    except OSError as error:
+        where = error.filename or "the folder"
+        raise CommandError(f"cannot use {where} for the archive: {error.strerror}") from error
+
+
+def _broker(
+    material: Material, store: SqliteStore | None, journal: Journal, processors: Installed
+) -> Broker:
     now = time.time()
     config = material.config
     settings = settings_of(config, config.limits)
     settings.max_operators = config.plus.operators
     engine = engine_of(config.plus, processors.kinds)
-    if store is None:
-        return Broker(settings, Journal(), now, engine)
-    broker = Broker(settings, store.journal, now, engine)
-    broker.restore(store.snapshot, now)
+    broker = Broker(settings, journal, now, engine)
+    if store is not None:
+        broker.restore(store.snapshot, now)
     return broker
 
 
@@ -139,10 +162,16 @@ async def _open_admin(material: Material, server: Server, reloader: Reloader) ->
 
 
 async def _serve(
-    material: Material, file: Path | None, store: SqliteStore | None, with_parent: bool
+    material: Material,
+    file: Path | None,
+    store: SqliteStore | None,
+    keeper: SqliteStore | LoneArchive | None,
+    archive: Archive | None,
+    with_parent: bool,
 ) -> None:
     processors = installed_processors(material.config)
-    server = Server(_broker(material, store, processors), store)
+    journal = Journal() if keeper is None else keeper.journal
+    server = Server(_broker(material, store, journal, processors), keeper, archive)
     pool = open_pool(server, processors, material.config.vision)
     try:
         front = await server.open(material)
@@ -150,6 +179,9 @@ async def _serve(
         raise CommandError(str(error)) from error
     for listener in front.listeners:
         typer.echo(f"gossamer listens on {describe(listener.listener, listener.port)}")
+    replay = None if server.archive_service is None else server.archive_service.replay
+    if replay is not None:
+        typer.echo(f"gossamer's archive is read at port {replay.port}")
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -128,7 +128,7 @@ def _failures(rates: Rates) -> AddressRates:
 
 
 def _needing_a_restart(old: Config, new: Config) -> list[str]:
-    fixed = ("store", "admin", "log", "mesh", "plus", "vision")
+    fixed = ("store", "archive", "admin", "log", "mesh", "plus", "vision")
     changed = [key for key in fixed if getattr(old, key) != getattr(new, key)]
     if old.auth.workers != new.auth.workers:
         changed.append("auth.workers")

@@ -9,11 +9,13 @@ from pathlib import Path
 from gossamer.broker.policy import Permissions
 from gossamer.broker.settings import Settings
 from gossamer.mesh.settings import MeshSettings
-from gossamer.net.auth.assembly import login_rules
+from gossamer.net.archiving import archive_settings
+from gossamer.net.auth.assembly import REPLAY, login_rules
 from gossamer.net.auth.logins import LoginRules
 from gossamer.net.config import Config, ConfigError, load
 from gossamer.net.config.limits import Limits
 from gossamer.net.config.mesh import Mesh as MeshSection
+from gossamer.net.config.tls import Tls
 from gossamer.net.permissions import RulePermissions, load_rules
 from gossamer.net.tls import client_context, server_context
 
@@ -34,7 +36,7 @@ class Material:
         self.config = config
         self.logins = logins
         self.permissions = permissions
-        self.contexts = contexts  # by the listener's name
+        self.contexts = contexts  # by the listener's name, and that of the replay service
         self.mesh = mesh_settings(config.mesh)
         self.settings = {
             listener.name: settings_of(config, config.limits_of(listener))
@@ -59,12 +61,19 @@ def read_material(config: Config) -> Material:
             permissions = RulePermissions(load_rules(rules, config.permissions.cache))
     except ConfigError as error:
         problems += error.problems
-    for listener in config.listener:
-        if listener.tls is not None:
+    secured: dict[str, Tls | None] = {one.name: one.tls for one in config.listener}
+    if config.archive is not None:
+        secured[REPLAY] = config.archive.tls
+    for name, tls in secured.items():
+        if tls is not None:
             try:
-                contexts[listener.name] = server_context(listener.tls)
+                contexts[name] = server_context(tls)
             except ConfigError as error:
                 problems += error.problems
+    try:
+        archive_settings(config)
+    except ConfigError as error:
+        problems += error.problems
     for peer in () if config.mesh is None else config.mesh.peer:
         if peer.tls is not None:
             try:

@@ -6,7 +6,7 @@ import asyncio
 import time
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from gossamer.broker.broker import Broker
 from gossamer.mesh.mesh import Mesh
@@ -18,7 +18,11 @@ from gossamer.net.material import Material, read_material
 from gossamer.net.peering import Peering
 from gossamer.net.transport import Host
 from gossamer.storage.errors import StoreError
-from gossamer.storage.sqlite_store import SqliteStore
+from gossamer.storage.store import Store
+
+if TYPE_CHECKING:
+    from gossamer.net.archive_service import ArchiveService
+    from gossamer.storage.archive.archive import Archive
 
 T = TypeVar("T")
 
@@ -29,7 +33,9 @@ _TICK_SECONDS = 0.25
 class Server:
     """One broker and its listeners, on the running event loop."""
 
-    def __init__(self, broker: Broker, store: SqliteStore | None = None) -> None:
+    def __init__(
+        self, broker: Broker, store: Store | None = None, archive: Archive | None = None
+    ) -> None:
         self.broker = broker
         self.store = store
         self.failure: asyncio.Future[StoreError] = asyncio.get_running_loop().create_future()
@@ -37,6 +43,8 @@ class Server:
         self.host = Host(broker, self.loop, self._end_turn)
         self.front: Front | None = None
         self.mesh: Mesh | None = None
+        self.archive = archive
+        self.archive_service: ArchiveService | None = None
         self._peering: Peering | None = None
         self._ticker: asyncio.TimerHandle | None = None
         if store is not None:
@@ -55,8 +63,16 @@ class Server:
         self.front = front
         if self.mesh is not None and material.config.mesh is not None:
             self._peering = Peering(self.host, self.mesh, material.config.mesh.peer)
+        if self.archive is not None:
+            self._serve_archive(self.archive, front, material)
         self._tick()
         return front
+
+    def _serve_archive(self, archive: Archive, front: Front, material: Material) -> None:
+        # Not at the top: only a broker with an archive needs pyarrow.
+        from gossamer.net.archive_service import ArchiveService
+
+        self.archive_service = ArchiveService(archive, self.broker, front.logins, material)
 
     async def start(self, address: str, port: int) -> int:
         """Listens on plain TCP for clients of this machine; answers the port in use."""
@@ -72,6 +88,8 @@ class Server:
             self.front.close()
         if self._peering is not None:
             await self._peering.stop()
+        if self.archive_service is not None:
+            self.archive_service.stop()
         self.broker.stop(time.time())
         if self.store is not None:
             self.store.close()
@@ -80,6 +98,8 @@ class Server:
     def _tick(self) -> None:
         now = time.time()
         self.broker.tick(now)
+        if self.archive is not None:
+            self.archive.tick()
         self.host.after_chunk(now)
         self._ticker = self.loop.call_later(_TICK_SECONDS, self._tick)
 

@@ -8,6 +8,7 @@ The base class is the journal of a broker without a store: it keeps nothing and 
 
 from mypy_extensions import mypyc_attr
 
+from gossamer.session.archive import Collector
 from gossamer.session.message import Message
 from gossamer.session.records import DeliveryRecord, SessionRecord, SubscriptionRecord
 
@@ -42,6 +43,7 @@ class Journal:
         self.batch = 1  # the transaction that collects changes now
         self.dirty = False  # whether that transaction holds anything
         self.parts = PartSource()  # a journal that keeps things asks it as it ends a transaction
+        self.archive = Collector()  # its rows belong to the transaction; the core sets `dirty`
 
     def session_saved(self, record: SessionRecord) -> None:
         """Created or changed (expiry, disconnection, will)."""

@@ -2,6 +2,7 @@
 
 from typing import Final, Generic, TypeVar
 
+from gossamer.session.archive import Block
 from gossamer.session.message import Message
 from gossamer.storage.rows import Row, message_row
 from gossamer.storage.schema import (
@@ -59,6 +60,7 @@ class Batch:
     """One transaction: the changes of every table. Deletes are applied before puts."""
 
     __slots__ = (
+        "blocks",
         "deliveries",
         "dropped_spills",
         "incoming",
@@ -93,6 +95,7 @@ class Batch:
         self.operators = operators
         self.spills = spills
         self.dropped_spills: set[int] = set()  # sessions that take what they spilled with them
+        self.blocks: list[Block] = []  # for the archive
 
     def successor(self) -> "Batch":
         """The empty batch that follows."""
@@ -120,6 +123,7 @@ class Batch:
         self.operators.absorb(later.operators)
         self.spills.absorb(later.spills)
         self.dropped_spills |= later.dropped_spills
+        self.blocks += later.blocks
 
     def deletes(self) -> list[tuple[Table, list[int]]]:
         rest = [(table, sorted(changes.deletes)) for table, changes in self._rows()]
@@ -143,4 +147,6 @@ class Batch:
         )
 
     def __len__(self) -> int:
-        return len(self.messages) + sum(len(changes) for _, changes in self._rows())
+        """The changes to the store's tables."""
+        changed = len(self.messages) + sum(len(changes) for _, changes in self._rows())
+        return changed + len(self.dropped_spills)

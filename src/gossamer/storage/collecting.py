@@ -30,12 +30,13 @@ class CollectingJournal(Journal):
         self.spills = True
         self.durable = True
         self._index = index
-        self._batch = _first_batch(index, self.batch)
+        self._batch = first_batch(index, self.batch)
 
     def take(self) -> Batch:
         """What was collected; from now on changes belong to the next batch."""
         self._collect_parts()
         taken = self._batch
+        taken.blocks = self.archive.take()
         self._batch = taken.successor()
         self.batch = self._batch.number
         self.dirty = False
@@ -242,7 +243,8 @@ class CollectingJournal(Journal):
             self._batch.messages.delete(stored.key)
 
 
-def _first_batch(index: Index, number: int) -> Batch:
+def first_batch(index: Index, number: int) -> Batch:
+    """The batch that follows what the index knows."""
     return Batch(
         number,
         Changes(index.next_message),

@@ -141,6 +141,13 @@ COUNT_SPILL: Final = "SELECT session, COUNT(*) FROM spill GROUP BY session"
 LAST_SPILL: Final = "SELECT COALESCE(MAX(id), 0) FROM spill"
 DROP_SPILL: Final = "DELETE FROM spill WHERE session = ?"
 
+# The archive's next offset as of the last transaction that it shares with the store.
+CREATE_POSITION: Final = (
+    "CREATE TABLE IF NOT EXISTS archive (id INTEGER PRIMARY KEY, position INTEGER)"
+)
+READ_POSITION: Final = "SELECT position FROM archive"
+PUT_POSITION: Final = "REPLACE INTO archive VALUES (1, ?)"
+
 # In the order of reading: what is referred to comes before what refers to it.
 TABLES: Final = (MESSAGE, SESSION, SUBSCRIPTION, DELIVERY, INCOMING, RETAINED, OPERATOR)
 

@@ -8,7 +8,7 @@ import logging
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from gossamer.session.records import Snapshot
 from gossamer.storage.collecting import CollectingJournal
@@ -17,8 +17,21 @@ from gossamer.storage.files import DAMAGE, FILE_NAME, companions, open_store
 from gossamer.storage.index import Index
 from gossamer.storage.loading import Loaded, load, note_spills
 from gossamer.storage.rows import Row
-from gossamer.storage.schema import COUNT_SPILL, LAST_SPILL, MESSAGE, READ_SPILL, TABLES
-from gossamer.storage.writer import Writer
+from gossamer.storage.schema import (
+    COUNT_SPILL,
+    CREATE_POSITION,
+    LAST_SPILL,
+    MESSAGE,
+    PUT_POSITION,
+    READ_POSITION,
+    READ_SPILL,
+    TABLES,
+)
+from gossamer.storage.writer import SqliteTarget, Writer
+
+if TYPE_CHECKING:
+    from gossamer.storage.archive.archive import Archive
+    from gossamer.storage.archive.settings import ArchiveSettings
 
 logger = logging.getLogger("gossamer.storage")
 
@@ -78,13 +91,24 @@ class SqliteStore:
         self.snapshot: Snapshot = loaded.snapshot
         self.journal = SqliteJournal(loaded.index, self.path)
         self.journal.durable = sync != "off"
+        self._target = SqliteTarget(self._connection, companions(self.path)[0])
         self._writer = Writer(
-            self._connection,
-            companions(self.path)[0],
+            self._target,
             lambda batch: self._committed(batch),
             self._room,
             lambda error: self._failed(StoreDamaged(self.path, [str(error)])),
         )
+
+    def open_archive(self, settings: "ArchiveSettings") -> "Archive":
+        """Before the first turn: from then on the archive shares the store's transactions."""
+        from gossamer.storage.archive.archive import Archive
+
+        self._connection.execute(CREATE_POSITION)
+        found = self._connection.execute(READ_POSITION).fetchone()
+        archive = Archive(settings, self.journal.archive, None if found is None else found[0])
+        self._connection.execute(PUT_POSITION, (archive.next,))
+        self._target.archive = archive
+        return archive
 
     def start(self, committed: Callable[[int], None], failed: Callable[[StoreError], None]) -> None:
         """Name the callbacks; both are called on the writer's thread.
@@ -107,6 +131,8 @@ class SqliteStore:
         everything = self._writer.stop()
         self.journal.close()
         self._connection.close()
+        if self._target.archive is not None:
+            self._target.archive.close()
         if not everything:
             logger.error("the last changes could not be written to %s", self.path)
 

@@ -1,4 +1,4 @@
-"""The thread that makes batches last: one SQLite transaction each, in order, one at a time.
+"""The thread that makes batches last: one transaction each, in order, one at a time.
 
 A batch that cannot be written (the disk is full, the disk fails) stays and is tried again; what
 follows it joins it, so that deletions can make the room that it needs.
@@ -9,10 +9,20 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, Protocol
 
+from gossamer.storage.archive.errors import ArchiveFull
 from gossamer.storage.batch import Batch
-from gossamer.storage.schema import DROP_SPILL, chunks, delete_statement, put_statement
+from gossamer.storage.schema import (
+    DROP_SPILL,
+    PUT_POSITION,
+    chunks,
+    delete_statement,
+    put_statement,
+)
+
+if TYPE_CHECKING:
+    from gossamer.storage.archive.archive import Archive
 
 logger = logging.getLogger("gossamer.storage")
 
@@ -24,8 +34,13 @@ RETRY_SECONDS: Final = 0.5
 CHECKPOINT_BYTES: Final = 16 * 1024 * 1024
 
 
-def write(connection: sqlite3.Connection, batch: Batch) -> None:
-    """Run one batch as one transaction; on an error nothing of it is done."""
+# What a disk raises that takes nothing now and may take it later.
+NO_ROOM: Final = (sqlite3.OperationalError, ArchiveFull)
+
+
+def write(connection: sqlite3.Connection, batch: Batch, position: int | None = None) -> None:
+    """Run one batch as one transaction, with the archive's next offset if it shares it; on an
+    error nothing of it is done."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         for table, keys in batch.deletes():
@@ -41,11 +56,48 @@ def write(connection: sqlite3.Connection, batch: Batch) -> None:
                 values = [value for row in rows[start : start + size] for value in row]
                 connection.execute(put_statement(table, size), values)
                 start += size
+        if position is not None:
+            connection.execute(PUT_POSITION, (position,))
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+class Target(Protocol):
+    """Where batches go."""
+
+    def write(self, batch: Batch) -> None:
+        """Makes it last, whole or not at all."""
+
+    def tidy(self) -> None:
+        """After a batch was reported."""
+
+
+class SqliteTarget:
+    """A database, and the archive that shares its transactions if there is one."""
+
+    def __init__(self, connection: sqlite3.Connection, log: Path) -> None:
+        self._connection = connection
+        self._log = log
+        self.archive: Archive | None = None
+
+    def write(self, batch: Batch) -> None:
+        if self.archive is None:
+            write(self._connection, batch)
+            return
+        is_joint = len(batch) > 0
+        with self.archive.transaction(batch.blocks, is_joint=is_joint) as position:
+            if is_joint:
+                write(self._connection, batch, position)
+
+    def tidy(self) -> None:
+        try:
+            if self._log.stat().st_size > CHECKPOINT_BYTES:
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except (OSError, sqlite3.Error) as error:
+            logger.warning("the log of the store stays long for now (%s)", error)
 
 
 class Writer:
@@ -57,14 +109,12 @@ class Writer:
 
     def __init__(
         self,
-        connection: sqlite3.Connection,
-        log: Path,
+        target: Target,
         committed: Callable[[int], None],
         room: Callable[[bool], None],
         failed: Callable[[Exception], None],
     ) -> None:
-        self._connection = connection
-        self._log = log
+        self._target = target
         self._committed = committed
         self._room = room
         self._failed = failed
@@ -109,8 +159,8 @@ class Writer:
                 self._writing = True
                 self._waiting = False
             try:
-                write(self._connection, batch)
-            except sqlite3.OperationalError as error:
+                self._target.write(batch)
+            except NO_ROOM as error:
                 if not self._wait_for_room(batch, error):
                     return
                 continue
@@ -124,13 +174,9 @@ class Writer:
             self._writing = False
         self._committed(batch.number)
         self._room(True)
-        try:
-            if self._log.stat().st_size > CHECKPOINT_BYTES:
-                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        except (OSError, sqlite3.Error) as error:
-            logger.warning("the log of the store stays long for now (%s)", error)
+        self._target.tidy()
 
-    def _wait_for_room(self, batch: Batch, error: sqlite3.OperationalError) -> bool:
+    def _wait_for_room(self, batch: Batch, error: Exception) -> bool:
         """Keep the batch for another try; False when there will be none."""
         logger.error("the store cannot be written (%s): trying again", error)
         self._room(False)

@@ -1,5 +1,7 @@
 """From the configuration to what decides logins; all files are read here, so errors show here."""
 
+from typing import Final
+
 from gossamer.net.auth.backend import Backend
 from gossamer.net.auth.certificates import CertificateBackend
 from gossamer.net.auth.chain import Chain
@@ -10,6 +12,9 @@ from gossamer.net.auth.scram import Verifier, load_verifiers
 from gossamer.net.auth.tokens import TokenBackend, load_key
 from gossamer.net.config.errors import ConfigError
 from gossamer.net.config.root import Config
+
+# The chain of those who read the archive, among those of the listeners.
+REPLAY: Final = "replay"
 
 
 def login_rules(config: Config) -> LoginRules:
@@ -31,6 +36,10 @@ def login_rules(config: Config) -> LoginRules:
         chains[listener.name] = Chain(chosen, config.anonymous_on(listener), bool(methods))
         if "scram" in methods:
             scram.add(listener.name)
+    if config.archive is not None:
+        everything = [one for method in config.auth.configured for one in backends.get(method, [])]
+        anonymous = "never" if config.auth.configured else "local"
+        chains[REPLAY] = Chain(everything, anonymous, bool(config.auth.configured))
     return LoginRules(chains, verifiers, frozenset(scram), config.auth.waiting)
 
 

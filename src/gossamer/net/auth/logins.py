@@ -71,7 +71,7 @@ class Logins(Authenticator):
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def authenticate(self, token: int, connect: Connect, origin: Origin) -> Verdict | None:
-        if not self.failures.has(origin.address, self._clock()):
+        if not self.may_try(origin.address):
             return Verdict(CONNECTION_RATE_EXCEEDED, text="too many failed logins; try later")
         chain = self.rules.chains.get(origin.listener)
         if chain is None:  # a reload has closed the listener since
@@ -86,7 +86,7 @@ class Logins(Authenticator):
         )
         verdict = chain.check_quickly(attempt)
         if verdict is not None:
-            return self._counted(origin.address, verdict)
+            return self.counted(origin.address, verdict)
         if self._waiting >= self.rules.most_waiting:
             return Verdict(SERVER_BUSY, text="too many logins at once; try later")
         self._waiting += 1
@@ -94,10 +94,14 @@ class Logins(Authenticator):
         future.add_done_callback(lambda done: self._hand_over(token, origin.address, done))
         return None
 
+    def may_try(self, address: str) -> bool:
+        """False for an address that has failed too often."""
+        return self.failures.has(address, self._clock())
+
     def begin_exchange(self, method: str, origin: Origin) -> Exchange | None:
         if method != METHOD or origin.listener not in self.rules.scram_listeners:
             return None
-        if not self.failures.has(origin.address, self._clock()):
+        if not self.may_try(origin.address):
             return _Refusing()
         return _Counted(ScramExchange(self.rules.verifiers), self, origin.address)
 
@@ -113,9 +117,10 @@ class Logins(Authenticator):
         if error is not None:
             logger.error("a login ended with %r; it is refused", error)
         verdict = Verdict(SERVER_UNAVAILABLE) if error is not None else done.result()
-        self._deliver(token, self._counted(address, verdict))
+        self._deliver(token, self.counted(address, verdict))
 
-    def _counted(self, address: str, verdict: Verdict) -> Verdict:
+    def counted(self, address: str, verdict: Verdict) -> Verdict:
+        """The verdict, counted against the address if it is a no."""
         if verdict.reason not in (SUCCESS, SERVER_UNAVAILABLE):
             self.failures.allows(address, self._clock())
         return verdict
@@ -132,7 +137,7 @@ class _Counted(Exchange):
     def step(self, data: bytes) -> Step:
         step = self._inner.step(data)
         if step.verdict is not None:
-            self._logins._counted(self._address, step.verdict)
+            self._logins.counted(self._address, step.verdict)
         return step
 
 

@@ -98,13 +98,6 @@ class Listener(Section):
 
     def at(self, folder: Path) -> "Listener":
         """With its paths taken relative to `folder`."""
-        tls = self.tls
-        if tls is not None:
-            paths = {
-                key: folder / value
-                for key in ("certificate", "key", "client_ca", "revoked")
-                if (value := getattr(tls, key)) is not None
-            }
-            tls = tls.model_copy(update=paths)
+        tls = None if self.tls is None else self.tls.at(folder)
         socket = self.socket if self.socket is None else folder / self.socket
         return self.model_copy(update={"tls": tls, "socket": socket})

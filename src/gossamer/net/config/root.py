@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
+from gossamer.net.config.archive import Archive
 from gossamer.net.config.auth import Auth
 from gossamer.net.config.geo import Geo
 from gossamer.net.config.limits import Limits
@@ -30,6 +31,9 @@ class Config(Section):
     auth: Auth = Field(default=Auth(), description="Who a client is.")
     permissions: Permissions = Field(default=Permissions(), description="What it may do.")
     store: Store = Field(default=Store(), description="What survives a restart.")
+    archive: Archive | None = Field(
+        default=None, description="What is kept of the messages; nothing by default."
+    )
     mesh: Mesh | None = Field(default=None, description="The other brokers; none by default.")
     plus: Plus = Field(default=Plus(), description="Subscriptions that compute (MQTT+).")
     geo: Geo = Field(default=Geo(), description="Positions and geofences.")
@@ -70,6 +74,7 @@ class Config(Section):
                 "permissions": _relative(self.permissions, folder, ("file",)),
                 "store": _relative(self.store, folder, ("folder",)),
                 "admin": _relative(self.admin, folder, ("token_file",)),
+                "archive": None if self.archive is None else self.archive.at(folder),
                 "vision": self.vision.at(folder),
                 "mesh": None if self.mesh is None else self.mesh.at(folder),
             }

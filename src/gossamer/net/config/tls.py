@@ -1,6 +1,7 @@
 """`[listener.tls]`: certificate, key and what is asked of clients."""
 
-from typing import Literal
+from pathlib import Path
+from typing import Literal, Self
 
 from pydantic import Field
 
@@ -28,3 +29,12 @@ class Tls(Section):
         default="",
         description="OpenSSL cipher list for TLS 1.2; empty for forward-secret AEAD ciphers.",
     )
+
+    def at(self, folder: Path) -> Self:
+        """With every path taken relative to `folder`."""
+        paths = {
+            key: folder / value
+            for key in ("certificate", "key", "client_ca", "revoked")
+            if (value := getattr(self, key)) is not None
+        }
+        return self.model_copy(update=paths)

@@ -1,0 +1,99 @@
+"""The upkeep of an archive, on a thread of its own: seals what is complete, removes what is old."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.fs
+
+from gossamer.storage.archive.archive import Archive
+from gossamer.storage.archive.catalog import Segment
+from gossamer.storage.archive.errors import ArchiveError
+from gossamer.storage.archive.log import LogFile, sync_folder
+from gossamer.storage.archive.opening import now_micros
+from gossamer.storage.archive.retention import expired
+from gossamer.storage.archive.sealed import SealedSegment, parse_name
+from gossamer.storage.archive.sealing import seal_in_process
+
+logger = logging.getLogger("gossamer.archive")
+
+# Between two looks at what there is to do.
+ROUND_SECONDS: Final = 1.0
+# After a worker failed: the place for sealed files may be away for a while.
+RETRY_SECONDS: Final = 30.0
+
+Seal = Callable[[Path, str], str]
+
+
+class Keeper:
+    """`seal` makes a sealed file of a log's path in a folder and names it."""
+
+    def __init__(self, archive: Archive, seal: Seal = seal_in_process) -> None:
+        self._archive = archive
+        self._seal = seal
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="gossamer-archive", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Does not wait for a worker: what it leaves unfinished is removed at the next start."""
+        self._stopping.set()
+
+    def round(self) -> None:
+        """Everything there is to do now. ArchiveError if a log cannot be sealed."""
+        archive = self._archive
+        archive.roll()
+        for segment in archive.catalog.segments[:-1]:
+            if isinstance(segment, LogFile) and not self._stopping.is_set():
+                self._seal_log(segment)
+                self._retain()
+        self._retain()
+
+    def _run(self) -> None:
+        pause = ROUND_SECONDS
+        while not self._stopping.wait(pause):
+            pause = ROUND_SECONDS
+            try:
+                self.round()
+            except (ArchiveError, OSError, pa.ArrowException) as error:
+                logger.error("the archive's upkeep failed (%s): trying again", error)
+                pause = RETRY_SECONDS
+
+    def _seal_log(self, log: LogFile) -> None:
+        archive = self._archive
+        began = time.monotonic()
+        path = self._seal(log.path, archive.settings.sealed)
+        info = archive.files.get_file_info(path)
+        offsets = parse_name(info.base_name)
+        if offsets != (log.first, log.next - 1):
+            raise ArchiveError(f"{path} does not hold the rows of {log.path}")
+        if isinstance(archive.files, pa.fs.LocalFileSystem):
+            sync_folder(Path(path).parent)
+        archive.catalog.replace(log, SealedSegment(archive.files, path, *offsets, info.size))
+        log.path.unlink()
+        logger.info(
+            "sealed the offsets %d to %d: %d bytes are %d, in %.1f s",
+            *offsets,
+            log.position,
+            info.size,
+            time.monotonic() - began,
+        )
+
+    def _retain(self) -> None:
+        archive = self._archive
+        for segment in expired(archive.catalog.segments, archive.settings, now_micros()):
+            archive.catalog.remove(segment)
+            self._delete(segment)
+            logger.info("retention removed the offsets %d to %d", segment.first, segment.next - 1)
+
+    def _delete(self, segment: Segment) -> None:
+        if isinstance(segment, LogFile):
+            segment.path.unlink(missing_ok=True)
+        else:
+            segment.files.delete_file(segment.path)

@@ -1,0 +1,131 @@
+"""Finds everything an archive has at start: sealed files, complete logs, and where to go on."""
+
+import fcntl
+import logging
+import os
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.fs
+
+from gossamer.storage.archive.catalog import Catalog, Segment, end_of
+from gossamer.storage.archive.errors import ArchiveDamaged, ArchiveError, ArchiveInUse
+from gossamer.storage.archive.log import FILE_HEADER, SUFFIX, LogFile, create_log
+from gossamer.storage.archive.recovery import recover_complete, recover_current
+from gossamer.storage.archive.sealed import UNFINISHED, SealedSegment, parse_name
+from gossamer.storage.archive.settings import ArchiveSettings
+
+logger = logging.getLogger("gossamer.archive")
+
+LOCK_NAME: Final = "lock"
+# A file this short was being created when the broker died: it never had a row.
+LONGEST_EMPTY: Final = FILE_HEADER.size + 256
+
+
+def now_micros() -> int:
+    return time.time_ns() // 1000
+
+
+def lock(folder: Path) -> int:
+    """A descriptor that keeps others from writing here until it is closed."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise ArchiveInUse(folder) from None
+    return descriptor
+
+
+def open_catalog(
+    settings: ArchiveSettings, files: pa.fs.FileSystem, folder: str, committed: int | None
+) -> Catalog:
+    """Repairs what a crash left and opens the log to go on with. ArchiveDamaged for the rest."""
+    sealed = find_sealed(files, folder, clean=True)
+    logs = _remove_sealed_logs(find_logs(settings.logs), sealed)
+    recovered = recover_logs(logs, committed)
+    segments: list[Segment] = [*sealed, *recovered]
+    written = max((end_of(segment) for segment in segments), default=0)
+    first = max(written, committed or 0)
+    if segments and first > written:
+        logger.error(
+            "the archive in %s has lost the offsets %d to %d, which were acknowledged: they are "
+            "not given again",
+            settings.logs,
+            written,
+            first - 1,
+        )
+    if recovered and end_of(recovered[-1]) == first:
+        recovered[-1].open()
+    else:
+        segments = [one for one in segments if end_of(one) > one.first]
+        segments.append(create_log(settings.logs, settings.broker, first, now_micros()))
+    _warn_of_gaps(settings.logs, segments)
+    return Catalog(segments)
+
+
+def find_logs(folder: Path) -> list[Path]:
+    """In the order of their offsets."""
+    return sorted(path for path in folder.glob(f"*{SUFFIX}") if path.stem.isdigit())
+
+
+def find_sealed(
+    files: pa.fs.FileSystem, folder: str, *, clean: bool = False
+) -> list[SealedSegment]:
+    """In the order of their offsets; `clean` removes what a worker left unfinished."""
+    found: list[SealedSegment] = []
+    try:
+        files.create_dir(folder, recursive=True)
+        infos = files.get_file_info(pa.fs.FileSelector(folder))
+    except (OSError, pa.ArrowException) as error:
+        raise ArchiveError(f"{folder} cannot be used for sealed segments: {error}") from error
+    for info in infos:
+        offsets = parse_name(info.base_name)
+        if offsets is not None:
+            found.append(SealedSegment(files, info.path, *offsets, info.size))
+        elif clean and info.base_name.endswith(UNFINISHED):
+            files.delete_file(info.path)
+    return sorted(found, key=lambda segment: segment.first)
+
+
+def recover_logs(paths: list[Path], committed: int | None) -> list[LogFile]:
+    """The last one is where writing goes on."""
+    if paths and _was_being_created(paths[-1]):
+        logger.warning("%s was being created when the broker died: removed", paths[-1])
+        paths[-1].unlink()
+        paths = paths[:-1]
+    firsts = [int(path.stem) for path in paths]
+    complete = [
+        recover_complete(path, after) for path, after in zip(paths, firsts[1:], strict=False)
+    ]
+    return [*complete, recover_current(paths[-1], committed)] if paths else []
+
+
+def _was_being_created(path: Path) -> bool:
+    if path.stat().st_size > LONGEST_EMPTY:
+        return False
+    try:
+        recover_current(path, None)
+    except ArchiveDamaged:
+        return True
+    return False
+
+
+def _remove_sealed_logs(paths: list[Path], sealed: list[SealedSegment]) -> list[Path]:
+    """A log whose Parquet file is there was to be removed next when the broker died."""
+    done = {segment.first for segment in sealed}
+    for path in paths:
+        if int(path.stem) in done:
+            path.unlink()
+    return [path for path in paths if int(path.stem) not in done]
+
+
+def _warn_of_gaps(folder: Path, segments: list[Segment]) -> None:
+    ordered = sorted(segments, key=lambda segment: segment.first)
+    for before, after in pairwise(ordered):
+        if end_of(before) < after.first:
+            logger.warning("%s has no offsets %d to %d", folder, end_of(before), after.first - 1)

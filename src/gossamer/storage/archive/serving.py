@@ -1,0 +1,212 @@
+"""Answers one request of a reader, on a thread of its own: rows go straight into its socket.
+
+A socket that takes no more stops the reading: that is all the back-pressure there is.
+"""
+
+import select
+import socket
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from gossamer.storage.archive.archive import Archive
+from gossamer.storage.archive.errors import ArchiveError, RowsLost
+from gossamer.storage.archive.frames import BAD, DENIED, FAILED, LOST, frame
+from gossamer.storage.archive.schema import UnknownColumns, projection
+from gossamer.storage.archive.selection import FOREVER, Allows, Selection
+from gossamer.topics.names import TopicError, check_filter
+
+# How often a reader that waits for rows looks whether it is still wanted.
+WAIT_SECONDS: Final = 0.5
+# A reader that waits gets an empty batch so often: it sees that the broker lives, and the broker
+# that the reader does.
+HEARTBEAT_SECONDS: Final = 10.0
+# The largest piece of a record batch to send: what a client has to hold at a time.
+MOST_ROWS: Final = 65_536
+
+
+class BadRequest(Exception):
+    """The request cannot be answered; `code` says in which way."""
+
+    def __init__(self, text: str, code: str = BAD) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A request for rows, checked."""
+
+    selection: Selection
+    tail: bool
+    max_rows: int | None
+
+
+class Rights:
+    """What one reader may see. The base may see everything for ever."""
+
+    def may_subscribe(self, filter: str) -> bool:
+        return True
+
+    def allows(self) -> Allows | None:
+        """Which topics it may see, if not all that it may subscribe to."""
+        return None
+
+    def hold(self) -> bool:
+        """False once other rules are in force."""
+        return True
+
+
+class Answering:
+    """One archive for one reader."""
+
+    def __init__(self, archive: Archive, rights: Rights, stopping: threading.Event) -> None:
+        self._archive = archive
+        self._rights = rights
+        self._reader = archive.reader
+        self._stopping = stopping
+
+    def describe(self) -> dict[str, Any]:
+        return {"ok": True, **self._reader.describe()}
+
+    def locate(self, request: dict[str, Any]) -> dict[str, Any]:
+        time = _number(request, "time", None)
+        if time is None:
+            raise BadRequest("locate needs a time in microseconds")
+        return {"ok": True, "offset": self._reader.locate(time)}
+
+    def reading(self, request: dict[str, Any]) -> Reading:
+        """BadRequest for what nobody can answer, RowsLost for what is gone."""
+        filters = _filters(request)
+        for filter in filters:
+            if not self._rights.may_subscribe(filter):
+                raise BadRequest(f"you may not read {filter!r}", DENIED)
+        columns = request.get("columns")
+        if columns is not None and not _is_texts(columns):
+            raise BadRequest("columns is a list of names")
+        try:
+            schema = projection(columns)
+        except UnknownColumns as error:
+            raise BadRequest(str(error)) from None
+        tail = request.get("tail") is True
+        start = _number(request, "start", 0)
+        end = _number(request, "end", None)
+        assert start is not None
+        if end is not None and end < start:
+            raise BadRequest(f"the end {end} is before the start {start}")
+        next_offset = self._archive.next
+        if end is None:
+            end = FOREVER if tail else max(start, next_offset)
+        if start > next_offset or (end > next_offset and not tail):
+            raise BadRequest(f"[{start}, {end}) is not there yet: the next offset is {next_offset}")
+        self._reader.check(start, min(end, next_offset))
+        selection = Selection(
+            filters,
+            start,
+            end,
+            _number(request, "start_time", 0) or 0,
+            _number(request, "end_time", None) or FOREVER,
+            schema,
+            self._rights.allows(),
+        )
+        return Reading(selection, tail, _number(request, "max_rows", None))
+
+    def send(self, reading: Reading, connection: socket.socket) -> None:
+        """The status, the rows, and whether they are complete."""
+        connection.sendall(frame({"ok": True}))
+        end: dict[str, Any] = {"ok": True}
+        with connection.makefile("wb", buffering=0) as out:
+            with pa.ipc.new_stream(pa.PythonFile(out, "w"), reading.selection.schema) as stream:
+                try:
+                    for batch in limited(self._rows(reading, connection), reading.max_rows):
+                        for start in range(0, max(1, batch.num_rows), MOST_ROWS):
+                            stream.write_batch(batch.slice(start, MOST_ROWS))
+                except RowsLost as error:
+                    end = self.lost(error)
+                except (ArchiveError, FileNotFoundError, pa.ArrowException) as error:
+                    end = {"ok": False, "code": FAILED, "error": str(error)}
+            connection.sendall(frame(end))
+
+    def lost(self, error: RowsLost) -> dict[str, Any]:
+        return {
+            "ok": False,
+            "code": LOST,
+            "error": str(error),
+            "start": error.start,
+            "end": error.end,
+            "earliest": self._archive.catalog.earliest,
+        }
+
+    def _rows(self, reading: Reading, connection: socket.socket) -> Iterator[pa.RecordBatch]:
+        selection = reading.selection
+        position = selection.start
+        heard = time.monotonic()
+        while position < selection.end:
+            end = min(selection.end, self._archive.next)
+            if position < end:
+                for batch in self._reader.read(selection.between(position, end)):
+                    self._check_going_on()
+                    yield batch
+                position = end
+                continue
+            self._check_going_on()
+            self._archive.wait(position, WAIT_SECONDS)
+            if _is_gone(connection):
+                return
+            if time.monotonic() - heard > HEARTBEAT_SECONDS:
+                heard = time.monotonic()
+                yield selection.schema.empty_table().to_batches()[0]
+
+    def _check_going_on(self) -> None:
+        if self._stopping.is_set():
+            raise ArchiveError("the broker is stopping")
+        if not self._rights.hold():
+            raise ArchiveError("other permissions are in force now: ask again")
+
+
+def _is_gone(connection: socket.socket) -> bool:
+    """A client has nothing to say after its request: what can be read is the end."""
+    readable, _, _ = select.select([connection], [], [], 0)
+    return bool(readable)
+
+
+def limited(batches: Iterable[pa.RecordBatch], most: int | None) -> Iterator[pa.RecordBatch]:
+    """The first `most` rows."""
+    left = FOREVER if most is None else most
+    if not left:
+        return
+    for batch in batches:
+        yield batch.slice(0, left)
+        left -= min(left, batch.num_rows)
+        if not left:
+            return
+
+
+def _filters(request: dict[str, Any]) -> list[str]:
+    asked = request.get("filter", "#")
+    filters = [asked] if isinstance(asked, str) else asked
+    if not _is_texts(filters) or not filters:
+        raise BadRequest("filter is a topic filter or a list of them")
+    for filter in filters:
+        try:
+            check_filter(filter)
+        except TopicError as error:
+            raise BadRequest(f"{filter!r}: {error}") from None
+    return list(filters)
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _number(request: dict[str, Any], key: str, default: int | None) -> int | None:
+    value: object = request.get(key)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= FOREVER:
+        raise BadRequest(f"{key} is a number that is not below 0")
+    return value

@@ -1,0 +1,32 @@
+"""How one archive is kept; `net/config/archive.py` makes it from the configuration."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+OnFull = Literal["refuse", "drop"]
+
+
+@dataclass(frozen=True)
+class ArchiveSettings:
+    """Times are in seconds, 0 for no limit; sizes in bytes, 0 for no limit."""
+
+    folder: Path
+    broker: str
+    sealed_uri: str = ""  # "" for the folder itself
+    segment_bytes: int = 128 * 1024 * 1024
+    segment_seconds: float = 3600.0
+    retention_seconds: float = 0.0
+    retention_bytes: int = 0
+    on_full: OnFull = "refuse"
+    syncs: bool = True  # whether an acknowledgement survives a power cut
+
+    @property
+    def logs(self) -> Path:
+        """Where this broker's log files are."""
+        return self.folder / self.broker
+
+    @property
+    def sealed(self) -> str:
+        """Where its sealed segments are: a local path or a URI."""
+        return f"{self.sealed_uri.rstrip('/')}/{self.broker}" if self.sealed_uri else str(self.logs)
