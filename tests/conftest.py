@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from tools.compile_core import stale_reason
 
-ROOMS_OF_THE_REAL_WORLD = {"bench", "cli", "interop", "net", "torture"}
+ROOMS_OF_THE_REAL_WORLD = {"bench", "cli", "interop", "net", "spark", "torture", "vision"}
 RERUNS = 2
 LONGEST_NAME = 60
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from gossamer.broker.broker import Broker
+from gossamer.broker.neighbours import PEER_PREFIX
 from gossamer.mesh.mesh import Mesh
 from gossamer.mesh.reporting import start_reporting
 from gossamer.net.config import Config
@@ -23,6 +25,8 @@ from gossamer.storage.store import Store
 if TYPE_CHECKING:
     from gossamer.net.archive_service import ArchiveService
     from gossamer.storage.archive.archive import Archive
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -58,6 +62,8 @@ class Server:
         if material.mesh is not None:
             self.mesh = Mesh(self.broker.core, material.mesh)
             start_reporting(self.mesh, time.time())
+        else:
+            self._warn_of_neighbours()
         front = Front(self.host, material)
         await front.open(material)
         self.front = front
@@ -67,6 +73,17 @@ class Server:
             self._serve_archive(self.archive, front, material)
         self._tick()
         return front
+
+    def _warn_of_neighbours(self) -> None:
+        """A broker that left its mesh goes on queueing for those it knew."""
+        left = [name for name in self.broker.core.sessions if name.startswith(PEER_PREFIX)]
+        if left:
+            logger.warning(
+                "the store keeps messages for %d neighbours (%s), but there is no [mesh]: put it "
+                "back, or have them dropped with `gossamer ctl disconnect --discard`",
+                len(left),
+                ", ".join(sorted(left)),
+            )
 
     def _serve_archive(self, archive: Archive, front: Front, material: Material) -> None:
         # Not at the top: only a broker with an archive needs pyarrow.
