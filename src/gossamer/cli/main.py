@@ -43,6 +43,7 @@ COMMANDS: tuple[str, ...] = (
     "store export",
     "bench brokers",
     "bench plus",
+    "bench images",
     "bench durable",
     "bench mesh",
     "bench flood",

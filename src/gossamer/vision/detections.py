@@ -21,6 +21,9 @@ OVERLAP: Final = 0.45
 # Coordinates over this are in pixels; shares can only be a little over 1, beyond the edge.
 LARGEST_SHARE: Final = 2.0
 
+# Detectors that sort out overlaps themselves give no more; others look at thousands of places.
+MOST_FINAL: Final = 1_000
+
 
 @dataclass(frozen=True)
 class Detection:
@@ -78,10 +81,11 @@ def _table(
     if output.ndim != 3:
         raise ModelError(f"an output of the shape {_shapes([output])} is not known here")
     rows = output[0]
-    if rows.shape[1] == 6:  # without overlaps already: left, top, right, bottom, score, class
+    if rows.shape[1] == 6 and rows.shape[0] <= MOST_FINAL:
+        # Without overlaps already: left, top, right, bottom, score, class.
         return _shares(rows[:, :4], size), rows[:, 5], rows[:, 4]
-    if rows.shape[0] in (4 + len(labels), 5 + len(labels)):
-        rows = rows.T
+    if rows.shape[0] < rows.shape[1]:
+        rows = rows.T  # there are more places to look at than kinds of things
     if rows.shape[1] == 4 + len(labels):
         scores = rows[:, 4:]
     elif rows.shape[1] == 5 + len(labels):

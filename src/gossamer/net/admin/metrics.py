@@ -71,7 +71,15 @@ class BrokerCollector(Collector):
         about = GaugeMetricFamily("gossamer_build_info", "Its version.", labels=["version"])
         about.add_metric([__version__], 1)
         yield about
+        yield self._skipped()
         yield from self._link_metrics()
+
+    def _skipped(self) -> Metric:
+        text = "Values that operators left out."
+        total = CounterMetricFamily("gossamer_operators_skipped", text, labels=["reason"])
+        for reason, count in self._core.operators.engine.services.skipped.items():
+            total.add_metric([reason], count)
+        return total
 
     def _link_metrics(self) -> Iterator[Metric]:
         mesh = mesh_of(self._core)
