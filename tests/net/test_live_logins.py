@@ -15,6 +15,7 @@ from gossamer.wire import reasons
 from gossamer.wire.packets import V311, Auth, Connack, Connect, Pingreq, Pingresp
 from gossamer.wire.properties import Properties
 from tests.support.live import PATIENCE, LiveBroker, RawClient, eventually, live
+from tests.support.logs import log_of
 
 
 def with_passwords(tmp_path: Path, **passwords: str) -> str:
@@ -126,6 +127,20 @@ def scram_listener(tmp_path: Path) -> str:
     file = tmp_path / "verifiers"
     write_entries(file, {"ann": str(Verifier.of("pencil", iterations=4096))})
     return f'[[listener]]\nport = 0\n[auth]\nscram_file = "{file}"\n'
+
+
+def test_the_log_names_who_was_refused_and_never_the_password(tmp_path: Path) -> None:
+    text = with_passwords(tmp_path, ann="right")
+    with live(text) as broker, log_of("gossamer.net.auth.logins") as said:
+        for user, word in (("ann", b"guess"), ("x" * 1000, b"guess"), ("ann", b"right")):
+            client = RawClient.to(broker.port())
+            client.login(client_id="c", username=user, password=word)
+            client.close()
+    where = "from 127.0.0.1 on tcp://127.0.0.1:0 refused: 0x86"
+    assert said == [
+        f"login of client 'c', user 'ann' {where}",
+        f"login of client 'c', user '{'x' * 64}' {where}",
+    ]
 
 
 def test_scram_and_again_on_a_live_connection(tmp_path: Path) -> None:

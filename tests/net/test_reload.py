@@ -15,6 +15,7 @@ from gossamer.wire import reasons
 from gossamer.wire.packets import Pingreq, Pingresp, Publish
 from tests.support.certificates import authority, client_context
 from tests.support.live import PATIENCE, LiveBroker, RawClient, eventually, live_file
+from tests.support.logs import log_of
 
 
 def write_config(folder: Path, text: str = "") -> Path:
@@ -184,3 +185,25 @@ def test_sighup_and_sigterm(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.communicate()
+
+
+def test_the_log_tells_of_a_reload_whoever_asked(tmp_path: Path) -> None:
+    file = write_config(tmp_path)
+    with live_file(file) as broker, log_of("gossamer.net.reloading") as said:
+        broker.reload()
+        write_config(tmp_path, "[limits]\nsubscriptions = 0")
+        with pytest.raises(ConfigError):
+            broker.reload()
+    assert said[0] == "reload: the configuration is in force"
+    assert said[1].startswith("reload refused, the old configuration stays: ")
+
+
+def test_the_limit_of_operators_stays_and_what_needs_a_restart_is_told(tmp_path: Path) -> None:
+    file = write_config(tmp_path, "[plus]\noperators = 1")
+    with live_file(file) as broker:
+        broker.reload()
+        client = login(broker, "ann", b"")
+        assert client.subscribe("$COUNT/a/+", "$COUNT/b/+")[1] >= reasons.UNSPECIFIED_ERROR
+        write_config(tmp_path, "[plus]\noperators = 1\nttl = 5")
+        assert broker.reload() == ["plus has changed, and needs a restart"]
+        assert broker.reload() == ["plus has changed, and needs a restart"]

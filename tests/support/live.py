@@ -14,7 +14,8 @@ from gossamer.broker.broker import Broker
 from gossamer.net.config import load, parse
 from gossamer.net.front import Front
 from gossamer.net.loops import run
-from gossamer.net.material import Material, load_material, read_material, settings_of
+from gossamer.net.material import Material, read_material, settings_of
+from gossamer.net.reloading import Reloader
 from gossamer.net.server import Server
 from gossamer.session.journal import Journal
 from gossamer.wire.codec import decode, encode
@@ -62,7 +63,7 @@ class LiveBroker:
     def reload(self) -> list[str]:
         """The way of SIGHUP: the file is read again."""
         assert self.file is not None
-        return self.call(self.front.reload(load_material(self.file)))
+        return self.call(self._reloader.reload())
 
     def stop(self) -> None:
         """May be called twice: a test stops early what its fixture stops at the end."""
@@ -84,6 +85,7 @@ class LiveBroker:
         settings = settings_of(config, config.limits)
         self.server = Server(Broker(settings, Journal(), time.time()))
         self.front = await self.server.open(material)
+        self._reloader = Reloader(self.front, self.file)
         self._started.set()
         await self._stopped.wait()
         await self.server.stop()

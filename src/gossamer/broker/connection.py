@@ -7,6 +7,7 @@ reason that the standard names, and touches no other.
 
 from __future__ import annotations
 
+import logging
 from typing import Final
 
 from gossamer.broker.acknowledging import (
@@ -55,6 +56,8 @@ from gossamer.wire.packets import (
 )
 from gossamer.wire.properties import Properties
 from gossamer.wire.reason_table import legal_reason
+
+logger = logging.getLogger(__name__)
 
 _PLAIN_PUBLISH: Final = 0x30
 _PINGRESP: Final = b"\xd0\x00"
@@ -151,6 +154,13 @@ class Connection:
             position = self._handle_packets(data, now)
         except ProtocolError as error:
             counters.protocol_errors += 1
+            logger.debug(
+                "client %r from %s broke the protocol (0x%02x): %s",
+                self.identity.client_id,
+                self.origin.address,
+                error.reason,
+                error.text,
+            )
             self.fail(error.reason, error.text, now)
             return
         self.messages_received += counters.messages_received - before

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from gossamer.cli.errors import CommandError, WrongUse
-from gossamer.net.client import Client, Disconnected, Refused
+from gossamer.net.client import Client, Disconnected, Refused, Unanswered
 from gossamer.topics.names import TopicError, check_filter, check_name
 from gossamer.wire import reasons
 from gossamer.wire.packets import V5, V311, Will
@@ -20,6 +20,8 @@ VERSIONS = {
 }
 PORT, TLS_PORT = 1883, 8883
 NEVER_EXPIRES = 0xFFFFFFFF
+ENCRYPTED = ("mqtts:", "wss:")
+WRONG_NAME = (62, 64)  # OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH
 
 REASON_NAMES = {
     value: name.replace("_", " ").lower()
@@ -57,10 +59,12 @@ class Wish:
         if self.url is None:
             return ""
         parts = urlsplit(self.url)
-        if parts.scheme not in ("mqtt", "mqtts"):
-            return ""
         self.username = unquote(parts.username) if parts.username else self.username
         self.password = unquote(parts.password) if parts.password else self.password
+        if parts.scheme not in ("mqtt", "mqtts"):
+            # From here on the URL is shown in messages, so no password may be in it.
+            self.url = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+            return ""
         try:
             port = parts.port
         except ValueError as problem:
@@ -181,13 +185,30 @@ def trouble_in_one_line(place: str) -> Iterator[None]:
     except Refused as problem:
         words = f": {problem.text}" if problem.text else ""
         raise CommandError(f"{place} refused: {describe(problem.reason)}{words}") from None
+    except Unanswered:
+        hint = (
+            "does it want a client certificate (--cert, --key)?"
+            if place.startswith(ENCRYPTED)
+            else "does it want TLS (--cafile, --tls), or is it no MQTT listener?"
+        )
+        raise CommandError(f"{place} closed the connection without a word; {hint}") from None
     except Disconnected as problem:
         why = describe(problem.reason) if problem.reason else problem.text
         raise CommandError(f"{place} ended the connection: {why}") from None
     except ssl.SSLError as problem:
-        raise CommandError(f"no TLS with {place}: {problem.reason or problem}") from None
+        raise CommandError(f"no TLS with {place}: {_tls_trouble(problem)}") from None
     except TimeoutError:
         raise CommandError(f"{place} does not answer; is it an MQTT broker?") from None
     except OSError as problem:
         why = problem.strerror or str(problem)
+        if not why and place.startswith(ENCRYPTED):
+            raise CommandError(f"no TLS with {place}: it closed the connection") from None
         raise CommandError(f"cannot reach {place}: {why}; is a broker running there?") from None
+
+
+def _tls_trouble(problem: ssl.SSLError) -> str:
+    if isinstance(problem, ssl.SSLCertVerificationError):
+        if problem.verify_code in WRONG_NAME:
+            return f"{problem.verify_message} use a name that is in it, or --insecure"
+        return f"{problem.verify_message}: name who signed its certificate with --cafile"
+    return problem.reason or str(problem)

@@ -27,7 +27,15 @@ STOP_SECONDS = 5.0
 def demo(
     port: Annotated[
         int | None,
-        typer.Option("-p", "--port", help="The broker's port.", show_default="1883 or a free one"),
+        typer.Option(
+            "-p",
+            "--port",
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="The broker's port.",
+            show_default="1883 or a free one",
+        ),
     ] = None,
     seconds: Annotated[
         float | None, typer.Option("--seconds", min=0, help="End after so many seconds.")

@@ -5,26 +5,42 @@ from typing import Annotated
 
 import typer
 
-Host = Annotated[str, typer.Option("-h", "--host", help="The broker's host.")]
+Host = Annotated[str, typer.Option("-h", "--host", metavar="HOST", help="The broker's host.")]
 Port = Annotated[
     int | None,
-    typer.Option("-p", "--port", min=1, max=65535, help="Its port.", show_default="1883, TLS 8883"),
+    typer.Option(
+        "-p",
+        "--port",
+        metavar="PORT",
+        min=1,
+        max=65535,
+        help="Its port.",
+        show_default="1883, TLS 8883",
+    ),
 ]
 Url = Annotated[
     str | None,
     typer.Option(
         "-L",
         "--url",
-        help="All in one: mqtt(s)://[USER[:PASSWORD]@]HOST[:PORT]/TOPIC, ws(s)://…, unix:///PATH.",
+        metavar="URL",
+        help="All in one: mqtt(s)://[USER[:PASSWORD]@]HOST[:PORT][/TOPIC], "
+        "ws(s)://[USER[:PASSWORD]@]HOST[:PORT][/PATH], unix:///PATH.",
     ),
 ]
-Username = Annotated[str | None, typer.Option("-u", "--username", help="User name.")]
-Password = Annotated[str | None, typer.Option("-P", "--pw", help="Password.")]
+Username = Annotated[
+    str | None, typer.Option("-u", "--username", metavar="USER", help="User name.")
+]
+Password = Annotated[str | None, typer.Option("-P", "--pw", metavar="PASSWORD", help="Password.")]
 ClientId = Annotated[
-    str, typer.Option("-i", "--id", help="Client id.", show_default="the broker's choice")
+    str,
+    typer.Option("-i", "--id", metavar="ID", help="Client id.", show_default="the broker's choice"),
 ]
 Version = Annotated[
-    str, typer.Option("-V", "--protocol-version", help="5 or 311 (mosquitto's spellings too).")
+    str,
+    typer.Option(
+        "-V", "--protocol-version", metavar="5|311", help="MQTT's; mosquitto's spellings too."
+    ),
 ]
 Qos = Annotated[int, typer.Option("-q", "--qos", min=0, max=2, help="Quality of service.")]
 KeepAlive = Annotated[
@@ -40,28 +56,47 @@ SessionExpiry = Annotated[
 ]
 UserProperties = Annotated[
     list[str] | None,
-    typer.Option("--user-property", help="NAME=VALUE, MQTT 5; may be repeated."),
+    typer.Option(
+        "--user-property", metavar="NAME=VALUE", help="User property, MQTT 5; may be repeated."
+    ),
 ]
-At = Annotated[str | None, typer.Option("--at", help="This client's position: LAT,LON, MQTT 5.")]
+At = Annotated[
+    str | None,
+    typer.Option("--at", metavar="LAT,LON", help="This client's position, in degrees, MQTT 5."),
+]
 Within = Annotated[
-    str | None, typer.Option("--within", help="An area around that position: 500m, 2km.")
+    str | None,
+    typer.Option("--within", metavar="DISTANCE", help="An area around it, as 500m or 2km."),
 ]
 AreaFiles = Annotated[
     list[Path] | None,
-    typer.Option("--area", help="An area: a GeoJSON file; may be repeated."),
+    typer.Option("--area", metavar="FILE", help="An area in GeoJSON, MQTT 5; may be repeated."),
 ]
 Tls = Annotated[bool, typer.Option("--tls", help="Encrypt; trust what the system trusts.")]
 CaFile = Annotated[
-    Path | None, typer.Option("--cafile", help="Encrypt; trust this certificate authority.")
+    Path | None,
+    typer.Option("--cafile", metavar="FILE", help="Encrypt; trust this authority (PEM)."),
 ]
-Certificate = Annotated[Path | None, typer.Option("--cert", help="The client's certificate.")]
-Key = Annotated[Path | None, typer.Option("--key", help="The key of the client's certificate.")]
+Certificate = Annotated[
+    Path | None, typer.Option("--cert", metavar="FILE", help="The client's certificate (PEM).")
+]
+Key = Annotated[
+    Path | None, typer.Option("--key", metavar="FILE", help="The key of that certificate (PEM).")
+]
 Insecure = Annotated[
-    bool, typer.Option("--insecure", help="Encrypt, but do not check the host's name.")
+    bool,
+    typer.Option(
+        "--insecure", help="Encrypt without checking the host's name, nor (without --cafile) trust."
+    ),
 ]
 WillTopic = Annotated[
-    str | None, typer.Option("--will-topic", help="Where the will goes if this client is lost.")
+    str | None,
+    typer.Option(
+        "--will-topic", metavar="TOPIC", help="Where the will goes if this client is lost."
+    ),
 ]
-WillPayload = Annotated[str, typer.Option("--will-payload", help="What the will says.")]
+WillPayload = Annotated[
+    str, typer.Option("--will-payload", metavar="TEXT", help="What the will says.")
+]
 WillQos = Annotated[int, typer.Option("--will-qos", min=0, max=2, help="The will's QoS.")]
 WillRetain = Annotated[bool, typer.Option("--will-retain", help="Retain the will.")]

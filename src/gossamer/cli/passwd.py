@@ -57,6 +57,8 @@ def passwd(
 def _password(stdin: bool) -> str:
     if stdin:
         password = sys.stdin.readline().rstrip("\n")
+    elif not sys.stdin.isatty():
+        raise WrongUse("there is no terminal to ask on: write the password to the input, --stdin")
     else:
         password = typer.prompt("Password", hide_input=True, confirmation_prompt=True)
     if not password:

@@ -41,6 +41,8 @@ def place_properties(
                 raise WrongUse(f"--area {path}: an area has more than {MAX_BYTES} bytes")
             user.append(("gpl_geojson", text))
     if events is not None:
+        if not user:
+            raise WrongUse("--events are about a place: add --area FILE, or --at with --within")
         user.append(("gpl_events", events))
     try:
         parse(user)

@@ -20,9 +20,15 @@ LINES_IN_FLIGHT = 100
 
 
 def pub(
-    topic: Annotated[str | None, typer.Option("-t", "--topic", help="The topic.")] = None,
-    message: Annotated[str | None, typer.Option("-m", "--message", help="What to say.")] = None,
-    file: Annotated[Path | None, typer.Option("-f", "--file", help="Send a file.")] = None,
+    topic: Annotated[
+        str | None, typer.Option("-t", "--topic", metavar="TOPIC", help="Where to.")
+    ] = None,
+    message: Annotated[
+        str | None, typer.Option("-m", "--message", metavar="TEXT", help="What to say.")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("-f", "--file", metavar="FILE", help="Send a file.")
+    ] = None,
     stdin_lines: Annotated[
         bool, typer.Option("-l", "--stdin-line", help="Send each line of standard input.")
     ] = False,
@@ -42,13 +48,15 @@ def pub(
         int | None, typer.Option("--expiry", min=0, help="Seconds it is worth having, MQTT 5.")
     ] = None,
     content_type: Annotated[
-        str | None, typer.Option("--content-type", help="What it is, MQTT 5.")
+        str | None, typer.Option("--content-type", metavar="TEXT", help="What it is, MQTT 5.")
     ] = None,
     response_topic: Annotated[
-        str | None, typer.Option("--response-topic", help="Where answers go, MQTT 5.")
+        str | None,
+        typer.Option("--response-topic", metavar="TOPIC", help="Where answers go, MQTT 5."),
     ] = None,
     correlation: Annotated[
-        str | None, typer.Option("--correlation", help="What answers refer to, MQTT 5.")
+        str | None,
+        typer.Option("--correlation", metavar="TEXT", help="What answers refer to, MQTT 5."),
     ] = None,
     user_property: options.UserProperties = None,
     at: options.At = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import signal
 import sys
@@ -16,7 +17,7 @@ from gossamer.broker.broker import Broker
 from gossamer.cli.errors import CommandError, WrongUse
 from gossamer.cli.signals import InputEnd
 from gossamer.net.admin.server import AdminServer
-from gossamer.net.admin.tokens import token_for
+from gossamer.net.admin.tokens import default_token_file, token_for
 from gossamer.net.archiving import open_archive
 from gossamer.net.config import Config, ConfigError, load
 from gossamer.net.config.reporting import warnings
@@ -44,27 +45,46 @@ logger = logging.getLogger(__name__)
 
 def serve(
     config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="Configuration file (see gossamer check).")
+        Path | None,
+        typer.Option("--config", "-c", metavar="FILE", help="Configuration (see gossamer check)."),
     ] = None,
     port: Annotated[
-        int | None, typer.Option("--port", "-p", help="TCP port (1883); 0 takes a free one.")
+        int | None,
+        typer.Option(
+            "--port",
+            "-p",
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="TCP port (1883); 0 takes a free one.",
+        ),
     ] = None,
     host: Annotated[
-        str | None, typer.Option("--host", help="Address to listen on (127.0.0.1).")
+        str | None,
+        typer.Option("--host", metavar="ADDRESS", help="Address to listen on (127.0.0.1)."),
     ] = None,
     data: Annotated[
-        Path | None, typer.Option("--data", help="Folder of the database that survives restarts.")
+        Path | None,
+        typer.Option("--data", metavar="FOLDER", help="Where the database is kept."),
     ] = None,
     memory: Annotated[bool, typer.Option("--memory", help="Keep nothing on disk.")] = False,
     sync: Annotated[
         str | None,
-        typer.Option("--sync", help="What an acknowledgement survives: full, normal or off."),
+        typer.Option(
+            "--sync",
+            metavar="MODE",
+            help="What an acknowledged message survives: a power cut (full, the default), "
+            "a crash (normal), a clean stop (off).",
+        ),
     ] = None,
     with_parent: Annotated[
         bool, typer.Option("--with-parent", help="Stop when the standard input ends.")
     ] = False,
 ) -> None:
-    """Run one broker; no configuration needed."""
+    """Run one broker; no configuration needed.
+
+    Ctrl-C and SIGTERM stop it, SIGHUP reads the configuration again.
+    """
     try:
         material = _material(config, host, port, data, memory, sync)
     except ConfigError as error:
@@ -136,12 +156,19 @@ def _broker(
     now = time.time()
     config = material.config
     settings = settings_of(config, config.limits)
-    settings.max_operators = config.plus.operators
     engine = engine_of(config.plus, processors.kinds)
     broker = Broker(settings, journal, now, engine)
     if store is not None:
         broker.restore(store.snapshot, now)
     return broker
+
+
+def _way_out(error: OSError, file: Path | None) -> str:
+    cause = error.__cause__
+    if not isinstance(cause, OSError) or cause.errno != errno.EADDRINUSE:
+        return ""
+    place = "--port" if file is None else str(file)
+    return f"; stop what listens there, or name another port in {place}"
 
 
 async def _open_admin(material: Material, server: Server, reloader: Reloader) -> AdminServer | None:
@@ -157,7 +184,10 @@ async def _open_admin(material: Material, server: Server, reloader: Reloader) ->
     except OSError as error:
         where = f"{settings.host}:{settings.port}"
         raise CommandError(f"cannot open the admin API on {where}: {error.strerror}") from error
-    typer.echo(f"gossamer's admin API is at http://{settings.host}:{port}")
+    token_file = settings.token_file or default_token_file()
+    typer.echo(
+        f"gossamer's admin API is at http://{settings.host}:{port}, its token in {token_file}"
+    )
     return admin
 
 
@@ -176,7 +206,7 @@ async def _serve(
     try:
         front = await server.open(material)
     except OSError as error:
-        raise CommandError(str(error)) from error
+        raise CommandError(f"{error}{_way_out(error, file)}") from error
     for listener in front.listeners:
         typer.echo(f"gossamer listens on {describe(listener.listener, listener.port)}")
     replay = None if server.archive_service is None else server.archive_service.replay

@@ -23,10 +23,14 @@ LONGEST_WAIT_SECONDS = 30.0
 
 def sub(
     topic: Annotated[
-        list[str] | None, typer.Option("-t", "--topic", help="A filter; may be repeated.")
+        list[str] | None,
+        typer.Option("-t", "--topic", metavar="FILTER", help="What to read; may be repeated."),
     ] = None,
     not_topic: Annotated[
-        list[str] | None, typer.Option("-T", "--filter-out", help="Do not print what matches.")
+        list[str] | None,
+        typer.Option(
+            "-T", "--filter-out", metavar="FILTER", help="What not to print; may be repeated."
+        ),
     ] = None,
     qos: options.Qos = 0,
     verbose: Annotated[
@@ -34,7 +38,8 @@ def sub(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
     output_format: Annotated[
-        str | None, typer.Option("-F", "--format", help="As in '%I %t %p'; %j is JSON.")
+        str | None,
+        typer.Option("-F", "--format", metavar="FORMAT", help="As in '%I %t %p'; %j is JSON."),
     ] = None,
     no_end: Annotated[bool, typer.Option("-N", help="No newline after a message.")] = False,
     count: Annotated[
@@ -67,7 +72,9 @@ def sub(
     area: options.AreaFiles = None,
     events: Annotated[
         str | None,
-        typer.Option("--events", help="Tell who comes and goes there: enter,exit,dwell."),
+        typer.Option(
+            "--events", metavar="LIST", help="Tell who comes and goes there: enter,exit,dwell."
+        ),
     ] = None,
     host: options.Host = "127.0.0.1",
     port: options.Port = None,

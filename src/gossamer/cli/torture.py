@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
-from gossamer.cli.errors import CommandError
+from gossamer.cli.errors import CommandError, WrongUse
+from gossamer.storage.sqlite_store import SYNC_MODES
 from gossamer.torture.run import Outcome, Plan
 from gossamer.torture.run import torture as run_torture
 
@@ -18,9 +19,13 @@ _MOST_FAULTS_SHOWN = 20
 def torture(
     kills: Annotated[int, typer.Option("--kills", min=1, help="How often it is killed.")] = 200,
     seed: Annotated[int, typer.Option("--seed", help="Decides all that chance decides.")] = 1,
-    sync: Annotated[str, typer.Option("--sync", help="The broker's sync mode.")] = "full",
+    sync: Annotated[
+        str, typer.Option("--sync", metavar="MODE", help="The broker's: full, normal or off.")
+    ] = "full",
 ) -> None:
     """Kill a real broker under QoS 1 and 2 traffic; fail on one lost or repeated message."""
+    if sync not in SYNC_MODES:
+        raise WrongUse(f"--sync is {', '.join(SYNC_MODES)}, not {sync!r}")
     with tempfile.TemporaryDirectory(prefix="gossamer-torture-") as folder, Progress() as progress:
         bar = progress.add_task("kills", total=kills)
         plan = Plan(kills=kills, seed=seed, sync=sync)

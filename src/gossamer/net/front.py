@@ -14,6 +14,8 @@ from gossamer.net.metering import AddressLimits, Census, GuardedDoor
 from gossamer.net.transport import Host
 
 SECONDS_PER_MINUTE = 60.0
+# Sections of the configuration that are read at the start only.
+NEEDING_A_RESTART = ("store", "archive", "admin", "log", "mesh", "plus", "vision")
 
 
 class Front:
@@ -128,8 +130,7 @@ def _failures(rates: Rates) -> AddressRates:
 
 
 def _needing_a_restart(old: Config, new: Config) -> list[str]:
-    fixed = ("store", "archive", "admin", "log", "mesh", "plus", "vision")
-    changed = [key for key in fixed if getattr(old, key) != getattr(new, key)]
+    changed = [key for key in NEEDING_A_RESTART if getattr(old, key) != getattr(new, key)]
     if old.auth.workers != new.auth.workers:
         changed.append("auth.workers")
     return [f"{key} has changed, and needs a restart" for key in changed]

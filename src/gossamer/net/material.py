@@ -81,7 +81,7 @@ def read_material(config: Config) -> Material:
             except ConfigError as error:
                 problems += error.problems
     if problems or logins is None:
-        raise ConfigError(problems)
+        raise ConfigError(list(dict.fromkeys(problems)))  # two listeners may share a file
     return Material(config, logins, permissions, contexts)
 
 
@@ -94,7 +94,9 @@ def mesh_settings(mesh: MeshSection | None) -> MeshSettings | None:
         try:
             key = mesh.key_file.read_text().strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError([f"mesh.key_file = {mesh.key_file}: cannot be read"]) from error
+            raise ConfigError(
+                [f"mesh.key_file = {mesh.key_file}: cannot be read; gossamer mesh-key makes one"]
+            ) from error
         if len(key) < MESH_KEY_LETTERS:
             raise ConfigError(
                 [f"mesh.key_file = {mesh.key_file}: too short; make one with gossamer mesh-key"]
@@ -131,6 +133,7 @@ def settings_of(config: Config, limits: Limits) -> Settings:
     settings.max_keep_alive = limits.keep_alive or 0xFFFF
     settings.login_timeout = limits.connect_timeout
     settings.sys_interval = config.sys.interval
+    settings.max_operators = config.plus.operators
     settings.position_age = config.geo.position_age
     settings.fence_hysteresis = config.geo.hysteresis
     settings.fence_dwell = config.geo.dwell

@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
+from contextlib import suppress
 from pathlib import Path
 
 from gossamer.net.config import ConfigError
-from gossamer.net.front import Front
+from gossamer.net.front import NEEDING_A_RESTART, Front
 from gossamer.net.material import load_material
 
 logger = logging.getLogger(__name__)
@@ -21,31 +22,38 @@ class Reloader:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def reload(self) -> list[str]:
-        """Notes on what needs a restart; ConfigError, and the old configuration stays."""
+        """Notes on what needs a restart; ConfigError, and the old configuration stays.
+
+        The log has it either way.
+        """
+        try:
+            notes = await self._reload()
+        except ConfigError as error:
+            for problem in error.problems:
+                logger.error("reload refused, the old configuration stays: %s", problem)
+            raise
+        for note in notes:
+            logger.warning("reload: %s", note)
+        logger.info("reload: the configuration is in force")
+        return notes
+
+    def on_signal(self) -> None:
+        task = asyncio.get_running_loop().create_task(self._reload_quietly())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _reload(self) -> list[str]:
         if self._file is None:
             raise ConfigError(["the broker was started without --config: nothing to reload"])
         async with self._lock:
             # Files may be on a slow disk: the event loop goes on meanwhile.
             material = await asyncio.to_thread(load_material, self._file)
-            config = self._front.config
-            kept = {
-                key: getattr(config, key) for key in ("store", "admin", "mesh", "plus", "vision")
-            }
+            kept = {key: getattr(self._front.config, key) for key in NEEDING_A_RESTART}
             notes = await self._front.reload(material)
             # What needs a restart stays as it is, so that the next reload still tells of it.
             self._front.config = self._front.config.model_copy(update=kept)
             return notes
 
-    def on_signal(self) -> None:
-        task = asyncio.get_running_loop().create_task(self._reload_and_log())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _reload_and_log(self) -> None:
-        try:
-            for note in await self.reload():
-                logger.warning("reload: %s", note)
-            logger.info("reload: the configuration is in force")
-        except ConfigError as error:
-            for problem in error.problems:
-                logger.error("reload refused, the old configuration stays: %s", problem)
+    async def _reload_quietly(self) -> None:
+        with suppress(ConfigError):
+            await self.reload()

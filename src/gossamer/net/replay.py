@@ -174,7 +174,7 @@ class ReplayService:
         if not self._ask(lambda: logins.may_try(attempt.address)):
             raise BadRequest("too many failed logins; try later", REFUSED)
         verdict = logins.rules.chains[REPLAY].check(attempt)
-        return self._ask(lambda: logins.counted(attempt.address, verdict))
+        return self._ask(lambda: logins.judged(attempt, verdict))
 
     def _ask(self, question: Callable[[], T]) -> T:
         """On the loop's thread, where the answer is kept."""

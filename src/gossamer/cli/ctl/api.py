@@ -53,4 +53,6 @@ def _token(token_file: Path | None) -> str:
     try:
         return read_token(token_file or default_token_file())
     except ConfigError as error:
-        raise CommandError(error.problems[0]) from error
+        raise CommandError(
+            f"{error.problems[0]}; name the broker's admin.token_file with --token-file"
+        ) from error

@@ -22,8 +22,10 @@ def read_token(path: Path) -> str:
     """The first line of the file; ConfigError if it is no token."""
     try:
         token = path.read_text(encoding="ascii").splitlines()[0].strip()
-    except (OSError, UnicodeDecodeError, IndexError) as error:
-        raise ConfigError([f"{path}: holds no token: {error}"]) from error
+    except OSError as error:
+        raise ConfigError([f"{path}: holds no token: {error.strerror}"]) from error
+    except (UnicodeDecodeError, IndexError) as error:
+        raise ConfigError([f"{path}: its first line is no token"]) from error
     if len(token) < SHORTEST:
         raise ConfigError([f"{path}: a token has at least {SHORTEST} characters"])
     return token

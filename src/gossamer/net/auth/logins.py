@@ -24,6 +24,8 @@ from gossamer.wire.reasons import (
 
 logger = logging.getLogger(__name__)
 
+LONGEST_NAME_SHOWN = 64  # a stranger may choose one of 65,535 bytes
+
 Deliver = Callable[[int, Verdict], None]
 Post = Callable[[Callable[[], None]], object]
 
@@ -86,12 +88,12 @@ class Logins(Authenticator):
         )
         verdict = chain.check_quickly(attempt)
         if verdict is not None:
-            return self.counted(origin.address, verdict)
+            return self.judged(attempt, verdict)
         if self._waiting >= self.rules.most_waiting:
             return Verdict(SERVER_BUSY, text="too many logins at once; try later")
         self._waiting += 1
         future = self._pool.submit(chain.check, attempt)
-        future.add_done_callback(lambda done: self._hand_over(token, origin.address, done))
+        future.add_done_callback(lambda done: self._hand_over(token, attempt, done))
         return None
 
     def may_try(self, address: str) -> bool:
@@ -103,13 +105,13 @@ class Logins(Authenticator):
             return None
         if not self.may_try(origin.address):
             return _Refusing()
-        return _Counted(ScramExchange(self.rules.verifiers), self, origin.address)
+        return _Judged(ScramExchange(self.rules.verifiers), self, origin)
 
-    def _hand_over(self, token: int, address: str, done: "Future[Verdict]") -> None:
+    def _hand_over(self, token: int, attempt: Attempt, done: "Future[Verdict]") -> None:
         if not self._closed:
-            self._post(lambda: self._finished(token, address, done))
+            self._post(lambda: self._finished(token, attempt, done))
 
-    def _finished(self, token: int, address: str, done: "Future[Verdict]") -> None:
+    def _finished(self, token: int, attempt: Attempt, done: "Future[Verdict]") -> None:
         self._waiting -= 1
         if done.cancelled() or self._closed:
             return
@@ -117,27 +119,43 @@ class Logins(Authenticator):
         if error is not None:
             logger.error("a login ended with %r; it is refused", error)
         verdict = Verdict(SERVER_UNAVAILABLE) if error is not None else done.result()
-        self._deliver(token, self.counted(address, verdict))
+        self._deliver(token, self.judged(attempt, verdict))
 
-    def counted(self, address: str, verdict: Verdict) -> Verdict:
-        """The verdict, counted against the address if it is a no."""
+    def judged(self, attempt: Attempt, verdict: Verdict) -> Verdict:
+        """The verdict; a no counts against the address, and the log names who it was."""
         if verdict.reason not in (SUCCESS, SERVER_UNAVAILABLE):
-            self.failures.allows(address, self._clock())
+            self.failures.allows(attempt.address, self._clock())
+            logger.info(
+                "login of %s from %s on %s refused: %s",
+                _who(attempt),
+                attempt.address,
+                attempt.listener,
+                verdict.text or f"0x{verdict.reason:02x}",
+            )
         return verdict
 
 
-class _Counted(Exchange):
+def _who(attempt: Attempt) -> str:
+    client = f"client {attempt.client_id[:LONGEST_NAME_SHOWN]!r}"
+    return (
+        client if attempt.user is None else f"{client}, user {attempt.user[:LONGEST_NAME_SHOWN]!r}"
+    )
+
+
+class _Judged(Exchange):
     """An exchange whose failure counts against the address."""
 
-    def __init__(self, inner: Exchange, logins: Logins, address: str) -> None:
+    def __init__(self, inner: ScramExchange, logins: Logins, origin: Origin) -> None:
         self._inner = inner
         self._logins = logins
-        self._address = address
+        self._origin = origin
 
     def step(self, data: bytes) -> Step:
         step = self._inner.step(data)
         if step.verdict is not None:
-            self._logins.counted(self._address, step.verdict)
+            origin = self._origin
+            attempt = Attempt("", self._inner.user, None, origin.address, origin.listener)
+            self._logins.judged(attempt, step.verdict)
         return step
 
 

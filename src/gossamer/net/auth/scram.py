@@ -81,7 +81,7 @@ class ScramExchange(Exchange):
     def __init__(self, verifiers: dict[str, Verifier], nonce: str = "") -> None:
         self._verifiers = verifiers
         self._nonce = nonce or secrets.token_urlsafe(_NONCE_BYTES)
-        self._user = ""
+        self.user = ""
         self._verifier: Verifier | None = None
         self._is_known = False
         self._gs2_header = ""
@@ -101,14 +101,14 @@ class ScramExchange(Exchange):
         if binding not in ("n", "y"):
             raise ValueError("channel binding was not offered")
         fields = parse_fields(bare, "n", "r")
-        self._user = saslprep(unescape_name(fields["n"]))
-        if authorization and unescape_name(authorization.removeprefix("a=")) != self._user:
+        self.user = saslprep(unescape_name(fields["n"]))
+        if authorization and unescape_name(authorization.removeprefix("a=")) != self.user:
             raise ValueError("nobody may act for another")
         if not fields["r"]:
             raise ValueError("an empty nonce")
-        known = self._verifiers.get(self._user)
+        known = self._verifiers.get(self.user)
         self._is_known = known is not None
-        self._verifier = _fake_verifier(self._user) if known is None else known
+        self._verifier = _fake_verifier(self.user) if known is None else known
         self._nonce = fields["r"] + self._nonce
         self._gs2_header = f"{binding},{authorization},"
         first = f"r={self._nonce},s={_b64(self._verifier.salt)},i={self._verifier.iterations}"
@@ -131,7 +131,7 @@ class ScramExchange(Exchange):
         if not is_right or not self._is_known:
             raise ValueError("wrong proof")
         final = "v=" + _b64(mac(verifier.server_key, transcript))
-        return Step(final.encode(), Verdict(SUCCESS, self._user))
+        return Step(final.encode(), Verdict(SUCCESS, self.user))
 
 
 def _fake_verifier(user: str) -> Verifier:

@@ -19,7 +19,7 @@ from typing import Final, Self
 from gossamer.net.client.address import parse_address
 from gossamer.net.client.authenticator import Authenticator
 from gossamer.net.client.connection import Connection, WebSocketConnection, dial
-from gossamer.net.client.errors import Disconnected, Refused
+from gossamer.net.client.errors import Disconnected, Refused, Unanswered
 from gossamer.net.client.protocol import ClientProtocol
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.packets import (
@@ -293,7 +293,8 @@ class Client:
     def _on_lost(self, connection: Connection, cause: Exception | None) -> None:
         if connection is self._connection:
             text = f"connection lost: {cause}" if cause else "connection lost"
-            self._detach(Disconnected(text=text))
+            kind = Unanswered if self._opening is not None else Disconnected
+            self._detach(kind(text=text))
 
     def _detach(self, error: Disconnected | None) -> None:
         if self._connection is None:

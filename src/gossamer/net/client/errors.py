@@ -17,3 +17,7 @@ class Disconnected(ConnectionError):
         super().__init__(f"{text} (0x{reason:02x})" if reason else text)
         self.reason = reason
         self.text = text
+
+
+class Unanswered(Disconnected):
+    """The other side closed the connection without a word to the CONNECT."""
