@@ -1,8 +1,14 @@
 """Real workers: what they answer, what they may not do, and what a bad one costs."""
 
 import asyncio
+import errno
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +16,7 @@ from gossamer.vision.pool import PoolLimits
 from gossamer.vision.settings import WorkerSettings
 from gossamer.wire.properties import Properties
 from tests.support.images import encoded
-from tests.support.pools import Asking, asking
+from tests.support.pools import PATIENCE, Asking, asking
 
 pytestmark = pytest.mark.processes
 
@@ -108,13 +114,53 @@ def test_an_error_costs_one_result_and_nothing_else() -> None:
 
 
 @pytest.mark.skipif(not LINUX, reason="system calls are filtered on Linux")
-@pytest.mark.parametrize("act", ["open", "socket", "fork", "program"])
-def test_a_worker_has_given_up(act: str) -> None:
+def test_a_worker_has_given_up_files_sockets_and_processes() -> None:
     async def scenario() -> None:
         async with asking() as pool:
-            assert await pool.ask(act, "ACT") == ['"refused 1"']
+            for act in ("open", "socket", "fork", "program"):
+                assert await pool.ask(act, "ACT") == [f'"refused {errno.EPERM}"'], act
 
     asyncio.run(scenario())
+
+
+KILLED = """
+import asyncio, os, signal
+from tests.support.pools import asking
+
+async def main():
+    async with asking() as pool:
+        print(*await pool.ask("", "COUNT1"), flush=True)
+        asyncio.get_running_loop().call_later(0.1, os.kill, os.getpid(), signal.SIGKILL)
+        await pool.ask("spin", "ACT")
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(not LINUX, reason="on Linux the kernel ends a worker with its broker")
+def test_a_worker_ends_with_a_broker_that_is_killed() -> None:
+    paths = os.pathsep.join(path for path in sys.path if path)
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    pid = json.loads(killed.stdout)["pid"]
+    deadline = time.monotonic() + PATIENCE
+    while is_running(pid):
+        assert time.monotonic() < deadline, "the worker goes on"
+        time.sleep(0.05)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
 
 
 def test_what_finds_the_queue_full_is_dropped() -> None:

@@ -18,7 +18,7 @@ from gossamer.vision.images import shrunk
 if TYPE_CHECKING:
     from gossamer.vision.images import Image
 
-# Under this, wheels and folds of cloth are faces too.
+# At 0.7 the clutter behind a motorcycle still had a face.
 FACE_SCORE: Final = 0.8
 # Of faces that share more than this of their area, one is kept.
 FACE_OVERLAP: Final = 0.3
