@@ -1,0 +1,72 @@
+"""`subscribe`: an MQTT+ subscription as a DataFrame, over a history or over a stream."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from gossamer.plus.grammar import is_operator_filter, parse
+from gossamer.plus.nodes import Plan
+from gossamer.plus.options import Options, read_options, settled
+from gossamer.plus.ttl import IMPLICIT_TTL
+from gossamer.plus.vocabulary import ProcessorKind, Vocabulary
+from gossamer.plus.windows import DEFAULT_WINDOWS, Window
+from gossamer.spark.filtering import filtered, plain
+from gossamer.spark.messages import messages
+from gossamer.spark.processing import Processor, processed
+from gossamer.spark.spatial import spatial_results
+from gossamer.spark.streaming import streamed_spatial_results
+from gossamer.spark.temporal import temporal_results
+from gossamer.spark.topics import matches
+from gossamer.topics.names import check_filter
+
+# How late a message of a stream may come and still count in its window.
+WATERMARK: Final = "1 minute"
+
+
+def subscribe(
+    spark: SparkSession,
+    filter: str,
+    source: DataFrame,
+    *,
+    reply: str = "skr",
+    ttl: float = IMPLICIT_TTL,
+    watermark: str = WATERMARK,
+    windows: Iterable[Window] = (),
+    processors: Mapping[str, Processor] | None = None,
+) -> DataFrame:
+    """What the broker would send to this subscription, as rows of time, topic, payload and value.
+
+    `source` has messages, as the format "gossamer" reads them. Raises PlusError, TopicError.
+    """
+    found = messages(source)
+    if not is_operator_filter(filter):
+        check_filter(filter)
+        return plain(found.where(matches((filter,), F.col("topic"))))
+    processors = processors if processors is not None else {}
+    plan = _parsed(filter, windows, processors)
+    options = settled(plan, read_options([("plus_reply", reply)]))
+    found = found.where(matches(plan.reads, F.col("topic")))
+    if plan.processor is not None:
+        found = processed(found, plan.processor.keyword, processors)
+    return _results(found, plan, options, ttl, watermark)
+
+
+def _parsed(filter: str, windows: Iterable[Window], processors: Mapping[str, Processor]) -> Plan:
+    check_filter(filter)
+    kinds = [ProcessorKind(keyword, "", "value") for keyword in processors]
+    return parse(filter, Vocabulary((*DEFAULT_WINDOWS, *windows), kinds))
+
+
+def _results(
+    found: DataFrame, plan: Plan, options: Options, ttl: float, watermark: str
+) -> DataFrame:
+    if plan.temporal is not None:
+        if found.isStreaming:
+            found = found.withWatermark("time", watermark)
+        return temporal_results(found, plan, options.names_participants)
+    if plan.spatial is not None:
+        compile_spatial = streamed_spatial_results if found.isStreaming else spatial_results
+        return compile_spatial(found, plan, options.names_participants, ttl)
+    return filtered(found, plan)

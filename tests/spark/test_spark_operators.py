@@ -1,0 +1,151 @@
+"""One language, two engines: random histories give the same rows in Spark as in the broker."""
+
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gossamer.plus.errors import PlusError
+from gossamer.plus.vocabulary import Vocabulary
+from gossamer.plus.windows import DEFAULT_WINDOWS, Window
+from tests.support.histories import Row, engine_results, history
+from tests.support.spark_frames import frame_of, in_files
+
+pytest.importorskip("pyspark")
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from gossamer.spark import subscribe
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "STDDEV", "MEDIAN", "P95", "FIRST", "LAST")
+SECONDS_90 = Window("SHORT", 90.0)
+
+RULES = (
+    "$GT;3/#",
+    "$LTE;30$GTE;-12.75$NEQ;5/+/+",
+    "$EQ;30/+/x",
+    "$CONTAINS;ho/a/#",
+    "$EQ;hot/b/+",
+    "$NEQ;5;t$EQ;ok;s/#",
+    "$EQ;null;t/#",
+    "$CONTAINS;1;t/#",
+    "$CONTAINS;x;d/#",
+    "$GT;0;d.l.1/#",
+    "$GT;0;%2F0%2Ft/#",
+)
+# Each function once over time, and once over topics.
+TEMPORAL = (
+    *(
+        f"${over_topics}$QUARTERHOURLY{over_time}/+/+"
+        for over_topics, over_time in zip(FUNCTIONS, reversed(FUNCTIONS), strict=True)
+    ),
+    "$GT;1$HOURLYAVG;;t/#",
+    "$CONTAINS;5$SHORTMAX/a;b/x;y",
+    "$LT;1e5$AVG;RPT$GT;-1e5$DAILYSUM/+/+",
+)
+SPATIAL = (
+    "$STDDEV/+/+",
+    "$AVG;RPT$GT;0/#",
+    "$SUM;RPT;t$EQ;ok;s/+/+",
+    "$GT;10$FIRST$NEQ;5/a;b/x",
+)
+
+
+def same_rows(
+    spark: "SparkSession", filters: tuple[str, ...], rows: list[Row]
+) -> list[tuple[str, list[object], list[object]]]:
+    """Those filters for which Spark and the broker differ, in one job."""
+    source = frame_of(spark, rows)
+    results = [
+        subscribe(spark, filter, source, windows=[SECONDS_90]).withColumn("filter", F.lit(filter))
+        for filter in filters
+    ]
+    found = collected(reduce(DataFrame.union, results))
+    vocabulary = Vocabulary((*DEFAULT_WINDOWS, SECONDS_90))
+    differences: list[tuple[str, list[object], list[object]]] = []
+    for filter in filters:
+        here = sorted(row[1:] for row in found if row[0] == filter)
+        there = sorted(engine_results(rows, filter, vocabulary))
+        if here != there:
+            differences.append((filter, [r for r in here if r not in there][:3], there[:3]))
+    return differences
+
+
+def collected(frame: DataFrame) -> list[tuple[str, float, str, bytes]]:
+    rows = frame.withColumn("micros", F.unix_micros("time")).collect()
+    return [(row.filter, row.micros / 1e6, row.topic, bytes(row.payload)) for row in rows]
+
+
+@pytest.mark.parametrize(
+    "filters", [RULES, TEMPORAL, SPATIAL], ids=["rules", "temporal", "spatial"]
+)
+def test_same_rows_as_the_broker(spark: "SparkSession", filters: tuple[str, ...]) -> None:
+    assert same_rows(spark, filters, history(7, 160)) == []
+
+
+def test_streams_give_the_same_rows(spark: "SparkSession", tmp_path: Path) -> None:
+    rows = history(3, 80)
+    stream = in_files(spark, rows, tmp_path / "in", files=2)
+    filters = ("$AVG;RPT$QUARTERHOURLYSUM/+/+", "$SUM;RPT/+/x")
+    for at, filter in enumerate(filters):
+        query = (
+            subscribe(spark, filter, stream)
+            .withColumn("filter", F.lit(filter))
+            .writeStream.format("memory")
+            .queryName(f"results{at}")
+            .option("checkpointLocation", str(tmp_path / f"checkpoint{at}"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        found = sorted(row[1:] for row in collected(spark.table(f"results{at}")))
+        assert found == sorted(engine_results(rows, filter, Vocabulary()))
+
+
+def test_a_processor_runs_on_the_executors(spark: "SparkSession") -> None:
+    def count_letters(payload: bytes) -> bytes | None:
+        if payload == b"poison":
+            raise ValueError("no image")
+        return str(len(payload)).encode() if payload else None
+
+    rows = history(1, 3)
+    for row, payload in zip(rows, (b"four", b"poison", b""), strict=True):
+        row["topic"], row["payload"] = "gate/image", payload
+    found = subscribe(
+        spark,
+        "$GT;3$CNTPPL/+/image",
+        frame_of(spark, rows),
+        processors={"CNTPPL": count_letters},
+    ).collect()
+    assert [(row.topic, bytes(row.payload), row.value) for row in found] == [
+        ("$GT;3$CNTPPL/gate/image", b"4", 4.0)
+    ]
+
+
+def test_any_frame_with_topic_payload_and_time_will_do(spark: "SparkSession") -> None:
+    frame = spark.createDataFrame(
+        [("a/t", "3"), ("b/t", "5"), ("a", "7")], "topic string, payload string"
+    )
+    timed = frame.withColumn("time", F.timestamp_seconds(F.lit(1_000_000)))
+    assert [row.value for row in subscribe(spark, "a/#", timed).orderBy("value").collect()] == [
+        3,
+        7,
+    ]
+    summed = subscribe(spark, "$SUM;RPT$DAILYMAX/+/t", timed).collect()
+    assert [(row.topic, row.value) for row in summed] == [("$SUM;RPT$DAILYMAX/a;b/t", 8.0)]
+
+
+def test_what_is_refused(spark: "SparkSession") -> None:
+    frame = spark.createDataFrame([("a", "1")], "topic string, payload string")
+    with pytest.raises(ValueError, match="no column 'time'"):
+        subscribe(spark, "a", frame)
+    timed = frame.withColumn("time", F.current_timestamp())
+    with pytest.raises(PlusError, match="operator 1, \\$NOPE"):
+        subscribe(spark, "$NOPE/a", timed)
+    with pytest.raises(PlusError, match="both kinds of quotes"):
+        subscribe(spark, "$GT;1;a'b\"c/a", timed)
