@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.neighbours import LOCAL_TOPICS
+from gossamer.broker.telling import promise
 from gossamer.session.frames import IDENTIFIERS, PUBACK_HEAD, PUBREC_HEAD
 from gossamer.topics.names import TopicError, check_name
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.packets import PUBACK, PUBREC, V5, Acknowledgement
 from gossamer.wire.properties import Properties
-from gossamer.wire.publish_codec import encode_acknowledgement
 
 if TYPE_CHECKING:
     from gossamer.broker.connection import Connection
@@ -34,7 +34,10 @@ def is_allowed(connection: Connection, topic: str) -> bool:
 
 
 def check_quota(connection: Connection) -> None:
-    """[MQTT-3.3.4-9]: a client must not have more in flight than we announced."""
+    """[MQTT-3.3.4-7]: a client must not have more in flight than we announced.
+
+    QoS 1 is answered at once. The quota starts anew with each connection (4.9 of 5.0).
+    """
     session = connection.session
     assert session is not None
     incoming = session.incoming
@@ -42,7 +45,7 @@ def check_quota(connection: Connection) -> None:
         incoming is not None
         and connection.version == V5
         and not connection.is_peer
-        and len(incoming) >= connection.settings.receive_maximum
+        and len(incoming) - connection.unreleased_before >= connection.settings.receive_maximum
     ):
         raise ProtocolError(
             reasons.RECEIVE_MAXIMUM_EXCEEDED,
@@ -53,7 +56,7 @@ def check_quota(connection: Connection) -> None:
 def answer_publish(
     connection: Connection, qos: int, packet_id: int, reason: int, text: str
 ) -> None:
-    """PUBACK or PUBREC. A refusal in 3.1.1 looks like success: it has no other answer."""
+    """PUBACK or PUBREC. In 3.1.1 a refusal looks like success, by its [MQTT-3.3.5-2]."""
     if qos == 0:
         return
     if connection.version != V5 or reason == reasons.SUCCESS:
@@ -65,6 +68,4 @@ def answer_publish(
         properties = Properties()
         properties.reason_string = text
     kind = PUBACK if qos == 1 else PUBREC
-    connection.outlet.put_promise(
-        encode_acknowledgement(Acknowledgement(kind, packet_id, reason, properties), V5)
-    )
+    promise(connection.outlet, Acknowledgement(kind, packet_id, reason, properties))

@@ -6,7 +6,7 @@ import secrets
 from typing import TYPE_CHECKING
 
 from gossamer.broker.admitting import is_allowed
-from gossamer.broker.ending import disconnect_session, end_session, publish_will
+from gossamer.broker.ending import disconnect_session, end_session, settle
 from gossamer.broker.keeping import KeepAlive
 from gossamer.broker.neighbours import PEER_METHOD, PEER_PREFIX
 from gossamer.broker.policy import Verdict
@@ -14,16 +14,17 @@ from gossamer.broker.publishing import message_from
 from gossamer.broker.revoking import revoke
 from gossamer.broker.settings import peer_settings
 from gossamer.broker.stages import DECIDING, OPEN
+from gossamer.broker.telling import spelled
+from gossamer.broker.welcoming import agreed_keep_alive, set_windows, welcome
 from gossamer.geo.errors import GlpError
 from gossamer.geo.glp import Glp, parse
-from gossamer.session.aliases import TopicAliases
 from gossamer.session.identity import Identity
 from gossamer.session.records import SessionRecord
 from gossamer.session.session import NEVER, Session
 from gossamer.wire import reasons
 from gossamer.wire.codec import encode
 from gossamer.wire.errors import ProtocolError
-from gossamer.wire.packets import V5, Auth, Connack, Connect, Publish
+from gossamer.wire.packets import V5, Auth, Connect, Publish
 from gossamer.wire.properties import Properties
 
 if TYPE_CHECKING:
@@ -125,7 +126,10 @@ def _send_auth(connection: Connection, reason: int, data: bytes) -> None:
     properties = Properties()
     properties.authentication_method = connection.authentication_method
     properties.authentication_data = data
-    connection.outlet.put(encode(Auth(reason, properties), V5))
+    packet = spelled(connection.outlet, Auth(reason, properties))
+    if not packet:
+        raise ProtocolError(reasons.PACKET_TOO_LARGE, "AUTH is over the client's limit")
+    connection.outlet.put(packet)
 
 
 def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: float) -> None:
@@ -167,14 +171,22 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
     if refusal is not None:
         connection.fail(refusal.reason, refusal.text, now)
         return
+    expiry = _expiry(connect, connection.settings.max_session_expiry)
+    answer = welcome(connection, connect, expiry, assigned, final_data)
+    if not spelled(connection.outlet, answer):
+        # [MQTT-3.1.2-24], before anything is changed for a client that cannot be answered.
+        connection.fail(reasons.PACKET_TOO_LARGE, "", now)
+        return
     had_session = client_id in core.sessions
-    session, is_present = _take_session(connection, connect, client_id, verdict.user, now)
+    session, is_present = _take_session(connection, connect, client_id, verdict.user, expiry, now)
     _identify(connection, session, is_present)
     connection.session = session
     connection.stage = OPEN
     connection.limit = connection.settings.max_packet
-    _set_will(connection, session, connect, now)
-    _set_windows(session, connect, connection.settings.max_inflight)
+    connection.unreleased_before = 0 if session.incoming is None else len(session.incoming)
+    _set_will(session, connect)
+    _keep_alive(connection, connect, now)
+    set_windows(session, connect, connection.settings.max_inflight)
     if glp is not None:
         connection.locates_by_ping = glp.ping
         core.locations.learn(session, glp, now)
@@ -183,12 +195,8 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
     if session.persistent or had_session:
         # A session that the client was told about must not vanish, nor a discarded one come back.
         connection.outlet.hold_back()
-    connection.outlet.put(
-        encode(
-            _connack(connection, connect, session, is_present, assigned, final_data),
-            connect.version,
-        )
-    )
+    answer.session_present = is_present  # [MQTT-3.2.2-2], [MQTT-3.2.2-3]
+    connection.outlet.put(encode(answer, connect.version))
     core.counters.connections_accepted += 1
     session.outlet = connection.outlet
     if connection.is_peer:
@@ -218,23 +226,28 @@ def _refusal(connection: Connection, connect: Connect, client_id: str, user: str
     if existing is None and len(core.sessions) >= core.settings.max_sessions:
         return Verdict(reasons.QUOTA_EXCEEDED, text="the broker keeps no more sessions")
     will = connect.will
-    if will is not None and not is_allowed(connection, will.topic):
+    try:
+        is_refused = will is not None and not is_allowed(connection, will.topic)
+    except ProtocolError as error:
+        return Verdict(error.reason, text=error.text)
+    if will is not None and is_refused:
         return Verdict(reasons.NOT_AUTHORIZED, text=f"you may not leave a will on {will.topic!r}")
     return None
 
 
 def _take_session(
-    connection: Connection, connect: Connect, client_id: str, user: str, now: float
+    connection: Connection, connect: Connect, client_id: str, user: str, expiry: int, now: float
 ) -> tuple[Session, bool]:
-    """The client's old session or a new one [MQTT-3.1.2-4], [MQTT-3.1.2-5], [MQTT-3.1.4-3]."""
+    """The client's old session [MQTT-3.1.2-5] or a new one [MQTT-3.1.2-6], and which it is."""
     core = connection.core
-    expiry = _expiry(connect, connection.settings.max_session_expiry)
     existing = core.sessions.get(client_id)
     if existing is not None:
+        settle(core, existing, now)
+        # [MQTT-3.1.4-3]
         disconnect_session(core, existing, reasons.SESSION_TAKEN_OVER, "", now)
         existing = core.sessions.get(client_id)  # gone, if it ended with its connection
     if existing is not None and connect.clean_start:
-        end_session(core, existing, now)
+        end_session(core, existing, now)  # [MQTT-3.1.2-4], [MQTT-3.1.4-4]
         existing = None
     if existing is None:
         record = SessionRecord(client_id, user, expiry)
@@ -245,17 +258,23 @@ def _take_session(
         core.counters.sessions = len(core.sessions)
         return session, False
     record = existing.record
-    if record.will is not None and 0.0 < record.will_due <= now:
-        publish_will(core, existing, now)  # the client was gone for long enough
     record.expiry = expiry
     record.disconnected_at = 0.0
-    record.will = None
+    record.will = None  # [MQTT-3.1.3-9]
     record.will_due = 0.0
     if existing.persistent and expiry == 0:
         # It ends with this connection: from now on a restart must not bring it back.
         core.journal.session_saved(record)
     existing.persistent = expiry != 0
     return existing, True
+
+
+def _keep_alive(connection: Connection, connect: Connect, now: float) -> None:
+    seconds = agreed_keep_alive(connect, connection.settings.max_keep_alive)
+    if seconds:
+        # [MQTT-3.1.2-22], in 3.1.1 [MQTT-3.1.2-24]: one and a half times the interval.
+        connection.keep_alive = seconds * 1.5
+        connection.core.agenda.add(now + connection.keep_alive, KeepAlive(connection))
 
 
 def _identify(connection: Connection, session: Session, is_present: bool) -> None:
@@ -276,7 +295,8 @@ def _expiry(connect: Connect, maximum: int) -> int:
     return min(properties.session_expiry, maximum)
 
 
-def _set_will(connection: Connection, session: Session, connect: Connect, now: float) -> None:
+def _set_will(session: Session, connect: Connect) -> None:
+    """Stored with the session [MQTT-3.1.2-7], in place of any earlier one."""
     record = session.record
     will = connect.will
     if will is None:
@@ -292,66 +312,3 @@ def _set_will(connection: Connection, session: Session, connect: Connect, now: f
     # The expiry counts from the moment the will is published, so none is set here.
     record.will = message_from(packet, will.topic, session.client_id, session.user, 0.0)
     record.will.expires_at = 0.0
-
-
-def _set_windows(session: Session, connect: Connect, max_inflight: int) -> None:
-    properties = connect.properties
-    session.aliases = None
-    session.window = max_inflight
-    if properties is None:
-        return
-    if properties.receive_maximum is not None:
-        # [MQTT-3.3.4-9]: never more in flight than the client allows.
-        session.window = min(properties.receive_maximum, max_inflight)
-    if properties.topic_alias_maximum:
-        session.aliases = TopicAliases(properties.topic_alias_maximum)
-
-
-def _connack(
-    connection: Connection,
-    connect: Connect,
-    session: Session,
-    is_present: bool,
-    assigned: str,
-    final_data: bytes,
-) -> Connack:
-    settings = connection.settings
-    receive_maximum = 65_535 if connection.is_peer else settings.receive_maximum
-    asked = connect.keep_alive
-    keep_alive = asked
-    if settings.max_keep_alive and (asked == 0 or asked > settings.max_keep_alive):
-        keep_alive = 0 if settings.max_keep_alive == 0xFFFF else settings.max_keep_alive
-    if connect.version != V5:
-        keep_alive = asked
-    # [MQTT-3.1.2-22]: one and a half times the interval.
-    connection.keep_alive = keep_alive * 1.5
-    if keep_alive:
-        connection.core.agenda.add(
-            connection.last_seen + connection.keep_alive, KeepAlive(connection)
-        )
-    answer = Connack(is_present, reasons.SUCCESS)
-    if connect.version != V5:
-        return answer
-    properties = Properties()
-    answer.properties = properties
-    if receive_maximum != 65_535:
-        properties.receive_maximum = receive_maximum
-    properties.maximum_packet_size = connection.limit
-    properties.topic_alias_maximum = settings.max_topic_alias
-    if assigned:
-        properties.assigned_client_id = assigned
-    if keep_alive != asked:
-        properties.server_keep_alive = keep_alive  # [MQTT-3.1.2-21]
-    asked_properties = connect.properties
-    if asked_properties is None:
-        return answer
-    asked_expiry = asked_properties.session_expiry
-    if asked_expiry is not None and asked_expiry != session.record.expiry:
-        properties.session_expiry = session.record.expiry
-    if asked_properties.request_response_information and settings.response_information:
-        properties.response_information = settings.response_information
-    if asked_properties.authentication_method is not None:
-        properties.authentication_method = asked_properties.authentication_method
-        if final_data:
-            properties.authentication_data = final_data
-    return answer

@@ -25,11 +25,12 @@ from gossamer.broker.publishing import handle_publish
 from gossamer.broker.routes import Route
 from gossamer.broker.stages import AWAITING_CONNECT, CLOSED, DECIDING, OPEN
 from gossamer.broker.subscribing import handle_subscribe, handle_unsubscribe
+from gossamer.broker.telling import spelled
 from gossamer.session.identity import Identity
 from gossamer.session.outlet import Outlet, Sink
 from gossamer.session.session import Session
 from gossamer.wire import reasons
-from gossamer.wire.codec import decode, encode, ping_properties
+from gossamer.wire.codec import decode, ping_properties
 from gossamer.wire.connect_codec import connect_version
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.frames import header_length, packet_length
@@ -92,6 +93,7 @@ class Connection:
         "settings",
         "stage",
         "token",
+        "unreleased_before",
         "version",
         "wants_problems",
     )
@@ -120,6 +122,7 @@ class Connection:
         self.known: dict[bytes, Route] = {}
         self.seen_policy = core.policy_changes
         self.aliases: dict[int, str] = {}  # the client's topic aliases
+        self.unreleased_before = 0  # QoS 2 publications that an earlier connection left so
         self.bytes_received = 0
         self.messages_received = 0
         self._pieces: list[bytes] = []
@@ -189,8 +192,8 @@ class Connection:
                     reasons.PACKET_TOO_LARGE,
                     f"a packet of {stop - position} bytes is over the limit of {self.limit}",
                 )
-            if self.stage == AWAITING_CONNECT and data[position] >> 4 != self._expected():
-                # [MQTT-3.1.0-1], [MQTT-4.12.0-1]
+            if self.stage == AWAITING_CONNECT and not self._is_expected(data[position] >> 4):
+                # [MQTT-3.1.0-1], [MQTT-3.1.2-30]
                 raise ProtocolError(reasons.PROTOCOL_ERROR, "a packet before the login is complete")
             if stop > end:
                 self._missing = stop - end
@@ -199,9 +202,9 @@ class Connection:
         self._missing = 0
         return position
 
-    def _expected(self) -> int:
-        """The one packet type that may come before the login: CONNECT, then AUTH if it needs it."""
-        return CONNECT if self.exchange is None else AUTH
+    def _is_expected(self, kind: int) -> bool:
+        """Before the login only CONNECT may come, and once that has begun one, its exchange."""
+        return kind == CONNECT if self.exchange is None else kind in (AUTH, DISCONNECT)
 
     def _handle_packet(self, data: bytes, position: int, body: int, stop: int, now: float) -> int:
         """Answers where the next packet starts."""
@@ -271,13 +274,13 @@ class Connection:
         session = self.session
         if properties is not None and properties.session_expiry is not None and session is not None:
             expiry = properties.session_expiry
-            if not session.record.expiry and expiry:
-                # [MQTT-3.14.2-2] (and the text of 3.14.2.2.2)
+            if not session.record.expiry and expiry:  # 3.14.2.2.2 of 5.0
                 raise ProtocolError(
                     reasons.PROTOCOL_ERROR, "a session that ends now cannot be given a future"
                 )
             session.record.expiry = min(expiry, self.settings.max_session_expiry)
-        self.close(now, packet.reason != reasons.DISCONNECT_WITH_WILL)
+        # [MQTT-3.14.4-3]: only a normal end, the one that 3.1.1 has, discards the will.
+        self.close(now, packet.reason == reasons.NORMAL_DISCONNECTION)
 
     # Ending ------------------------------------------------------------------------------------
 
@@ -291,11 +294,11 @@ class Connection:
                 properties = Properties()
                 properties.reason_string = text
             if self.stage == OPEN:
-                self._tell(encode(Disconnect(legal_reason(DISCONNECT, reason), properties), V5))
+                self._tell(Disconnect(legal_reason(DISCONNECT, reason), properties))
             elif self.version == V5 or reason in reasons.V311_CONNACK:
+                # Not a DISCONNECT [MQTT-3.14.0-1]; never with a session present [MQTT-3.2.2-6].
                 self.core.counters.connections_refused += 1
-                answer = Connack(False, legal_reason(CONNACK, reason), properties)
-                self._tell(encode(answer, self.version))
+                self._tell(Connack(False, legal_reason(CONNACK, reason), properties))
         self.close(now, False)
 
     def close(self, now: float, is_normal: bool) -> None:
@@ -325,8 +328,9 @@ class Connection:
         if session is not None and session.outlet is self.outlet:
             session.pump(now)
 
-    def _tell(self, packet: bytes) -> None:
-        if len(packet) <= self.outlet.maximum_packet:
+    def _tell(self, answer: Connack | Disconnect) -> None:
+        packet = spelled(self.outlet, answer)
+        if packet:
             self.outlet.put(packet)
 
 

@@ -34,12 +34,12 @@ def end_connection(connection: Connection, is_normal: bool, now: float) -> None:
     record = session.record
     record.disconnected_at = now
     if is_normal:
-        record.will = None  # [MQTT-3.1.2-10]
+        record.will = None  # [MQTT-3.1.2-10], [MQTT-3.14.4-3]
     if record.expiry == 0:
         end_session(core, session, now)
         return
     if record.will is not None:
-        # [MQTT-3.1.3-9]: after its delay, or with the session, whichever comes first.
+        # [MQTT-3.1.2-8]: after its delay, or with the session, whichever comes first.
         delay = record.will_delay
         if record.expiry != NEVER:
             delay = min(delay, record.expiry)
@@ -61,6 +61,12 @@ def disconnect_session(core: Core, session: Session, reason: int, text: str, now
     connection = core.connections.get(outlet.token)
     if connection is not None:
         connection.fail(reason, text, now)
+
+
+def settle(core: Core, session: Session, now: float) -> None:
+    """Whatever the agenda has not come to yet, though its time has passed."""
+    DelayedWill(core, session).fire(now)
+    SessionExpiry(core, session).fire(now)
 
 
 def end_session(core: Core, session: Session, now: float) -> None:
@@ -87,7 +93,7 @@ def end_session(core: Core, session: Session, now: float) -> None:
 
 
 def publish_will(core: Core, session: Session, now: float) -> None:
-    """Once, and never again for this connection [MQTT-3.1.2-8]."""
+    """Once, and never again for this connection [MQTT-3.1.2-10]."""
     record = session.record
     will = record.will
     record.will = None
@@ -133,7 +139,7 @@ class DelayedWill(Duty):
 
 
 class SessionExpiry(Duty):
-    """Ends the session unless the client came back in time [MQTT-3.1.2-23]."""
+    """Ends the session unless the client came back in time [MQTT-4.1.0-2]."""
 
     def __init__(self, core: Core, session: Session) -> None:
         self.core = core

@@ -35,6 +35,7 @@ def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
     core.counters.messages_received += 1
     if packet.qos == 2:
         if session.is_incoming(packet.packet_id):
+            # [MQTT-4.3.3-10]
             connection.outlet.put_promise(PUBREC_HEAD + IDENTIFIERS[packet.packet_id])
             return
         check_quota(connection)
@@ -90,7 +91,11 @@ def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
 
 
 def message_from(packet: Publish, topic: str, publisher: str, user: str, now: float) -> Message:
-    """The message of a PUBLISH, with the properties that travel on [MQTT-3.3.2-4]."""
+    """The message of a PUBLISH, with the properties that travel on, unaltered and in order.
+
+    [MQTT-3.3.2-4], [MQTT-3.3.2-15], [MQTT-3.3.2-16], [MQTT-3.3.2-17], [MQTT-3.3.2-18],
+    [MQTT-3.3.2-20]
+    """
     properties = packet.properties
     expires_at = 0.0
     if properties is not None:
@@ -112,7 +117,7 @@ def _topic_of(connection: Connection, packet: Publish) -> str:
     alias = properties.topic_alias
     if alias is None:
         return packet.topic
-    if alias > connection.settings.max_topic_alias:
+    if alias > connection.settings.max_topic_alias:  # [MQTT-3.3.2-9]
         raise ProtocolError(reasons.TOPIC_ALIAS_INVALID, f"topic alias {alias} is above the limit")
     if packet.topic:
         connection.aliases[alias] = packet.topic

@@ -9,6 +9,7 @@ from gossamer.broker.hiding import fitting
 from gossamer.broker.operation import OperatorSubscription
 from gossamer.broker.revoking import readable, remove_subscription
 from gossamer.broker.subscriptions import asked_of, enter, make
+from gossamer.broker.telling import promise
 from gossamer.geo.errors import GlpError
 from gossamer.geo.glp import Glp, parse
 from gossamer.geo.located import Located
@@ -21,7 +22,6 @@ from gossamer.session.subscription import Receiver, Subscription
 from gossamer.topics.names import TopicError, check_filter
 from gossamer.topics.shared import split_share
 from gossamer.wire import reasons
-from gossamer.wire.codec import encode
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.packets import V5, Request, Suback, Subscribe, Unsuback, Unsubscribe
 from gossamer.wire.properties import Properties
@@ -71,7 +71,7 @@ def handle_subscribe(connection: Connection, packet: Subscribe, now: float) -> N
             # 0x99, which says more, is not among the codes of a SUBACK.
             answers = [reasons.IMPLEMENTATION_SPECIFIC_ERROR] * len(packet.requests)
             answer = Suback(packet.packet_id, answers, _with_text(connection, error.text))
-            connection.outlet.put_promise(encode(answer, connection.version))
+            promise(connection.outlet, answer)
             return
     for request in packet.requests:
         try:
@@ -83,8 +83,9 @@ def handle_subscribe(connection: Connection, packet: Subscribe, now: float) -> N
             answers.append(
                 refusal.reason if connection.version == V5 else reasons.UNSPECIFIED_ERROR
             )
+    # [MQTT-3.8.4-1], [MQTT-3.8.4-5], [MQTT-3.8.4-6], in the order of the filters [MQTT-3.9.3-1]
     answer = Suback(packet.packet_id, answers, _with_text(connection, text))
-    connection.outlet.put_promise(encode(answer, connection.version))
+    promise(connection.outlet, answer)
     if glp is not None and granted:
         core.locations.learn(session, glp, now)
     for subscription, is_new in granted:
@@ -102,7 +103,7 @@ def handle_unsubscribe(connection: Connection, packet: Unsubscribe, now: float) 
         except GlpError as error:
             answers = [reasons.IMPLEMENTATION_SPECIFIC_ERROR] * len(packet.filters)
             refusal = Unsuback(packet.packet_id, answers, _with_text(connection, error.text))
-            connection.outlet.put_promise(encode(refusal, connection.version))
+            promise(connection.outlet, refusal)
             return
         if glp is not None:
             connection.core.locations.learn(session, glp, now)
@@ -111,7 +112,7 @@ def handle_unsubscribe(connection: Connection, packet: Unsubscribe, now: float) 
         answers.append(reasons.SUCCESS if known else reasons.NO_SUBSCRIPTION_EXISTED)
     # [MQTT-3.10.4-4], [MQTT-3.10.4-5]: answered even if nothing matched.
     answer = Unsuback(packet.packet_id, answers, None)
-    connection.outlet.put_promise(encode(answer, connection.version))
+    promise(connection.outlet, answer)
 
 
 def _subscribe(
@@ -188,7 +189,7 @@ def _located(core: Core, session: Session, filter: str, asked: Asked | None, glp
 
 def _send_retained(core: Core, subscription: Subscription, is_new: bool, now: float) -> None:
     handling = subscription.record.retain_handling
-    # [MQTT-4.8.2-6]-[MQTT-3.3.1-9..11]: never for shared subscriptions.
+    # [MQTT-3.3.1-9], [MQTT-3.3.1-10], [MQTT-3.3.1-11]; never for shared ones (4.8.2 of 5.0).
     if subscription.share or handling == SEND_NEVER or (handling == SEND_IF_NEW and not is_new):
         return
     if isinstance(subscription, OperatorSubscription):
@@ -199,6 +200,9 @@ def _send_retained(core: Core, subscription: Subscription, is_new: bool, now: fl
             messages = readable(core, subscription.session, messages)
         if isinstance(subscription, LocatedSubscription) or core.permissions.guards_positions:
             messages = fitting(core, subscription, messages, now)
+    if subscription.record.no_local:
+        own = subscription.session.client_id
+        messages = [message for message in messages if message.publisher != own]  # [MQTT-3.8.3-3]
     if messages:
         subscription.session.enqueue_retained(messages, Receiver(subscription), now)
 

@@ -62,6 +62,7 @@ class Session:
         "record",
         "spilled",
         "subscriptions",
+        "unsent",
         "user",
         "window",
     )
@@ -83,6 +84,7 @@ class Session:
         self.inflight: dict[int, DeliveryRecord] = {}
         self.incoming: set[int] | None = None  # QoS 2 publications that wait for their PUBREL
         self.queue: deque[DeliveryRecord] | None = None
+        self.unsent: dict[int, DeliveryRecord] | None = None  # in flight, not yet sent again
         self.spilled = 0  # messages that follow those in the queue, and are in the store only
         self.aliases: TopicAliases | None = None  # if the client takes any
         self._last_id = 0
@@ -217,28 +219,47 @@ class Session:
                 self.hub.waiting.append(self)
 
     def resume(self, now: float) -> None:
-        """A client came back: what it has not acknowledged goes out again [MQTT-4.4.0-1]."""
+        """A client came back: what it has not acknowledged goes out again, in the first order
+        [MQTT-4.4.0-1], publications as far as the window of the new connection allows."""
         outlet = self.outlet
         assert outlet is not None
         pending = list(self.inflight.values())
         pending.sort(key=_by_number)
+        room = self.window
+        for delivery in pending:
+            if delivery.state == RELEASED:
+                room -= 1
+        unsent: dict[int, DeliveryRecord] = {}
         for delivery in pending:
             if delivery.state == RELEASED:
                 outlet.put(PUBREL_HEAD + IDENTIFIERS[delivery.packet_id])
-                continue
-            message = delivery.message
-            assert message is not None
-            self._send(
-                outlet,
-                message,
-                delivery.qos,
-                delivery.retain,
-                True,  # [MQTT-3.3.1-1]
-                delivery.packet_id,
-                delivery.identifiers,
-                now,
-            )
+            elif room > 0:
+                room -= 1
+                self._send_again(outlet, delivery, now)
+            else:
+                unsent[delivery.packet_id] = delivery
+        self.unsent = unsent if unsent else None
         self.pump(now)
+
+    def _resume_unsent(self, outlet: Outlet, unsent: dict[int, DeliveryRecord], now: float) -> None:
+        while unsent and len(self.inflight) - len(unsent) < self.window:  # [MQTT-3.3.4-9]
+            self._send_again(outlet, unsent.pop(next(iter(unsent))), now)
+        if not unsent:
+            self.unsent = None
+
+    def _send_again(self, outlet: Outlet, delivery: DeliveryRecord, now: float) -> None:
+        message = delivery.message
+        assert message is not None
+        self._send(
+            outlet,
+            message,
+            delivery.qos,
+            delivery.retain,
+            True,  # [MQTT-3.3.1-1]
+            delivery.packet_id,
+            delivery.identifiers,
+            now,
+        )
 
     def _deliver_at_most_once(self, message: Message, receiver: Receiver, now: float) -> None:
         outlet = self.outlet
@@ -289,22 +310,33 @@ class Session:
 
     # Acknowledgements of what we sent -----------------------------------------------------------
 
-    def acknowledged(self, packet_id: int, now: float) -> bool:
-        """PUBACK, or the PUBREC that refuses: the message is done with."""
+    def acknowledged(self, packet_id: int, qos: int, state: int, now: float) -> bool:
+        """The message is done with; False if it is not one of that QoS in that state.
+
+        An identifier that is not in use is ignored.
+        """
         delivery = self.inflight.pop(packet_id, None)
         if delivery is None:
+            return True
+        if delivery.qos != qos or delivery.state != state:
+            self.inflight[packet_id] = delivery
             return False
         if self.persistent:
             self.hub.journal.delivery_removed(self.client_id, delivery.number)
+        unsent = self.unsent
+        if unsent is not None:
+            unsent.pop(packet_id, None)
+            outlet = self.outlet
+            assert outlet is not None
+            self._resume_unsent(outlet, unsent, now)
         if self.queue is not None or self.spilled:
             self.pump(now)
         return True
 
-    def received(self, packet_id: int) -> bool:
-        """PUBREC: from here on only PUBREL is repeated [MQTT-4.3.3-1]."""
-        delivery = self.inflight.get(packet_id)
-        if delivery is None or delivery.qos != 2:
-            return False
+    def received(self, packet_id: int, delivery: DeliveryRecord) -> None:
+        """PUBREC for a QoS 2 message: only PUBREL is repeated from here on [MQTT-4.3.3-6]."""
+        if self.unsent is not None:
+            self.unsent.pop(packet_id, None)
         if not self.persistent:
             self.inflight[packet_id] = _RELEASED
         elif delivery.state == SENT:
@@ -313,8 +345,7 @@ class Session:
             self.hub.journal.delivery_released(self.client_id, delivery.number)
         outlet = self.outlet
         assert outlet is not None
-        outlet.put_promise(PUBREL_HEAD + IDENTIFIERS[packet_id])
-        return True
+        outlet.put_promise(PUBREL_HEAD + IDENTIFIERS[packet_id])  # [MQTT-4.3.3-4]
 
     # What the client sends at QoS 2 -------------------------------------------------------------
 
@@ -378,6 +409,8 @@ class Session:
             numbers.add(delivery.number)
             if delivery.packet_id:
                 self.inflight.pop(delivery.packet_id, None)
+                if self.unsent is not None:
+                    self.unsent.pop(delivery.packet_id, None)
             self._forget(delivery)
         if self.queue is not None:
             kept = [delivery for delivery in self.queue if delivery.number not in numbers]
@@ -403,7 +436,7 @@ class Session:
             self.hub.journal.delivery_removed(self.client_id, delivery.number)
 
     def _free_id(self) -> int:
-        """The next packet identifier not in use; the window keeps one free [MQTT-2.2.1-3]."""
+        """The next packet identifier not in use; the window keeps one free [MQTT-2.2.1-4]."""
         packet_id = self._last_id
         inflight = self.inflight
         while True:

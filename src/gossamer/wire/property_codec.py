@@ -22,7 +22,6 @@ from gossamer.wire.reasons import MALFORMED_PACKET, PROTOCOL_ERROR, QUOTA_EXCEED
 from gossamer.wire.scalars import (
     Reader,
     binary,
-    check_topic_name,
     four_bytes,
     text,
     truncated,
@@ -73,8 +72,12 @@ def read_properties(reader: Reader, kind: int, max_user_properties: int) -> Prop
     reader.at = end
     if properties.authentication_data is not None and properties.authentication_method is None:
         raise ProtocolError(PROTOCOL_ERROR, "authentication data without authentication method")
-    if properties.response_topic is not None:  # [MQTT-3.3.2-14]
-        check_topic_name(properties.response_topic, "response topic")
+    response_topic = properties.response_topic
+    if response_topic is not None and ("+" in response_topic or "#" in response_topic):
+        # [MQTT-3.3.2-14]; 0x90 would speak of the topic name.
+        raise ProtocolError(PROTOCOL_ERROR, "response topic contains a wildcard")
+    if response_topic == "":  # [MQTT-4.7.3-1]
+        raise ProtocolError(PROTOCOL_ERROR, "response topic is empty")
     return properties
 
 

@@ -1,0 +1,30 @@
+"""Answers to a client within the largest packet it takes."""
+
+from gossamer.session.outlet import Outlet
+from gossamer.wire.codec import encode
+from gossamer.wire.packets import Acknowledgement, Auth, Connack, Disconnect, Suback, Unsuback
+
+Answer = Acknowledgement | Auth | Connack | Disconnect | Suback | Unsuback
+
+
+def spelled(outlet: Outlet, answer: Answer) -> bytes:
+    """The packet; without its reason string if it is too large with it; b"" if it is too large."""
+    data = encode(answer, outlet.version)
+    properties = answer.properties
+    if (
+        len(data) > outlet.maximum_packet
+        and properties is not None
+        and properties.reason_string is not None
+    ):
+        # [MQTT-3.2.2-19], [MQTT-3.4.2-2], [MQTT-3.5.2-2], [MQTT-3.9.2-1], [MQTT-3.11.2-1],
+        # [MQTT-3.14.2-3]
+        properties.reason_string = None
+        data = encode(answer, outlet.version)
+    return data if len(data) <= outlet.maximum_packet else b""  # [MQTT-3.1.2-24]
+
+
+def promise(outlet: Outlet, answer: Answer) -> None:
+    """Sends an answer that is true once the journal has everything on disk."""
+    data = spelled(outlet, answer)
+    if data:
+        outlet.put_promise(data)
