@@ -28,7 +28,14 @@ PACKAGE = SOURCES / "gossamer"
 DIGEST = SOURCES / ".compiled-core"
 
 ROOMS = ("wire", "topics", "bloom", "geo", "plus", "session", "broker", "mesh")
-FILES = ("net/transport.py",)
+FILES = (
+    "net/transport.py",
+    "sim/timeline.py",
+    "sim/network.py",
+    "sim/host.py",
+    "sim/cable.py",
+    "sim/scenario/crowd.py",
+)
 
 # No debug information: it would make the build three times as long and nobody steps through it.
 C_FLAGS = "-DNDEBUG -fvisibility=hidden -O3 -g0 -w"

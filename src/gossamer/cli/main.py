@@ -36,6 +36,7 @@ COMMANDS: tuple[str, ...] = (
     "ctl mesh",
     "ctl mesh-forget",
     "torture",
+    "sim",
     "sim torture",
     "sim replay",
     "store check",

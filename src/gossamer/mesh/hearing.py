@@ -11,16 +11,21 @@ from gossamer.mesh.note import Note
 from gossamer.mesh.teller import digest_of
 
 
-def hear_added(core: Core, link: Link, payload: bytes) -> None:
+def hear_added(core: Core, link: Link, payload: bytes) -> list[str]:
+    """Answers those that were known before."""
     session = link.session
+    heard_again: list[str] = []
     for filter in decode_interests(payload, 1):
         if link.is_restarting:
             link.refreshed.add(filter)
         if filter in session.subscriptions:
+            if not link.is_restarting:
+                heard_again.append(filter)
             continue
         subscription = peer_subscription(session, filter)
         enter(core, subscription)
         core.journal.subscription_saved(session.client_id, subscription.record)
+    return heard_again
 
 
 def hear_removed(core: Core, link: Link, payload: bytes) -> None:

@@ -114,7 +114,8 @@ class Mesh(Neighbours):
         link.heard(payload)
         kind = payload[0] if payload else 0
         if kind == control.ADD:
-            hearing.hear_added(self.core, link, payload)
+            for filter in hearing.hear_added(self.core, link, payload):
+                self._heard_again(filter, link)
         elif kind == control.REMOVE:
             hearing.hear_removed(self.core, link, payload)
         elif kind == control.HOLD:
@@ -163,6 +164,12 @@ class Mesh(Neighbours):
                 self._changed = True  # it is told it all later
             else:
                 link.tell(link.teller.changes(), now)
+
+    def _heard_again(self, filter: str, by: Link) -> None:
+        for link in self.by_name.values():
+            if link is not by:
+                link.teller.again(filter)
+        self._changed = True
 
     # Neighbours ---------------------------------------------------------------------------------
 

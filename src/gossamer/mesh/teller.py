@@ -22,6 +22,9 @@ class Teller:
 
     def remove(self, filter: str) -> None: ...
 
+    def again(self, filter: str) -> None:
+        """Somebody else's neighbour was told once more what it had been told already."""
+
     def changes(self) -> list[bytes]:
         return []
 
@@ -93,6 +96,10 @@ def digest_of(filters: list[str]) -> bytes:
     for filter in filters:
         total ^= int.from_bytes(blake2b(filter.encode(), digest_size=8).digest(), "big")
     return total.to_bytes(8, "big") + len(filters).to_bytes(4, "big")
+
+
+def add_packets(filters: list[str]) -> list[bytes]:
+    return _packets(ADD, filters)
 
 
 def _packets(kind: int, filters: list[str]) -> list[bytes]:

@@ -104,7 +104,7 @@ class Cable(Event):
         """Whether nothing is on its way in either direction."""
         now = self.dialler.timeline.now
         near, far = self.near, self.far
-        return near is not None and far is not None and max(near.last_at, far.last_at) < now
+        return near is not None and far is not None and near.is_quiet(now) and far.is_quiet(now)
 
     def break_off(self) -> list[End]:
         """What is on its way is lost; the ends whose owners must be told, some time."""

@@ -123,6 +123,7 @@ class Host(Party):
         self.settings = Settings()
         self.settings.sys_interval = 0.0
         self.is_up = True
+        self.departure = 0.0  # when the work of this turn is done
         self.life = 0  # grows with each start: what belongs to an earlier one is void
         self.queued = 0  # publications and interests that wait
         self.queued_interests = 0
@@ -130,6 +131,7 @@ class Host(Party):
         self._arrivals: dict[float, list[Arrival]] = {}
         self._backlog: deque[Arrival] = deque()
         self._busy_until = 0.0
+        self._wakes_at = -1.0
         self.broker = self._started()
         self.mesh = self._meshed()
         timeline.add(timeline.now + tick, Tick(self))
@@ -143,6 +145,9 @@ class Host(Party):
             self.timeline.add(at, self)
         waiting.append((end, data, publications, interests))
 
+    def leaving(self) -> float:
+        return self.departure
+
     def fire(self, now: float) -> None:
         arrived = self._arrivals.pop(now, None)
         if not self.is_up:
@@ -154,8 +159,13 @@ class Host(Party):
                 self.queued_interests += arrival[3]
             if self.queued > self.longest_queue:
                 self.longest_queue = self.queued
-        if self._backlog and now >= self._busy_until:
+        if not self._backlog:
+            return
+        if now >= self._busy_until:
             self._work(now)
+        if self._backlog and self._wakes_at < self._busy_until:
+            self._wakes_at = self._busy_until
+            self.timeline.add(self._busy_until, self)
 
     def _work(self, now: float) -> None:
         local = self.clock.at(now)
@@ -179,8 +189,6 @@ class Host(Party):
         self._busy_until = now + spent
         self.departure = now + spent
         self.end_turn(now)
-        if backlog:
-            self.timeline.add(self._busy_until, self)
 
     def end_turn(self, now: float) -> None:
         """Sends what the turn caused, and lets the store write what it collected."""

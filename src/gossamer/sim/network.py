@@ -22,6 +22,9 @@ RETRANSMISSION: Final = 0.2  # seconds until a lost segment is sent again; then 
 # Unsent bytes past which a broker is told that the socket takes no more, as the real shell does.
 WRITE_BUFFER: Final = 1_048_576
 
+# So that a time on the grid stays where it is, whatever floating point makes of it.
+_SLACK: Final = 1e-6
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Party(Event):
@@ -29,7 +32,10 @@ class Party(Event):
 
     def __init__(self, timeline: Timeline) -> None:
         self.timeline = timeline
-        self.departure = 0.0  # what it writes now leaves at this time
+
+    def leaving(self) -> float:
+        """When that what it writes now is on its way."""
+        return self.timeline.now
 
     def arrive(self, at: float, end: End, data: bytes, publications: int, interests: int) -> None:
         """Bytes will reach this end at that time; no bytes at all are the end of the stream."""
@@ -47,6 +53,12 @@ class Road:
         self.random = Random(0)
         self.free_at = 0.0  # when everything given to it has left
         self.stalled_until = 0.0  # nothing arrives before
+        self.bytes = 0
+        self.publications = 0
+        self.interests = 0
+        self.chunks = 0
+
+    def count_anew(self) -> None:
         self.bytes = 0
         self.publications = 0
         self.interests = 0
@@ -73,7 +85,7 @@ class Road:
 
     def deliver(self, end: End, data: bytes, at: float, publications: int, interests: int) -> None:
         if self.step:
-            at = math.ceil(at / self.step) * self.step
+            at = math.ceil(at / self.step - _SLACK) * self.step
         if end.last_at > at:
             at = end.last_at
         end.last_at = at
@@ -105,6 +117,10 @@ class End(Sink):
         self.outlet: Outlet | None = None  # told when the road takes no more
         self._written = 0  # publications
 
+    def is_quiet(self, now: float) -> bool:
+        """Whether everything that was sent here has arrived."""
+        return self.last_at < now
+
     def take(self, data: bytes, now: float) -> None:
         """What arrived; `now` is the owner's own clock."""
 
@@ -123,15 +139,16 @@ class End(Sink):
         if other is None or not self.is_open:
             return
         owner = self.owner
+        leaving = owner.leaving()
         road = self.road
         outlet = self.outlet
         publications = 0
         if outlet is not None:
             publications = outlet.messages_sent - self._written
             self._written = outlet.messages_sent
-        road.carry(other, data, owner.departure, publications, self.interests_written())
+        road.carry(other, data, leaving, publications, self.interests_written())
         if outlet is not None and road.bandwidth and not outlet.blocked:
-            waiting = (road.free_at - owner.departure) * road.bandwidth
+            waiting = (road.free_at - leaving) * road.bandwidth
             if waiting > WRITE_BUFFER:
                 outlet.blocked = True
                 half = WRITE_BUFFER / 2 / road.bandwidth
@@ -142,7 +159,7 @@ class End(Sink):
         if other is not None and self.is_open:
             self.is_open = False
             if other.is_open:
-                self.road.carry(other, b"", self.owner.departure, 0, 0)
+                self.road.carry(other, b"", self.owner.leaving(), 0, 0)
 
     def abort(self) -> None:
         self.close()

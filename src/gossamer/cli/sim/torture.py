@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
-from gossamer.cli.errors import CommandError
+from gossamer.cli.errors import CommandError, WrongUse
 from gossamer.cli.sim.reporting import show_failure
+from gossamer.mesh.settings import MODES
 from gossamer.sim.trials.torture import torture as run_torture
 
 
@@ -20,6 +21,8 @@ def torture(
     out: Annotated[Path, typer.Option("--out", help="Where the trace of a failure goes.")] = Path(),
 ) -> None:
     """Look for one lost or repeated message in random meshes; fail with a trace that repeats it."""
+    if mode and mode not in MODES:
+        raise WrongUse(f"--mode is one of {', '.join(MODES)}, not {mode!r}")
     with Progress() as progress:
         bar = progress.add_task("trials", total=minutes * 60)
         report = run_torture(

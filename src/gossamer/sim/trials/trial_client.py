@@ -54,7 +54,6 @@ class _Arrival(Event):
         end = self.end
         if not end.is_open:
             return
-        end.owner.departure = now
         if self.data:
             end.take(self.data, now)
         else:
@@ -174,7 +173,6 @@ class TrialClient(Party):
     def send(self) -> None:
         data = self.protocol.take()
         if data and self.end is not None:
-            self.departure = self.timeline.now
             self.end.write(data)
 
     def _see(self, packet: Packet) -> None:

@@ -1,0 +1,1 @@
+"""A large mesh under the load of the paper on selective subscription forwarding."""
