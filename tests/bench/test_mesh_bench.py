@@ -9,7 +9,7 @@ from gossamer.bench.brokers.measurement import Measurement
 from gossamer.bench.brokers.scenarios import MESH_SCENARIOS
 from gossamer.bench.mesh import report
 from gossamer.bench.mesh.chains import Chain, gossamer_chain, mosquitto_chain
-from gossamer.bench.mesh.measuring import kept, measure_once
+from gossamer.bench.mesh.measuring import kept, kept_of_all, measure_once
 
 QOS_1 = MESH_SCENARIOS[1]
 
@@ -35,10 +35,11 @@ def test_the_report(tmp_path: Path) -> None:
     one = Measurement(seconds=1.0, delivered=1000, broker_cpu_seconds=1.0, busiest_cpu_seconds=1.0)
     three = Measurement(seconds=1.0, delivered=600, broker_cpu_seconds=2.0, busiest_cpu_seconds=0.8)
     assert kept(three, one) == 0.75
+    assert kept_of_all(three, one) == pytest.approx(0.3)
     assert kept(Measurement(failure="no"), one) is None
     results = {"mesh-qos1": {"gossamer × 1": one, "gossamer × 3": three}}
     rows = report.rows(results, chains, "mesh-qos1")
-    assert rows[1] == ["gossamer × 3", "600", "3,333.33", "1,333.33", "750", "75%", "0"]
+    assert rows[1] == ["gossamer × 3", "600", "3,333.33", "1,333.33", "750", "75%", "30%", "0"]
     for file in report.save(results, chains, tmp_path):
         assert "gossamer × 3" in file.read_text() or file.suffix == ".json"
     failed = {"mesh-qos1": {"gossamer × 1": Measurement(failure="why"), "gossamer × 3": three}}

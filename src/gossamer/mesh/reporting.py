@@ -33,7 +33,8 @@ def link_counts(mesh: Mesh, link: Link) -> dict[str, int]:
         "control_messages_sent": link.control_messages,
         "control_bytes_received": link.control_bytes_heard,
         "control_bytes_sent": link.control_bytes,
-        "queued": session.queued(),
+        "queued": session.queued() + session.spilled,
+        "spilled": session.spilled,
         "inflight": len(session.inflight),
     }
 

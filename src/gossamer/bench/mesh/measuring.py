@@ -26,6 +26,14 @@ def kept(run: Measurement, alone: Measurement | None) -> float | None:
     return None if own is None or not one else own / one
 
 
+def kept_of_all(run: Measurement, alone: Measurement | None) -> float | None:
+    """The same for each second of all its brokers together; n brokers that each do what one does
+    keep 1 / n."""
+    own = run.cpu_per_delivery()
+    one = None if alone is None else alone.cpu_per_delivery()
+    return None if not own or not one else one / own
+
+
 def measure_once(scenario: Scenario, chain: Chain, seconds: float) -> Measurement:
     broker_cores, generator_cores = split_cores()
     try:

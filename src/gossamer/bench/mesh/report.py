@@ -10,14 +10,24 @@ from gossamer.bench.brokers.measurement import Measurement
 from gossamer.bench.brokers.report import machine
 from gossamer.bench.brokers.scenarios import BY_NAME
 from gossamer.bench.mesh.chains import Chain
-from gossamer.bench.mesh.measuring import Results, kept, per_core
+from gossamer.bench.mesh.measuring import Results, kept, kept_of_all, per_core
 
-COLUMNS = ("brokers", "out/s", "CPU µs", "busiest µs", "per core/s", "of one", "lost")
+COLUMNS = (
+    "brokers",
+    "out/s",
+    "CPU µs",
+    "busiest µs",
+    "per core/s",
+    "of one",
+    "of one, all",
+    "lost",
+)
 LEGEND = (
     "All brokers of a line share one core here. CPU µs: of all of them, for each delivery. "
     "busiest µs: of the one that works most. per core/s: deliveries for each second of that one, "
     "which is what the line carries if each broker has a core. of one: that, as a part of what "
-    "one broker of the same kind does."
+    "one broker of the same kind does. of one, all: the same for each second of all brokers of the "
+    "line together; three that each do the work of one keep 33%."
 )
 
 
@@ -31,14 +41,14 @@ def _row(name: str, run: Measurement, alone: Measurement | None) -> list[str]:
     if run.failure:
         return [name, *[""] * (len(COLUMNS) - 1)]
     busiest = run.busiest_cpu_seconds / run.delivered * 1e6 if run.delivered else None
-    share = kept(run, alone)
+    shares = (kept(run, alone), kept_of_all(run, alone))
     return [
         name,
         f"{run.out_per_second():,.0f}",
         _number(run.cpu_per_delivery(), 2),
         _number(busiest, 2),
         _number(per_core(run), 0),
-        "" if share is None else f"{share:.0%}",
+        *("" if share is None else f"{share:.0%}" for share in shares),
         f"{run.lost:,}",
     ]
 

@@ -32,7 +32,7 @@ def mesh(
     from gossamer.bench.brokers.scenarios import MESH_SCENARIOS
     from gossamer.bench.mesh import report
     from gossamer.bench.mesh.chains import gossamer_chain, mosquitto_chain
-    from gossamer.bench.mesh.measuring import kept, run_all
+    from gossamer.bench.mesh.measuring import kept, kept_of_all, run_all
     from gossamer.cli.bench.brokers import FILE_WIDTH
 
     found = [gossamer_chain(1), gossamer_chain(3), *(mosquitto_chain(n) for n in (1, 2, 3))]
@@ -63,9 +63,15 @@ def mesh(
         runs = results[scenario.name]
         alone, line = runs.get("gossamer × 1"), runs.get("gossamer × 3")
         share = None if line is None else kept(line, alone)
-        if share is not None:
+        if line is not None and share is not None:
             verdict = "ok" if share >= TARGET else "MISSED"
-            console.print(f"{verdict}: three in a line keep {share:.0%} (wanted: {TARGET:.0%})")
+            console.print(
+                f"{verdict}: three in a line keep {share:.0%} of one broker's throughput for each "
+                f"core, if each has one (wanted: {TARGET:.0%}); for each second of all three "
+                f"together {kept_of_all(line, alone) or 0:.0%}",
+                highlight=False,
+                soft_wrap=True,
+            )
     console.print(report.LEGEND, highlight=False)
     console.print("kept in " + ", ".join(str(path) for path in report.save(results, chains, out)))
     if all(run.failure for by_chain in results.values() for run in by_chain.values()):

@@ -9,7 +9,6 @@ from gossamer.experiments.testbed.workload import (
     equation_5,
     payload_for,
     spr_of,
-    subscription_bytes,
     topics,
 )
 
@@ -39,7 +38,8 @@ class Cell:
     flooded_bytes: int  # in mode pf, publications to everywhere
     told_bytes: int  # in mode sf, subscriptions to everywhere
     forwarded_bytes: int  # in mode sf, publications to where they are wanted
-    grouping: float  # told bytes, as a part of what single messages would take
+    told_messages: int  # control messages that told them; fewer than one each where some shared one
+    single_messages: int  # as many as one for each subscription on each link
 
     @property
     def measured(self) -> float:
@@ -50,9 +50,9 @@ class Cell:
         return equation_5(self.interested, self.true_spr)
 
     @property
-    def corrected(self) -> float:
-        """Equation 5 with subscriptions as small as grouping made them."""
-        return equation_5(self.interested, self.true_spr * self.grouping)
+    def forwarding(self) -> float:
+        """The part of the publications that crosses links; equation 5 without subscriptions."""
+        return self.forwarded_bytes / self.flooded_bytes
 
 
 async def measure_grid(effort: Effort, report: Callable[[str], None]) -> list[Cell]:
@@ -68,7 +68,6 @@ async def measure_grid(effort: Effort, report: Callable[[str], None]) -> list[Ce
             await bed.subscribe(last, names)
             settled = await bed.settled(told=len(names))
             told = settled - before
-            grouping = told.control_bytes / (subscription_bytes() * LINKS * len(names))
             for spr in effort.ratios:
                 payload = payload_for(spr)
                 before = settled
@@ -83,7 +82,8 @@ async def measure_grid(effort: Effort, report: Callable[[str], None]) -> list[Ce
                         flooded[spr],
                         told.control_bytes,
                         forwarded,
-                        grouping,
+                        told.control_messages,
+                        LINKS * len(names),
                     )
                 )
             await bed.unsubscribe(last, names)

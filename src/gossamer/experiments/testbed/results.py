@@ -6,42 +6,52 @@ from pathlib import Path
 
 from gossamer.experiments.testbed.grid import Cell
 from gossamer.experiments.testbed.shapes import Curve
+from gossamer.experiments.testbed.workload import equation_5
 
-# A ratio may differ so much from equation 5: keep-alives, and the answers of brokers at the ends
-# of the line, which say that nobody wanted the message.
+# The part of the publications that is forwarded may differ so much from the equation: keep-alives,
+# and the answers of brokers at the ends of the line, which say that nobody wanted the message.
 TOLERANCE = 0.05
+
+COLUMNS = (
+    "interested",
+    "spr",
+    "pf_bytes",
+    "told_bytes",
+    "told_messages",
+    "forwarded_bytes",
+    "ratio",
+    "equation",
+)
 
 
 @dataclass(frozen=True)
 class Check:
-    """A claim of the paper beside our number."""
+    """A claim of the paper beside our number, and our explanation where it does not hold here."""
 
     claim: str
     ours: str
     holds: bool
+    because: str = ""
+
+    @property
+    def verdict(self) -> str:
+        if self.holds:
+            return "ok"
+        return "DIFFERS" if self.because else "MISSED"
 
 
 def grid_checks(cells: list[Cell]) -> list[Check]:
     """Figure 10."""
-    apart = max(abs(cell.measured - cell.expected) for cell in cells)
-    corrected = max(abs(cell.measured - cell.corrected) for cell in cells)
-    grouping = sum(cell.grouping for cell in cells) / len(cells)
-    clear = [cell for cell in cells if abs(cell.corrected - 1) > TOLERANCE]
-    agreeing = sum((cell.measured < 1) == (cell.corrected < 1) for cell in clear)
     best = min(cells, key=lambda cell: cell.measured)
     worst = max(cells, key=lambda cell: cell.measured)
+    forwarding = max(abs(cell.forwarding - equation_5(cell.interested, 0.0)) for cell in cells)
     return [
         Check(
-            "measured ratios follow equation 5, but for grouped subscriptions",
-            f"at most {apart:.3f} apart, {corrected:.3f} with the grouping that was measured "
-            f"({grouping:.0%} of the single messages' bytes)",
-            corrected <= TOLERANCE,
+            "publications cross (IBR × m - 1) of m - 1 links, as in equation 5",
+            f"at most {forwarding:.3f} apart",
+            forwarding <= TOLERANCE,
         ),
-        Check(
-            "equation 5, with grouping, says which of SF and PF needs less",
-            f"it does in {agreeing} of {len(clear)} cells",
-            agreeing == len(clear),
-        ),
+        _dividing_line(cells),
         Check(
             "SF saves most where few are interested and subscriptions are small",
             f"{best.measured:.2f} at IBR {best.interested}/7, SPR {best.spr:g}",
@@ -54,6 +64,25 @@ def grid_checks(cells: list[Cell]) -> list[Check]:
             worst.measured > 1 and worst.interested == max(cell.interested for cell in cells),
         ),
     ]
+
+
+def _dividing_line(cells: list[Cell]) -> Check:
+    """The whole equation. Grouping explains a difference only if messages were saved, and only in
+    favour of SF."""
+    wrong = [cell for cell in cells if (cell.measured < 1) != (cell.expected < 1)]
+    apart = max(abs(cell.measured - cell.expected) for cell in cells)
+    told = sum(cell.told_messages for cell in cells)
+    single = sum(cell.single_messages for cell in cells)
+    is_explained = told < single and all(cell.measured < cell.expected for cell in wrong)
+    return Check(
+        "equation 5 says which of SF and PF needs less",
+        f"in {len(cells) - len(wrong)} of {len(cells)} cells; ratios at most {apart:.3f} apart",
+        not wrong,
+        f"subscriptions that come together share a message ({told / single:.0%} as many as single "
+        "ones), as the paper saw with Mosquitto"
+        if is_explained
+        else "",
+    )
 
 
 def shape_checks(curves: list[Curve]) -> list[Check]:
@@ -79,13 +108,14 @@ def shape_checks(curves: list[Curve]) -> list[Check]:
             )
         )
     flooding = {shape: by_mode["sf"].subscribing for shape, by_mode in by_shape.items()}
-    spread = max(flooding.values()) / min(flooding.values())
+    others = max(count for shape, count in flooding.items() if shape != "linear")
     checks.append(
         Check(
-            "SF floods most in the line",
-            "a tree of seven has six links in any shape, so we expect no difference: "
-            f"the largest of the three is {spread:.2f} times the smallest",
-            spread < 1 + 2 * TOLERANCE,
+            "SF floods far more in the line than in the other shapes",
+            f"{flooding['linear'] / others:.2f} times as much",
+            flooding["linear"] > others * (1 + TOLERANCE),
+            "a tree of seven brokers has six links in any shape, and each carries a subscription "
+            "once",
         )
     )
     return checks
@@ -96,7 +126,7 @@ def save(cells: list[Cell], curves: list[Curve], folder: Path) -> list[Path]:
     grid, shapes = folder / "figure10.csv", folder / "figure12.csv"
     with grid.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(("interested", "spr", "pf_bytes", "told", "forwarded", "ratio", "equation"))
+        writer.writerow(COLUMNS)
         for cell in cells:
             writer.writerow(
                 (
@@ -104,6 +134,7 @@ def save(cells: list[Cell], curves: list[Curve], folder: Path) -> list[Path]:
                     f"{cell.true_spr:.4f}",
                     cell.flooded_bytes,
                     cell.told_bytes,
+                    cell.told_messages,
                     cell.forwarded_bytes,
                     f"{cell.measured:.4f}",
                     f"{cell.expected:.4f}",

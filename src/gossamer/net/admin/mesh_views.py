@@ -25,6 +25,7 @@ LINK: Final = schema(
     control_bytes_received="integer",
     control_bytes_sent="integer",
     queued="integer",
+    spilled="integer",
     inflight="integer",
 )
 MESH: Final = {

@@ -50,6 +50,7 @@ LINK_GAUGES: Final = (
     ("interests_told", "Interests that the neighbour was told (set bits in mode bloom)."),
     ("interests_held", "Interests of the neighbour's (set bits in mode bloom)."),
     ("queued", "QoS 1 and 2 messages that wait for the neighbour."),
+    ("spilled", "Those of them that are in the store only."),
     ("inflight", "QoS 1 and 2 messages that the neighbour has not acknowledged."),
 )
 
