@@ -1,5 +1,6 @@
 """Random small meshes against the oracle, and the oracle against what it must not let pass."""
 
+import os
 import subprocess
 import sys
 import time
@@ -43,7 +44,7 @@ def test_a_seed_decides_everything() -> None:
     runs = {
         subprocess.run(
             [sys.executable, "-c", DIGEST],
-            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
             capture_output=True,
             text=True,
             check=True,
