@@ -35,6 +35,7 @@ from gossamer.storage.archive.frames import (
     frame,
     read_frame,
 )
+from gossamer.storage.archive.hiding import MayLocate
 from gossamer.storage.archive.selection import Allows
 from gossamer.storage.archive.serving import Answering, BadRequest, Rights
 from gossamer.wire.reasons import SUCCESS
@@ -200,6 +201,11 @@ class ReaderRights(Rights):
         if not self._permissions.restricts:
             return None
         return lambda topic: self._permissions.may_receive(self._identity, topic)
+
+    def may_locate(self) -> MayLocate | None:
+        if not self._permissions.guards_positions:
+            return None
+        return lambda user: self._permissions.may_locate(self._identity, user)
 
     def hold(self) -> bool:
         return self._core.permissions is self._permissions

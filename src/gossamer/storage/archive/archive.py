@@ -18,8 +18,8 @@ from gossamer.storage.archive.catalog import Catalog
 from gossamer.storage.archive.errors import ArchiveFull
 from gossamer.storage.archive.log import LogFile, create_log
 from gossamer.storage.archive.opening import lock, now_micros, open_catalog
+from gossamer.storage.archive.places import open_folder
 from gossamer.storage.archive.reading import Reader
-from gossamer.storage.archive.sealing import open_folder
 from gossamer.storage.archive.settings import ArchiveSettings
 
 logger = logging.getLogger("gossamer.archive")

@@ -17,7 +17,7 @@ from gossamer.storage.archive.log import LogFile, sync_folder
 from gossamer.storage.archive.opening import now_micros
 from gossamer.storage.archive.retention import expired
 from gossamer.storage.archive.sealed import SealedSegment, parse_name
-from gossamer.storage.archive.sealing import seal_in_process
+from gossamer.storage.archive.worker import SealingWorker
 
 logger = logging.getLogger("gossamer.archive")
 
@@ -25,16 +25,19 @@ logger = logging.getLogger("gossamer.archive")
 ROUND_SECONDS: Final = 1.0
 # After a worker failed: the place for sealed files may be away for a while.
 RETRY_SECONDS: Final = 30.0
+# For what is in progress at the end; a filesystem far away may not answer at all.
+STOP_SECONDS: Final = 2.0
 
 Seal = Callable[[Path, str], str]
 
 
 class Keeper:
-    """`seal` makes a sealed file of a log's path in a folder and names it."""
+    """`seal` makes a sealed file of a log in a folder and names it; a worker does, by default."""
 
-    def __init__(self, archive: Archive, seal: Seal = seal_in_process) -> None:
+    def __init__(self, archive: Archive, seal: Seal | None = None) -> None:
         self._archive = archive
-        self._seal = seal
+        self._worker = SealingWorker()
+        self._seal = self._worker.seal if seal is None else seal
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="gossamer-archive", daemon=True)
 
@@ -42,18 +45,25 @@ class Keeper:
         self._thread.start()
 
     def stop(self) -> None:
-        """Does not wait for a worker: what it leaves unfinished is removed at the next start."""
+        """A worker leaves its file unfinished; that is removed at the next start."""
         self._stopping.set()
+        self._worker.stop()
+        if self._thread.is_alive():
+            self._thread.join(STOP_SECONDS)
 
     def round(self) -> None:
         """Everything there is to do now. ArchiveError if a log cannot be sealed."""
         archive = self._archive
         archive.roll()
-        for segment in archive.catalog.segments[:-1]:
-            if isinstance(segment, LogFile) and not self._stopping.is_set():
-                self._seal_log(segment)
-                self._retain()
         self._retain()
+        while (log := self._complete_log()) is not None and not self._stopping.is_set():
+            self._seal_log(log)
+            self._retain()
+
+    def _complete_log(self) -> LogFile | None:
+        """The oldest one, if there is one."""
+        logs = [one for one in self._archive.catalog.segments[:-1] if isinstance(one, LogFile)]
+        return logs[0] if logs else None
 
     def _run(self) -> None:
         pause = ROUND_SECONDS
@@ -62,6 +72,8 @@ class Keeper:
             try:
                 self.round()
             except (ArchiveError, OSError, pa.ArrowException) as error:
+                if self._stopping.is_set():
+                    return
                 logger.error("the archive's upkeep failed (%s): trying again", error)
                 pause = RETRY_SECONDS
 

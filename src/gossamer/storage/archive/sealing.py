@@ -1,17 +1,11 @@
-"""Turns a log file that is complete into a Parquet file, in a process of its own.
+"""Turns a log file that is complete into a Parquet file.
 
-Compressing takes the processor for seconds; in the broker's process it would take the interpreter
-away from the event loop again and again. Every block's checksum is looked at here: what is sealed
-is what was written.
-
-    python -m gossamer.storage.archive.sealing LOG URI
+Every block's checksum is looked at here: what is sealed is what was written.
 """
 
 import json
 import os
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +13,6 @@ import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet as pq
 
-import gossamer
 from gossamer.storage.archive.blocks import is_whole
 from gossamer.storage.archive.columns import Parts, Rows
 from gossamer.storage.archive.errors import ArchiveDamaged, ArchiveError
@@ -34,21 +27,23 @@ ROW_GROUP_BYTES: Final = 64 * 1024 * 1024
 # Longest list of topics in a footer; past it only the statistics help to skip a file.
 MOST_TOPICS_BYTES: Final = 64 * 1024
 COMPRESSION_LEVEL: Final = 3
-# Below every process that serves somebody.
-NICENESS: Final = 10
-SEAL_SECONDS: Final = 3600.0
 # Columns whose values come again: a dictionary makes them small. Payloads seldom do.
 WITH_DICTIONARY: Final = [
     name for name in SCHEMA.names if name not in ("offset", "time", "payload", "correlation_data")
 ]
 
 
-def seal(log: Path, files: pa.fs.FileSystem, folder: str) -> str:
+def seal(
+    log: Path,
+    files: pa.fs.FileSystem,
+    folder: str,
+    is_wanted: Callable[[], bool] = lambda: True,
+) -> str:
     """Writes the rows of a complete log as Parquet; the path of the file, which is there whole or
-    not at all."""
+    not at all. `is_wanted` is asked before it gets its name."""
     data = memoryview(log.read_bytes())
     broker, first, _, position = read_file_header(data[:READ_BYTES].tobytes())
-    rows = _Writing(files, f"{folder}/{log.stem}{UNFINISHED}")
+    rows = _Writing(files, f"{folder}/{log.stem}-{os.getpid()}{UNFINISHED}")
     try:
         next_offset = first
         for batch in _batches(log, data[position:], broker):
@@ -57,6 +52,8 @@ def seal(log: Path, files: pa.fs.FileSystem, folder: str) -> str:
         if next_offset == first:
             raise ArchiveError(f"{log} has no rows to seal")
         rows.finish()
+        if not is_wanted():
+            raise ArchiveError("nobody waits for the sealed file any more")
     except BaseException:
         rows.abandon()
         raise
@@ -149,47 +146,3 @@ class _Writing:
             table = pa.Table.from_batches(self._waiting)
             self._writer.write_table(table, row_group_size=max(1, table.num_rows))
             self._waiting = []
-
-
-def seal_in_process(log: Path, uri: str) -> str:
-    """The same by a worker; the path of the sealed file. ArchiveError says what went wrong."""
-    package = str(Path(gossamer.__file__).parent.parent)
-    paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
-    done = subprocess.run(
-        [sys.executable, "-m", "gossamer.storage.archive.sealing", str(log), uri],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=SEAL_SECONDS,
-        check=False,
-    )
-    if done.returncode:
-        lines = done.stderr.strip().splitlines()
-        raise ArchiveError(lines[-1] if lines else f"the worker ended with {done.returncode}")
-    return done.stdout.strip()
-
-
-def open_folder(uri: str) -> tuple[pa.fs.FileSystem, str]:
-    """The filesystem and the folder in it that a URI or a local path names."""
-    if "://" not in uri:
-        return pa.fs.LocalFileSystem(), str(Path(uri).absolute())
-    try:
-        files, folder = pa.fs.FileSystem.from_uri(uri)
-    except (OSError, pa.ArrowException) as error:
-        raise ArchiveError(f"{uri} cannot be used for sealed segments: {error}") from error
-    return files, folder.rstrip("/")
-
-
-def main(log: str, uri: str) -> None:
-    os.nice(NICENESS)
-    pa.set_cpu_count(1)
-    files, folder = open_folder(uri)
-    print(seal(Path(log), files, folder))
-
-
-if __name__ == "__main__":
-    try:
-        main(*sys.argv[1:])
-    except (ArchiveError, OSError, pa.ArrowException) as error:
-        sys.exit(str(error))

@@ -10,7 +10,6 @@ from gossamer.storage.archive.schema import SCHEMA
 from gossamer.topics.matching import matches
 
 FOREVER: Final = (1 << 63) - 1
-LAST_CHARACTER: Final = "\U0010ffff"
 # Distinct topics whose answer is remembered; past it the answers are found anew.
 MOST_TOPICS: Final = 1 << 20
 
@@ -41,7 +40,7 @@ class Selection:
         self.has_topics = filters is not None or allows is not None
         self._allows = allows
         self._known: dict[str, bool] = {}
-        self._ranges = [topic_range(filter) for filter in self.filters or ()]
+        self._prefixes = [topic_prefix(filter) for filter in self.filters or ()]
 
     def between(self, start: int, end: int) -> "Selection":
         """The same for other offsets."""
@@ -64,7 +63,9 @@ class Selection:
     def may_want(self, first_topic: str, last_topic: str) -> bool:
         """Whether topics between these two, in the order of their letters, can be asked for."""
         return self.filters is None or any(
-            low <= last_topic and first_topic <= high for low, high in self._ranges
+            last_topic >= prefix
+            and (first_topic <= prefix or (is_open and first_topic.startswith(prefix)))
+            for prefix, is_open in self._prefixes
         )
 
     def meets_times(self, min_time: int, max_time: int) -> bool:
@@ -83,16 +84,13 @@ class Selection:
         return found
 
 
-def topic_range(filter: str) -> tuple[str, str]:
-    """The first and the last text that a topic of this filter can be."""
-    levels = filter.split("/")
-    literal: list[str] = []
-    for level in levels:
+def topic_prefix(filter: str) -> tuple[str, bool]:
+    """How every topic of this filter begins, and whether more may follow."""
+    literal = ""
+    for number, level in enumerate(filter.split("/")):
         if level == "#":
-            prefix = "/".join(literal)
-            return prefix, prefix + LAST_CHARACTER
+            return literal, True  # the parent level counts too
         if level == "+":
-            prefix = "".join(one + "/" for one in literal)
-            return prefix, prefix + LAST_CHARACTER
-        literal.append(level)
-    return filter, filter
+            return literal + "/" if number else "", True
+        literal = literal + "/" + level if number else level
+    return filter, False

@@ -16,6 +16,7 @@ import pyarrow as pa
 from gossamer.storage.archive.archive import Archive
 from gossamer.storage.archive.errors import ArchiveError, RowsLost
 from gossamer.storage.archive.frames import BAD, DENIED, FAILED, LOST, frame
+from gossamer.storage.archive.hiding import MayLocate, PositionGuard
 from gossamer.storage.archive.schema import UnknownColumns, projection
 from gossamer.storage.archive.selection import FOREVER, Allows, Selection
 from gossamer.topics.names import TopicError, check_filter
@@ -42,6 +43,7 @@ class Reading:
     """A request for rows, checked."""
 
     selection: Selection
+    guard: PositionGuard
     tail: bool
     max_rows: int | None
 
@@ -54,6 +56,10 @@ class Rights:
 
     def allows(self) -> Allows | None:
         """Which topics it may see, if not all that it may subscribe to."""
+        return None
+
+    def may_locate(self) -> MayLocate | None:
+        """Whose positions it may see, if not everybody's."""
         return None
 
     def hold(self) -> bool:
@@ -89,7 +95,7 @@ class Answering:
         if columns is not None and not _is_texts(columns):
             raise BadRequest("columns is a list of names")
         try:
-            schema = projection(columns)
+            guard = PositionGuard(projection(columns), self._rights.may_locate())
         except UnknownColumns as error:
             raise BadRequest(str(error)) from None
         tail = request.get("tail") is True
@@ -110,17 +116,17 @@ class Answering:
             end,
             _number(request, "start_time", 0) or 0,
             _number(request, "end_time", None) or FOREVER,
-            schema,
+            guard.needed(),
             self._rights.allows(),
         )
-        return Reading(selection, tail, _number(request, "max_rows", None))
+        return Reading(selection, guard, tail, _number(request, "max_rows", None))
 
     def send(self, reading: Reading, connection: socket.socket) -> None:
         """The status, the rows, and whether they are complete."""
         connection.sendall(frame({"ok": True}))
         end: dict[str, Any] = {"ok": True}
         with connection.makefile("wb", buffering=0) as out:
-            with pa.ipc.new_stream(pa.PythonFile(out, "w"), reading.selection.schema) as stream:
+            with pa.ipc.new_stream(pa.PythonFile(out, "w"), reading.guard.schema) as stream:
                 try:
                     for batch in limited(self._rows(reading, connection), reading.max_rows):
                         for start in range(0, max(1, batch.num_rows), MOST_ROWS):
@@ -150,7 +156,7 @@ class Answering:
             if position < end:
                 for batch in self._reader.read(selection.between(position, end)):
                     self._check_going_on()
-                    yield batch
+                    yield reading.guard.shown(batch)
                 position = end
                 continue
             self._check_going_on()
@@ -159,7 +165,7 @@ class Answering:
                 return
             if time.monotonic() - heard > HEARTBEAT_SECONDS:
                 heard = time.monotonic()
-                yield selection.schema.empty_table().to_batches()[0]
+                yield reading.guard.schema.empty_table().to_batches()[0]
 
     def _check_going_on(self) -> None:
         if self._stopping.is_set():
