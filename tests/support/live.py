@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gossamer.broker.broker import Broker
+from gossamer.net.archiving import open_archive
 from gossamer.net.config import load, parse
 from gossamer.net.front import Front
 from gossamer.net.loops import run
@@ -83,7 +84,9 @@ class LiveBroker:
         self._loop = asyncio.get_running_loop()
         self._stopped = asyncio.Event()
         settings = settings_of(config, config.limits)
-        self.server = Server(Broker(settings, Journal(), time.time()))
+        archive, keeper = open_archive(config, None)
+        journal = Journal() if keeper is None else keeper.journal
+        self.server = Server(Broker(settings, journal, time.time()), keeper, archive)
         self.front = await self.server.open(material)
         self._reloader = Reloader(self.front, self.file)
         self._started.set()

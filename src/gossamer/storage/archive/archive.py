@@ -114,7 +114,9 @@ class Archive:
             self._can_write()
 
     def _begin_log(self, before: LogFile) -> LogFile:
-        log = create_log(self.settings.logs, self.settings.broker, before.next, now_micros())
+        log = create_log(
+            self.settings.logs, self.settings.broker, before.next, now_micros(), before.next
+        )
         before.close()
         self.catalog.add(log)
         return log

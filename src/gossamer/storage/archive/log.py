@@ -17,8 +17,9 @@ from gossamer.session.archive import Block
 from gossamer.storage.archive.blocks import ALIGNMENT, encode
 
 FILE_MAGIC: Final = b"GOSSARC1"
-# magic, checksum of what follows, length of the name, first offset, creation in microseconds
-FILE_HEADER: Final = struct.Struct("<8sIIQq")
+# magic, checksum of what follows, length of the name, first offset, where the log before this one
+# ended (the same offset unless rows were lost in between), creation in microseconds
+FILE_HEADER: Final = struct.Struct("<8sIIQQq")
 CHECKED: Final = 12  # where the checksum's range starts
 SUFFIX: Final = ".log"
 DIGITS: Final = 20  # of an offset in a file's name: names sort as offsets do
@@ -130,10 +131,23 @@ def log_name(first: int) -> str:
     return f"{first:0{DIGITS}}{SUFFIX}"
 
 
-def create_log(folder: Path, broker: str, first: int, created: int) -> LogFile:
+class FileHeader:
+    """What the start of a file says."""
+
+    __slots__ = ("broker", "created", "ended", "first", "size")
+
+    def __init__(self, broker: str, first: int, ended: int, created: int, size: int = 0) -> None:
+        self.broker = broker
+        self.first = first
+        self.ended = ended  # where the log before this one ended
+        self.created = created
+        self.size = size  # of the header itself
+
+
+def create_log(folder: Path, broker: str, first: int, created: int, ended: int) -> LogFile:
     """A new file, on disk with its header and its name."""
     path = folder / log_name(first)
-    header = file_header(broker, first, created)
+    header = file_header(FileHeader(broker, first, ended, created))
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         _write_all(descriptor, header)
@@ -158,25 +172,27 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def file_header(broker: str, first: int, created: int) -> bytes:
-    name = broker.encode()
+def file_header(header: FileHeader) -> bytes:
+    name = header.broker.encode()
     fill = bytes(-(FILE_HEADER.size + len(name)) % ALIGNMENT)
-    rest = FILE_HEADER.pack(FILE_MAGIC, 0, len(name), first, created)[CHECKED:] + name + fill
+    fields = (header.first, header.ended, header.created)
+    rest = FILE_HEADER.pack(FILE_MAGIC, 0, len(name), *fields)[CHECKED:] + name + fill
     return FILE_MAGIC + struct.pack("<I", zlib.crc32(rest)) + rest
 
 
-def read_file_header(data: bytes) -> tuple[str, int, int, int]:
-    """The broker, the first offset, the creation and the header's length; ValueError if damaged."""
+def read_file_header(data: bytes) -> FileHeader:
+    """ValueError if it is damaged."""
     if len(data) < FILE_HEADER.size:
         raise ValueError("its header is cut off")
-    magic, checksum, length, first, created = FILE_HEADER.unpack_from(data)
+    magic, checksum, length, first, ended, created = FILE_HEADER.unpack_from(data)
     size = FILE_HEADER.size + length
     size += -size % ALIGNMENT
     if magic != FILE_MAGIC:
         raise ValueError("it is no log of an archive")
     if len(data) < size or zlib.crc32(data[CHECKED:size]) != checksum:
         raise ValueError("its header is damaged")
-    return data[FILE_HEADER.size : FILE_HEADER.size + length].decode(), first, created, size
+    name = data[FILE_HEADER.size : FILE_HEADER.size + length].decode()
+    return FileHeader(name, first, ended, created, size)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

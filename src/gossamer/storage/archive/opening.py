@@ -13,7 +13,14 @@ import pyarrow.fs
 
 from gossamer.storage.archive.catalog import Catalog, Segment, end_of
 from gossamer.storage.archive.errors import ArchiveDamaged, ArchiveError, ArchiveInUse
-from gossamer.storage.archive.log import FILE_HEADER, SUFFIX, LogFile, create_log
+from gossamer.storage.archive.log import (
+    SUFFIX,
+    FileHeader,
+    LogFile,
+    create_log,
+    file_header,
+    read_file_header,
+)
 from gossamer.storage.archive.recovery import recover_complete, recover_current
 from gossamer.storage.archive.sealed import UNFINISHED, SealedSegment, parse_name
 from gossamer.storage.archive.settings import ArchiveSettings
@@ -21,8 +28,8 @@ from gossamer.storage.archive.settings import ArchiveSettings
 logger = logging.getLogger("gossamer.archive")
 
 LOCK_NAME: Final = "lock"
-# A file this short was being created when the broker died: it never had a row.
-LONGEST_EMPTY: Final = FILE_HEADER.size + 256
+# The longest header of a file: a broker's name has a limit.
+MOST_HEADER_BYTES: Final = 4096
 
 
 def now_micros() -> int:
@@ -63,7 +70,7 @@ def open_catalog(
         recovered[-1].open()
     else:
         segments = [one for one in segments if end_of(one) > one.first]
-        segments.append(create_log(settings.logs, settings.broker, first, now_micros()))
+        segments.append(create_log(settings.logs, settings.broker, first, now_micros(), written))
     _warn_of_gaps(settings.logs, segments)
     return Catalog(segments)
 
@@ -98,19 +105,25 @@ def recover_logs(paths: list[Path], committed: int | None) -> list[LogFile]:
         logger.warning("%s was being created when the broker died: removed", paths[-1])
         paths[-1].unlink()
         paths = paths[:-1]
-    firsts = [int(path.stem) for path in paths]
-    complete = [
-        recover_complete(path, after) for path, after in zip(paths, firsts[1:], strict=False)
-    ]
+    complete = [recover_complete(path, _ended_before(after)) for path, after in pairwise(paths)]
     return [*complete, recover_current(paths[-1], committed)] if paths else []
 
 
+def _ended_before(path: Path) -> int:
+    with path.open("rb") as file:
+        try:
+            return read_file_header(file.read(MOST_HEADER_BYTES)).ended
+        except ValueError as error:
+            raise ArchiveDamaged(path, str(error)) from None
+
+
 def _was_being_created(path: Path) -> bool:
-    if path.stat().st_size > LONGEST_EMPTY:
-        return False
+    """Whether it has no whole header. That is on disk before the first row is written."""
+    nothing_yet = file_header(FileHeader(path.parent.name, 0, 0, 0))
+    data = path.read_bytes() if path.stat().st_size <= len(nothing_yet) else nothing_yet
     try:
-        recover_current(path, None)
-    except ArchiveDamaged:
+        read_file_header(data)
+    except ValueError:
         return True
     return False
 

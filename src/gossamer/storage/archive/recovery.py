@@ -30,7 +30,11 @@ class Scan:
                 header = read_file_header(file.read(1 << 16))
             except ValueError as error:
                 raise ArchiveDamaged(path, str(error)) from None
-            self.broker, self.first, self.created, self.end = header
+            self.broker = header.broker
+            self.first = header.first
+            self.ended = header.ended  # where the file before this one says that it ended
+            self.created = header.created
+            self.end = header.size
             self.next = self.first
             # Of the last transaction: where it starts, and whether the store shares it.
             self.last_start = self.end
@@ -119,7 +123,7 @@ def recover_current(path: Path, committed: int | None) -> LogFile:
 
 
 def recover_complete(path: Path, next_offset: int) -> LogFile:
-    """A file that another one follows, at this offset."""
+    """A file that another one follows, which knows that it ended before this offset."""
     scan = Scan(path)
     if scan.end < scan.size or scan.next != next_offset:
         raise ArchiveDamaged(path, f"the rows from offset {scan.next} to {next_offset - 1}")

@@ -42,14 +42,14 @@ def seal(
     """Writes the rows of a complete log as Parquet; the path of the file, which is there whole or
     not at all. `is_wanted` is asked before it gets its name."""
     data = memoryview(log.read_bytes())
-    broker, first, _, position = read_file_header(data[:READ_BYTES].tobytes())
+    header = read_file_header(data[:READ_BYTES].tobytes())
     rows = _Writing(files, f"{folder}/{log.stem}-{os.getpid()}{UNFINISHED}")
     try:
-        next_offset = first
-        for batch in _batches(log, data[position:], broker):
+        next_offset = header.first
+        for batch in _batches(log, data[header.size :], header.broker):
             rows.add(batch)
             next_offset += batch.num_rows
-        if next_offset == first:
+        if next_offset == header.first:
             raise ArchiveError(f"{log} has no rows to seal")
         rows.finish()
         if not is_wanted():
@@ -57,7 +57,7 @@ def seal(
     except BaseException:
         rows.abandon()
         raise
-    path = f"{folder}/{sealed_name(first, next_offset - 1)}"
+    path = f"{folder}/{sealed_name(header.first, next_offset - 1)}"
     files.move(rows.path, path)
     return path
 
@@ -137,6 +137,7 @@ class _Writing:
                 os.close(descriptor)
 
     def abandon(self) -> None:
+        self._writer.close()
         self._out.close()
         if self._files.get_file_info(self.path).type == pa.fs.FileType.File:
             self._files.delete_file(self.path)

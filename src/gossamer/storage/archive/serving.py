@@ -3,6 +3,7 @@
 A socket that takes no more stops the reading: that is all the back-pressure there is.
 """
 
+import io
 import select
 import socket
 import threading
@@ -125,17 +126,17 @@ class Answering:
         """The status, the rows, and whether they are complete."""
         connection.sendall(frame({"ok": True}))
         end: dict[str, Any] = {"ok": True}
-        with connection.makefile("wb", buffering=0) as out:
-            with pa.ipc.new_stream(pa.PythonFile(out, "w"), reading.guard.schema) as stream:
-                try:
-                    for batch in limited(self._rows(reading, connection), reading.max_rows):
-                        for start in range(0, max(1, batch.num_rows), MOST_ROWS):
-                            stream.write_batch(batch.slice(start, MOST_ROWS))
-                except RowsLost as error:
-                    end = self.lost(error)
-                except (ArchiveError, FileNotFoundError, pa.ArrowException) as error:
-                    end = {"ok": False, "code": FAILED, "error": str(error)}
-            connection.sendall(frame(end))
+        out = pa.PythonFile(_Outlet(connection), "w")
+        with pa.ipc.new_stream(out, reading.guard.schema) as stream:
+            try:
+                for batch in limited(self._rows(reading, connection), reading.max_rows):
+                    for start in range(0, max(1, batch.num_rows), MOST_ROWS):
+                        stream.write_batch(batch.slice(start, MOST_ROWS))
+            except RowsLost as error:
+                end = self.lost(error)
+            except (ArchiveError, FileNotFoundError, pa.ArrowException) as error:
+                end = {"ok": False, "code": FAILED, "error": str(error)}
+        connection.sendall(frame(end))
 
     def lost(self, error: RowsLost) -> dict[str, Any]:
         return {
@@ -165,13 +166,28 @@ class Answering:
                 return
             if time.monotonic() - heard > HEARTBEAT_SECONDS:
                 heard = time.monotonic()
-                yield reading.guard.schema.empty_table().to_batches()[0]
+                yield pa.RecordBatch.from_pylist([], reading.guard.schema)
 
     def _check_going_on(self) -> None:
         if self._stopping.is_set():
             raise ArchiveError("the broker is stopping")
         if not self._rights.hold():
             raise ArchiveError("other permissions are in force now: ask again")
+
+
+class _Outlet(io.RawIOBase):
+    """A socket that takes whatever is written, however long that lasts."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__()
+        self._connection = connection
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._connection.sendall(data)
+        return len(data)
 
 
 def _is_gone(connection: socket.socket) -> bool:
