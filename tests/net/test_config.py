@@ -125,6 +125,8 @@ def test_what_is_in_force_reads_back_as_the_same_configuration() -> None:
 def test_what_is_seldom_meant_is_warned_of() -> None:
     config = parse('[[listener]]\nhost = "0.0.0.0"\nanonymous = "always"\nauth = ["jwt"]')
     assert len(warnings(config)) == 2
+    config = parse('[[listener]]\nhost = "0.0.0.0"')
+    assert ["clients of other machines are refused" in line for line in warnings(config)] == [True]
 
 
 def test_the_reference_in_the_documentation_is_current() -> None:

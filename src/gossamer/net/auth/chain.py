@@ -9,6 +9,9 @@ from gossamer.wire.reasons import NOT_AUTHORIZED, SERVER_UNAVAILABLE, SUCCESS
 
 logger = logging.getLogger(__name__)
 
+NEEDS_NAME = "a user name and a password are needed"
+ONLY_LOCAL = "only clients on the broker's own machine are let in: no login is configured"
+
 
 class Chain:
     """The login of one listener. `anonymous` is `never`, `local` or `always`.
@@ -46,7 +49,7 @@ class Chain:
             return refusal()
         if self._anonymous == "always" or (self._anonymous == "local" and _is_here(attempt)):
             return Verdict(SUCCESS)
-        return Verdict(NOT_AUTHORIZED, text="a user name and a password are needed")
+        return Verdict(NOT_AUTHORIZED, text=NEEDS_NAME if self._proves_names else ONLY_LOCAL)
 
 
 def _ask(backend: Backend, attempt: Attempt) -> Verdict | None:

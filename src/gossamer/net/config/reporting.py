@@ -35,10 +35,17 @@ def warnings(config: Config) -> list[str]:
     """What is allowed, yet seldom meant."""
     found: list[str] = []
     for listener in config.listener:
-        is_local = listener.kind == "unix" or listener.host.startswith(LOOPBACK)
-        if config.anonymous_on(listener) == "always" and not is_local:
+        if listener.kind == "unix" or listener.host.startswith(LOOPBACK):
+            continue
+        anonymous, methods = config.anonymous_on(listener), config.methods_of(listener)
+        if anonymous == "always":
             found.append(f"{listener.name}: anyone who can reach it gets in without a name")
-        if not is_local and not listener.encrypted and config.methods_of(listener):
+        elif anonymous == "local" and not methods:
+            found.append(
+                f"{listener.name}: clients of other machines are refused: configure a login, "
+                'or anonymous = "always"'
+            )
+        if methods and not listener.encrypted:
             found.append(
                 f"{listener.name}: passwords cross the network unencrypted; use tls or wss"
             )

@@ -1,0 +1,47 @@
+"""The guide to operations names every `$SYS` topic, request and metric; no link is dead."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gossamer.broker.broker import Broker
+from gossamer.broker.reporting import statistics
+from gossamer.broker.settings import Settings
+from gossamer.net.admin.metrics import GAUGES, LINK_GAUGES, LINK_TOTALS, TOTALS
+from gossamer.net.admin.server import AdminServer
+from gossamer.net.config.observe import Admin
+from gossamer.session.journal import Journal
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+OPERATIONS = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    for target in targets:
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
+
+
+async def no_reload() -> list[str]:
+    return []
+
+
+def test_the_guide_names_every_topic_request_and_metric() -> None:
+    broker = Broker(Settings(), Journal(), 0.0)
+    for topic in statistics(broker.core, 0.0):
+        assert f"`$SYS/broker/{topic}`" in OPERATIONS
+    for route in AdminServer(broker, Admin(), "token", no_reload).routes:
+        assert f"`{route.method} {route.path}`" in OPERATIONS
+    for name in (f"{name}_total" for _, name, _ in TOTALS):
+        assert f"`{name}`" in OPERATIONS
+    for name in (name for _, name, _ in GAUGES):
+        assert f"`{name}`" in OPERATIONS
+    for name in (f"link_{name}" for name, _ in LINK_GAUGES):
+        assert f"`{name}`" in OPERATIONS
+    for name, _ in LINK_TOTALS:
+        both = re.sub("received|sent", "…", name)
+        assert f"`link_{both}_total`" in OPERATIONS
