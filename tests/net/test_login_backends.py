@@ -1,6 +1,7 @@
 """Each way to log in: what it accepts, what it refuses, and what it leaves to the next."""
 
 import datetime
+import textwrap
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from typing import Any
@@ -340,3 +341,15 @@ def test_plugins_are_found_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(ConfigError) as caught:
             plugins.load_plugin(name, options)
         assert said in str(caught.value)
+
+
+def test_the_plugin_of_the_guide_works_as_it_stands() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
+    start = guide.index("    from gossamer.broker.policy import Verdict\n")
+    found: dict[str, Any] = {}
+    exec(textwrap.dedent(guide[start : guide.index("A package says where it is")]), found)
+    directory = found["Directory"]({"known": {"ann": "sesame"}})
+    right = directory.check(Attempt("c", "ann", b"sesame"))
+    assert (right.reason, right.user, right.groups) == (0, "ann", ["operators"])
+    assert directory.check(Attempt("c", "ann", b"guess")).reason != 0
+    assert directory.check(Attempt("c")) is None
