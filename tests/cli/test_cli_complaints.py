@@ -11,6 +11,7 @@ import pytest
 
 from gossamer.cli import main
 from gossamer.cli.connecting import Wish
+from gossamer.net.auth.scram import Verifier
 from tests.support.certificates import authority
 from tests.support.live import live_file
 from tests.support.processes import PATIENCE_SECONDS, command, running_broker
@@ -34,6 +35,8 @@ WRONG = [
     (["pub", "-t", "a", "-m", "x", "--at", "here"], "LAT,LON"),
     (["pub", "-t", "a", "-m", "x", "-V", "6"], "5 and 311"),
     (["pub", "-t", "a", "-m", "x", "-L", "http://here"], "unknown scheme"),
+    (["sub", "-t", "a", "--scram"], "add -u USER and -P PASSWORD"),
+    (["sub", "-t", "a", "--scram", "-u", "a", "-P", "b", "-V", "311"], "--scram needs MQTT 5"),
     (["passwd", "passwords", "a:b"], "a user name is"),
     (["passwd", "passwords", "ann"], "--stdin"),
 ]
@@ -128,3 +131,14 @@ def test_a_port_in_use() -> None:
         said = complaint("serve", "--memory", "--port", str(port))
         assert "Address already in use" in said
         assert "--port" in said
+
+
+def test_scram_logs_in_and_a_wrong_password_is_told(tmp_path: Path) -> None:
+    (tmp_path / "verifiers").write_text(f"ann:{Verifier.of('sesame')}\n")
+    file = tmp_path / "broker.toml"
+    file.write_text('[[listener]]\nport = 0\n[auth]\nscram_file = "verifiers"\n')
+    with live_file(file) as broker:
+        who = ("-p", str(broker.port()), "-t", "a", "-E", "--scram", "-u", "ann", "-P")
+        done = subprocess.run(command("sub", *who, "sesame"), timeout=PATIENCE_SECONDS)
+        assert done.returncode == 0
+        assert "not authorized" in complaint("sub", *who, "guess")

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from gossamer.cli.errors import CommandError, WrongUse
+from gossamer.net.auth.scram_client import ScramClient
 from gossamer.net.client import Client, Disconnected, Refused, Unanswered
 from gossamer.topics.names import TopicError, check_filter, check_name
 from gossamer.wire import reasons
@@ -53,6 +54,7 @@ class Wish:
     will_payload: str = ""
     will_qos: int = 0
     will_retain: bool = False
+    scram: bool = False
 
     def read_url(self) -> str:
         """Takes over what the URL says; returns the topic in it, empty if it has none."""
@@ -107,14 +109,24 @@ class Wish:
                 version=version,
                 clean_start=not self.keep_session,
                 keep_alive=self.keep_alive,
-                username=self.username,
-                password=None if self.password is None else self.password.encode(),
+                username=None if self.scram else self.username,
+                password=None if self.scram or self.password is None else self.password.encode(),
                 will=self._will(),
                 properties=self._properties() if version == V5 else None,
+                authenticator=self._authenticator(version),
                 tls=self._tls() if self.encrypted else None,
             )
         except ValueError as problem:
             raise WrongUse(str(problem)) from None
+
+    def _authenticator(self, version: int) -> ScramClient | None:
+        if not self.scram:
+            return None
+        if version != V5:
+            raise WrongUse("--scram needs MQTT 5: leave -V out")
+        if not self.username or self.password is None:
+            raise WrongUse("--scram proves who you are: add -u USER and -P PASSWORD")
+        return ScramClient(self.username, self.password)
 
     def _will(self) -> Will | None:
         if self.will_topic is None:

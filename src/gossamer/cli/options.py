@@ -32,6 +32,10 @@ Username = Annotated[
     str | None, typer.Option("-u", "--username", metavar="USER", help="User name.")
 ]
 Password = Annotated[str | None, typer.Option("-P", "--pw", metavar="PASSWORD", help="Password.")]
+Scram = Annotated[
+    bool,
+    typer.Option("--scram", help="Prove the password by SCRAM-SHA-256, never sending it; MQTT 5."),
+]
 ClientId = Annotated[
     str,
     typer.Option("-i", "--id", metavar="ID", help="Client id.", show_default="the broker's choice"),

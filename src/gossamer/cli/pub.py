@@ -68,6 +68,7 @@ def pub(
     client_id: options.ClientId = "",
     username: options.Username = None,
     password: options.Password = None,
+    scram: options.Scram = False,
     version: options.Version = "5",
     keep_alive: options.KeepAlive = 60,
     keep_session: options.KeepSession = False,
@@ -96,7 +97,7 @@ def pub(
     wish = Wish(
         host, port, url, username, password, client_id, version, keep_alive, keep_session,
         session_expiry, tls, cafile, cert, key, insecure,
-        will_topic, will_payload, will_qos, will_retain,
+        will_topic, will_payload, will_qos, will_retain, scram,
     )  # fmt: skip
     name = wish.read_url() or topic
     if not name:

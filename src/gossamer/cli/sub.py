@@ -82,6 +82,7 @@ def sub(
     client_id: options.ClientId = "",
     username: options.Username = None,
     password: options.Password = None,
+    scram: options.Scram = False,
     version: options.Version = "5",
     keep_alive: options.KeepAlive = 60,
     keep_session: options.KeepSession = False,
@@ -112,7 +113,7 @@ def sub(
     wish = Wish(
         host, port, url, username, password, client_id, version, keep_alive, keep_session,
         session_expiry, tls, cafile, cert, key, insecure,
-        will_topic, will_payload, will_qos, will_retain,
+        will_topic, will_payload, will_qos, will_retain, scram,
     )  # fmt: skip
     in_url = wish.read_url()
     filters = [*(topic or ()), *([in_url] if in_url else [])]
