@@ -2,6 +2,7 @@
 
 import pytest
 
+from gossamer.net.client.errors import Refused
 from gossamer.net.client.protocol import ClientProtocol
 from gossamer.wire.codec import decode, encode
 from gossamer.wire.errors import ProtocolError
@@ -31,6 +32,7 @@ from gossamer.wire.properties import Properties
 from gossamer.wire.reasons import (
     NOT_AUTHORIZED,
     PACKET_IDENTIFIER_NOT_FOUND,
+    PACKET_TOO_LARGE,
     PROTOCOL_ERROR,
     QUOTA_EXCEEDED,
     TOPIC_ALIAS_INVALID,
@@ -265,3 +267,18 @@ def test_a_broker_that_cannot_prove_itself_is_not_trusted(packet: Packet) -> Non
         told(client, packet)
     assert caught.value.reason == NOT_AUTHORIZED
     assert not client.connected
+
+
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_what_is_too_large_for_the_broker_is_not_sent(qos: int) -> None:
+    protocol = ClientProtocol(Connect("c", V5))
+    protocol.open()
+    protocol.receive(encode(Connack(False, 0, properties(maximum_packet_size=100)), V5))
+    protocol.take()
+    with pytest.raises(Refused) as caught:
+        protocol.publish("topic", b"x" * 100, qos)
+    assert caught.value.reason == PACKET_TOO_LARGE
+    assert protocol.take() == b""
+    assert protocol.unacknowledged == 0
+    protocol.publish("topic", b"x" * 80, qos)
+    assert 80 < len(protocol.take()) <= 100

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from gossamer.net.client.authenticator import Authenticator
+from gossamer.net.client.errors import Refused
 from gossamer.wire.codec import decode, encode
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.packets import (
@@ -44,6 +45,7 @@ from gossamer.wire.reasons import (
     CONTINUE_AUTHENTICATION,
     NOT_AUTHORIZED,
     PACKET_IDENTIFIER_NOT_FOUND,
+    PACKET_TOO_LARGE,
     PROTOCOL_ERROR,
     RE_AUTHENTICATE,
     SUCCESS,
@@ -74,6 +76,7 @@ class ClientProtocol:
         self._inflight: dict[int, Packet] = {}  # PUBLISH, or PUBREL once it was received
         self._waiting: dict[int, Publish] = {}  # held back by the broker's Receive Maximum
         self._window = DEFAULT_RECEIVE_MAXIMUM
+        self._largest: int | None = None  # the broker's Maximum Packet Size
         self._incoming: set[int] = set()  # QoS 2 messages that wait for their PUBREL
         self._aliases: dict[int, str] = {}
         self._handlers: dict[int, Callable[[Packet], Packet | None]] = {
@@ -121,8 +124,16 @@ class ClientProtocol:
         retain: bool = False,
         properties: Properties | None = None,
     ) -> int:
-        """The packet identifier whose Acknowledgement will tell the end; 0 at QoS 0."""
+        """The packet identifier whose Acknowledgement will tell the end; 0 at QoS 0.
+
+        Refused, and nothing is sent, for a packet that the broker would not take.
+        """
         packet = Publish(topic, payload, qos, retain, False, 0, properties)
+        if self._largest is not None:  # [MQTT-3.2.2-15]
+            size = len(encode(Publish(topic, payload, qos, retain, False, 1, properties), V5))
+            if size > self._largest:
+                words = f"a packet of {size} bytes; the broker takes {self._largest}"
+                raise Refused(f"PUBLISH to {topic}", PACKET_TOO_LARGE, words)
         if qos == 0:
             self._send(packet)
             return 0
@@ -215,6 +226,7 @@ class ClientProtocol:
         self.connected = True
         maximum = packet.properties.receive_maximum if packet.properties else None
         self._window = DEFAULT_RECEIVE_MAXIMUM if maximum is None else maximum
+        self._largest = packet.properties.maximum_packet_size if packet.properties else None
         if packet.session_present:
             self._resend()
         else:
