@@ -32,10 +32,11 @@ class Limits(Section):
         description="Largest packet taken from a client; a megabyte of payload fits by default.",
     )
     login_packet_size: Size = Field(
-        default=64 << 10,
+        default=128 << 10,
         ge=128,
         le=LARGEST_PACKET,
-        description="Largest packet taken from a client that has not logged in yet.",
+        description="Largest packet taken from a client that has not logged in yet; a will of any "
+        "size fits by default.",
     )
     receive_maximum: int = Field(
         default=1000,
