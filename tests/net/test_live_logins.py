@@ -136,7 +136,7 @@ def test_the_log_names_who_was_refused_and_never_the_password(tmp_path: Path) ->
             client = RawClient.to(broker.port())
             client.login(client_id="c", username=user, password=word)
             client.close()
-    where = "from 127.0.0.1 on tcp://127.0.0.1:0 refused: 0x86"
+    where = "from 127.0.0.1 on tcp://127.0.0.1:0 refused: wrong user name or password"
     assert said == [
         f"login of client 'c', user 'ann' {where}",
         f"login of client 'c', user '{'x' * 64}' {where}",

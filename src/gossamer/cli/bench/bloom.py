@@ -11,7 +11,7 @@ QUICK_SEARCHES = 40_000
 
 
 def bloom(
-    quick: Annotated[bool, typer.Option(help="A tenth of the searches.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A tenth of the searches.")] = False,
     searches: Annotated[
         int | None, typer.Option(min=1, help="Topics to search, each once.")
     ] = None,

@@ -22,17 +22,21 @@ FILE_WIDTH = 120
 
 def brokers(
     scenario: Annotated[
-        list[str] | None, typer.Option("--scenario", "-s", help="Only this one; may be repeated.")
+        list[str] | None,
+        typer.Option("--scenario", "-s", metavar="NAME", help="Only this one; may be repeated."),
     ] = None,
     peer: Annotated[
         list[str] | None,
-        typer.Option(help="Another broker: NAME=HOST:PORT, or NAME='COMMAND {port}'."),
+        typer.Option(metavar="PEER", help="Another: NAME=HOST:PORT, or NAME='COMMAND {port}'."),
     ] = None,
     only: Annotated[
-        list[str] | None, typer.Option(help="Only the broker of this name; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only the broker of this name; may be repeated."),
     ] = None,
-    pure: Annotated[bool, typer.Option(help="Measure the uncompiled core too.")] = False,
-    quick: Annotated[bool, typer.Option(help="Short runs, a tenth of the clients.")] = False,
+    pure: Annotated[bool, typer.Option("--pure", help="Measure the uncompiled core too.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Short runs, a tenth of the clients.")
+    ] = False,
     repeat: Annotated[int, typer.Option(min=1, help="Runs of each; the median counts.")] = 1,
     seconds: Annotated[
         float | None, typer.Option(min=0.05, help="Measured time of each run.")

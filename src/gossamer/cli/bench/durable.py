@@ -13,7 +13,7 @@ QUICK_SCALE = 0.05
 
 
 def durable(
-    quick: Annotated[bool, typer.Option(help="Short runs with fewer messages.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Short runs with fewer messages.")] = False,
     repeat: Annotated[int, typer.Option(min=1, help="Runs of each; the median counts.")] = 1,
     out: Annotated[Path, typer.Option(help="Where the results are kept.")] = Path("out/durable"),
 ) -> None:

@@ -11,7 +11,7 @@ QUICK_SECONDS = 1.0
 
 
 def flood(
-    quick: Annotated[bool, typer.Option(help="Short runs.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Short runs.")] = False,
     repeat: Annotated[int, typer.Option(min=1, help="Runs of each; the median counts.")] = 3,
 ) -> None:
     """Measure p99 latency at 1,000 messages a second, alone and beside a flooding client."""

@@ -22,7 +22,9 @@ SHAPELY_OPERATIONS = 50  # each rebuilds the tree
 
 
 def geo(
-    quick: Annotated[bool, typer.Option(help="A hundredth of the fences and clients.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A hundredth of the fences and clients.")
+    ] = False,
     fences: Annotated[
         list[int] | None,
         typer.Option("--fences", "-n", min=1, help="How many; may be repeated."),

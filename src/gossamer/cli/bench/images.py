@@ -23,7 +23,8 @@ RUNS = (("MQTT", 1), ("CNTPPL", 1), ("CNTPPL", 2))
 
 def images(
     files: Annotated[
-        list[Path] | None, typer.Argument(help="Photographs; by default those in packages.")
+        list[Path] | None,
+        typer.Argument(metavar="FILE", help="Photographs; by default those in packages."),
     ] = None,
     count: Annotated[int, typer.Option(min=1, help="Images to publish in each run.")] = 200,
     quick: Annotated[bool, typer.Option("--quick", help="A short run, for a look.")] = False,

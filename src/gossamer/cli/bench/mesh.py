@@ -14,13 +14,15 @@ TARGET = 0.5
 
 
 def mesh(
-    quick: Annotated[bool, typer.Option(help="Short runs.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Short runs.")] = False,
     repeat: Annotated[int, typer.Option(min=1, help="Runs of each; the median counts.")] = 1,
     only: Annotated[
-        list[str] | None, typer.Option(help="Only brokers of this kind: gossamer, mosquitto.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only brokers of this kind: gossamer, mosquitto."),
     ] = None,
     qos: Annotated[
-        list[int] | None, typer.Option(min=0, max=2, help="Only this QoS; may be repeated.")
+        list[int] | None,
+        typer.Option(metavar="QOS", min=0, max=2, help="Only this one; may be repeated."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Where the results are kept.")] = Path("out/mesh"),
 ) -> None:

@@ -19,7 +19,7 @@ TARGET_RATE = 200_000  # publications a second
 
 
 def plus(
-    quick: Annotated[bool, typer.Option(help="Short runs, for a look.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Short runs, for a look.")] = False,
 ) -> None:
     """Measure the operators on one core, in simulated time and without sockets."""
     from rich.console import Console

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 def bloom(
     quick: Annotated[
-        bool, typer.Option(help="Three values a sweep, one draw a cell: for a first look.")
+        bool,
+        typer.Option("--quick", help="Three values a sweep, one draw a cell: for a first look."),
     ] = False,
     trials: Annotated[
         int | None, typer.Option(min=1, help="Draws of the subscriptions for each cell.")

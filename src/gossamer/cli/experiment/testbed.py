@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def testbed(
     quick: Annotated[
-        bool, typer.Option(help="Nine cells, short phases, two modes: for a first look.")
+        bool, typer.Option("--quick", help="Nine cells, short phases, two modes: for a first look.")
     ] = False,
     out: Annotated[Path, typer.Option(help="Where figures and numbers are kept.")] = Path(
         "out/testbed"

@@ -16,7 +16,9 @@ from gossamer.net.auth.chain import Chain
 from gossamer.net.auth.scram import METHOD, ScramExchange, Verifier
 from gossamer.wire.packets import Connect
 from gossamer.wire.reasons import (
+    BAD_USER_NAME_OR_PASSWORD,
     CONNECTION_RATE_EXCEEDED,
+    NOT_AUTHORIZED,
     SERVER_BUSY,
     SERVER_UNAVAILABLE,
     SUCCESS,
@@ -25,6 +27,11 @@ from gossamer.wire.reasons import (
 logger = logging.getLogger(__name__)
 
 LONGEST_NAME_SHOWN = 64  # a stranger may choose one of 65,535 bytes
+# For the log, where a stranger is told nothing.
+WORDS = {
+    BAD_USER_NAME_OR_PASSWORD: "wrong user name or password",
+    NOT_AUTHORIZED: "not authorized",
+}
 
 Deliver = Callable[[int, Verdict], None]
 Post = Callable[[Callable[[], None]], object]
@@ -130,7 +137,7 @@ class Logins(Authenticator):
                 _who(attempt),
                 attempt.address,
                 attempt.listener,
-                verdict.text or f"0x{verdict.reason:02x}",
+                verdict.text or WORDS.get(verdict.reason) or f"0x{verdict.reason:02x}",
             )
         return verdict
 
