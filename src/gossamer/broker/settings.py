@@ -12,8 +12,8 @@ class Settings:
 
     def __init__(self) -> None:
         self.max_connections = 100_000
-        # Before CONNECT has succeeded a stranger may make us hold no more than this: the longest will
-        # (65,535 bytes) and everything beside it.
+        # Before CONNECT has succeeded a stranger may make us hold no more than this: the longest
+        # will (65,535 bytes) and everything beside it.
         self.max_connect_packet = 131_072
         self.max_packet = 1_048_576 + 65_536  # a megabyte of payload and its header
         self.max_queued = 10_000  # QoS 1 and 2 messages that wait for one session
