@@ -53,6 +53,7 @@ COMMANDS: tuple[str, ...] = (
     "bench geo",
     "experiment bloom",
     "experiment testbed",
+    "experiment dissemination",
 )
 
 GROUPS = {

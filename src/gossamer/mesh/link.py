@@ -61,6 +61,7 @@ class Link:
         "control_bytes_heard",
         "control_messages",
         "control_messages_heard",
+        "is_compared",
         "is_dialled",
         "is_restarting",
         "name",
@@ -84,6 +85,8 @@ class Link:
         subscription = peer_subscription(session, "#")
         self.view = PeerView(subscription)
         self.receiver = Receiver(subscription)
+        # Whether it is known what the neighbour holds, so that changes can follow.
+        self.is_compared = False
         # While the neighbour tells all its interests anew: those named so far.
         self.is_restarting = False
         self.refreshed: set[str] = set()

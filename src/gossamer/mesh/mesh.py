@@ -90,10 +90,12 @@ class Mesh(Neighbours):
         link.is_dialled = connection.is_dialled
         link.since = now
         link.is_restarting = False
+        link.is_compared = False
         link.send([control.control_packet(control.EPOCH, self._epoch(session).encode())])
         if self.settings.mode == "bloom":
             # Deltas may have been lost with the connection: the neighbour must start over.
             link.send(link.teller.everything())
+            link.is_compared = True
         else:
             # One whose picture is of another mode says so with no digest at all.
             held = b"" if link.view.takes_all else hearing.held_digest(link)
@@ -119,8 +121,10 @@ class Mesh(Neighbours):
         elif kind == control.REMOVE:
             hearing.hear_removed(self.core, link, payload)
         elif kind == control.HOLD:
-            link.send(link.teller.changes())
-            if payload[1:] != link.teller.digest():
+            link.is_compared = True
+            if payload[1:] == link.teller.digest():
+                link.teller.agreed()
+            else:
                 link.send(link.teller.everything())
         elif kind == control.RESTART:
             hearing.hear_restart(link)
@@ -158,7 +162,7 @@ class Mesh(Neighbours):
         self._changed = False
         for link in self.by_name.values():
             connection = link.connection
-            if connection is None:
+            if connection is None or not link.is_compared:
                 continue
             if connection.outlet.blocked or not link.may_tell(now):
                 self._changed = True  # it is told it all later

@@ -39,6 +39,10 @@ class FloodingTeller(FilterTeller):
         self.interests += len(again)
         return add_packets(again) + packets if again else packets
 
+    def agreed(self) -> None:
+        super().agreed()
+        self._again.clear()
+
     def everything(self) -> list[bytes]:
         self._again.clear()
         return super().everything()

@@ -31,6 +31,9 @@ class Teller:
     def everything(self) -> list[bytes]:
         return []
 
+    def agreed(self) -> None:
+        """The neighbour turned out to hold what it should: no change is left to tell."""
+
     def digest(self) -> bytes:
         """Identifies what the neighbour should hold, once all changes are told."""
         return b""
@@ -82,6 +85,10 @@ class FilterTeller(Teller):
             *_packets(ADD, list(self.wanted)),
             control_packet(COMPLETE, b""),
         ]
+
+    def agreed(self) -> None:
+        self._new.clear()
+        self._gone.clear()
 
     def digest(self) -> bytes:
         return digest_of(list(self.wanted))

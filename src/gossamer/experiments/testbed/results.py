@@ -1,9 +1,9 @@
 """What was measured, kept as files and held against the paper."""
 
 import csv
-from dataclasses import dataclass
 from pathlib import Path
 
+from gossamer.experiments.checks import Check
 from gossamer.experiments.testbed.grid import Cell
 from gossamer.experiments.testbed.shapes import Curve
 from gossamer.experiments.testbed.workload import equation_5
@@ -22,22 +22,6 @@ COLUMNS = (
     "ratio",
     "equation",
 )
-
-
-@dataclass(frozen=True)
-class Check:
-    """A claim of the paper beside our number, and our explanation where it does not hold here."""
-
-    claim: str
-    ours: str
-    holds: bool
-    because: str = ""
-
-    @property
-    def verdict(self) -> str:
-        if self.holds:
-            return "ok"
-        return "DIFFERS" if self.because else "MISSED"
 
 
 def grid_checks(cells: list[Cell]) -> list[Check]:
