@@ -42,6 +42,9 @@ COMMANDS: tuple[str, ...] = (
     "store check",
     "store repair",
     "store export",
+    "archive info",
+    "archive cat",
+    "archive verify",
     "bench brokers",
     "bench plus",
     "bench images",
@@ -61,6 +64,7 @@ GROUPS = {
     "sim": "Simulate a mesh: the brokers that ship, on a virtual network.",
     "models": "Models that look at images.",
     "store": "Look after the files that a broker keeps.",
+    "archive": "Look into the messages that a broker has archived.",
     "ctl": "Speak with a running broker.",
 }
 

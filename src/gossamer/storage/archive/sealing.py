@@ -100,6 +100,7 @@ class _Writing:
             compression_level=COMPRESSION_LEVEL,
             use_dictionary=WITH_DICTIONARY,
             write_statistics=True,
+            write_page_checksum=True,
         )
         self._waiting: list[pa.RecordBatch] = []
         self._topics: set[str] | None = set()
