@@ -49,6 +49,7 @@ COMMANDS: tuple[str, ...] = (
     "bench plus",
     "bench images",
     "bench durable",
+    "bench archive",
     "bench mesh",
     "bench flood",
     "bench topics",
