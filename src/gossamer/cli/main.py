@@ -42,10 +42,14 @@ COMMANDS: tuple[str, ...] = (
     "store check",
     "store repair",
     "store export",
+    "archive info",
+    "archive cat",
+    "archive verify",
     "bench brokers",
     "bench plus",
     "bench images",
     "bench durable",
+    "bench archive",
     "bench mesh",
     "bench flood",
     "bench topics",
@@ -62,6 +66,7 @@ GROUPS = {
     "sim": "Simulate a mesh: the brokers that ship, on a virtual network.",
     "models": "Models that look at images.",
     "store": "Look after the files that a broker keeps.",
+    "archive": "Look into the messages that a broker has archived.",
     "ctl": "Speak with a running broker.",
 }
 

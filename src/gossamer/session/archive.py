@@ -185,6 +185,10 @@ class Collector:
             self._close_block()
         return True
 
+    def missing(self) -> int:
+        """Rows that the archive does not have, and should."""
+        return self.dropped + self.unwritten
+
     def take(self) -> list[Block]:
         """What was collected, in order."""
         if self._block.payloads:

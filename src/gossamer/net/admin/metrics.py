@@ -73,6 +73,7 @@ class BrokerCollector(Collector):
         about.add_metric([__version__], 1)
         yield about
         yield self._skipped()
+        yield from self._archive_metrics()
         yield from self._link_metrics()
 
     def _skipped(self) -> Metric:
@@ -81,6 +82,19 @@ class BrokerCollector(Collector):
         for reason, count in self._core.operators.engine.services.skipped.items():
             total.add_metric([reason], count)
         return total
+
+    def _archive_metrics(self) -> Iterator[Metric]:
+        archive = self._core.journal.archive
+        yield CounterMetricFamily(
+            "gossamer_archived", "Messages given to the archive since the start.", archive.archived
+        )
+        yield CounterMetricFamily(
+            "gossamer_archive_missing",
+            "Messages that should be in the archive and are not.",
+            archive.missing(),
+        )
+        accepts = "Whether the disk takes what is archived."
+        yield GaugeMetricFamily("gossamer_archive_accepts", accepts, int(archive.accepts))
 
     def _link_metrics(self) -> Iterator[Metric]:
         mesh = mesh_of(self._core)

@@ -143,7 +143,7 @@ class Archive:
             logger.warning(
                 "the archive %s can be written again; %d messages are missing from it so far",
                 self.settings.logs,
-                self.collector.dropped + self.collector.unwritten,
+                self.collector.missing(),
             )
         self._dropped_at = 0.0
         self.collector.accepts = True

@@ -19,8 +19,8 @@ MAGIC: Final = b"GBLK"
 # magic, checksum, length of the body, first offset, least and greatest time, rows, flags
 HEADER: Final = struct.Struct("<4sIQQqqII")
 CHECKED: Final = 8  # where the checksum's range starts
-# runs, topics, sources, extras
-SIZES: Final = struct.Struct("<IIII")
+# runs, topics, sources, extras, bytes of all payloads
+SIZES: Final = struct.Struct("<IIIIQ")
 ALIGNMENT: Final = 8
 
 # The store's transaction of the same number decides whether this block counts.
@@ -57,27 +57,23 @@ class Header:
 def encode(block: Block, first: int, *, is_joint: bool, is_last: bool) -> list[bytes]:
     """The block as pieces to be written one after the other."""
     rows = len(block.payloads)
-    lengths = _numbers("I", map(len, block.payloads))
     topics = block.topics
     publishers = [client.encode() for client, _ in block.sources]
     users = [user.encode() for _, user in block.sources]
+    texts = [*topics, *publishers, *users, *block.extras]
     pieces = [
-        SIZES.pack(len(block.run_starts), len(topics), len(publishers), len(block.extras)),
+        SIZES.pack(
+            len(block.run_starts), len(topics), len(publishers), len(block.extras), block.size
+        ),
         _numbers("q", block.run_times),
-        lengths,
+        _numbers("I", map(len, block.payloads)),
         _numbers("I", block.run_starts),
         _numbers("I", block.run_topics),
         _numbers("I", block.run_sources),
         _numbers("I", block.extra_rows),
-        _numbers("I", map(len, block.extras)),
-        _numbers("I", map(len, topics)),
-        _numbers("I", map(len, publishers)),
-        _numbers("I", map(len, users)),
+        _numbers("I", map(len, texts)),
         bytes(block.run_flags),
-        *topics,
-        *publishers,
-        *users,
-        *block.extras,
+        *texts,
     ]
     head = b"".join(pieces)
     body = b"".join(block.payloads)

@@ -15,85 +15,20 @@ from gossamer.geo.errors import GlpError
 from gossamer.geo.glp import POSITION, PREFIX
 from gossamer.geo.glp import parse as parse_glp
 from gossamer.session.archive import RETAIN_FLAG
-from gossamer.storage.archive.blocks import HEADER, SIZES, Header
+from gossamer.storage.archive.parts import Parts
 from gossamer.storage.archive.schema import SCHEMA
 from gossamer.wire.packets import PUBLISH
 from gossamer.wire.properties import Properties
 from gossamer.wire.property_codec import read_properties
 from gossamer.wire.scalars import Reader
 
-Number = np.dtype("<u4")
-Time = np.dtype("<i8")
+NUMBER: Final = np.dtype("<u4")
+TIME: Final = np.dtype("<i8")
+FLAGS: Final = np.dtype("u1")
 
 # Names that brokers use among themselves; no client sees them, and no reader does.
 OWN_PREFIX: Final = "gossamer-"
 ANY_NUMBER: Final = 1 << 30
-
-
-class Parts:
-    """One block's columns as they lie in its bytes."""
-
-    __slots__ = (
-        "extra_lengths",
-        "extra_rows",
-        "extras",
-        "first",
-        "lengths",
-        "payloads",
-        "publishers",
-        "rows",
-        "run_flags",
-        "run_sources",
-        "run_starts",
-        "run_times",
-        "run_topics",
-        "topics",
-        "users",
-    )
-
-    def __init__(self, data: memoryview, header: Header) -> None:
-        """`data` is the whole block."""
-        self.first = header.first
-        self.rows = header.rows
-        runs, topics, sources, extras = SIZES.unpack_from(data, HEADER.size)
-        at = _Cursor(data, HEADER.size + SIZES.size)
-        self.run_times = at.numbers(Time, runs)
-        self.lengths = at.numbers(Number, self.rows)
-        self.run_starts = at.numbers(Number, runs)
-        self.run_topics = at.numbers(Number, runs)
-        self.run_sources = at.numbers(Number, runs)
-        self.extra_rows = at.numbers(Number, extras)
-        extra_lengths = at.numbers(Number, extras).tolist()
-        topic_lengths = at.numbers(Number, topics).tolist()
-        publisher_lengths = at.numbers(Number, sources).tolist()
-        user_lengths = at.numbers(Number, sources).tolist()
-        self.run_flags = at.numbers(np.dtype("u1"), runs)
-        self.topics = at.pieces(topic_lengths)
-        self.publishers = at.pieces(publisher_lengths)
-        self.users = at.pieces(user_lengths)
-        self.extras = at.pieces(extra_lengths)
-        self.payloads = data[at.position : at.position + int(self.lengths.sum(dtype=np.int64))]
-
-    def run_lengths(self) -> Any:
-        return np.diff(self.run_starts, append=np.array([self.rows], Number)).astype(np.int64)
-
-
-class _Cursor:
-    def __init__(self, data: memoryview, position: int) -> None:
-        self.data = data
-        self.position = position
-
-    def numbers(self, kind: "np.dtype[Any]", count: int) -> Any:
-        found = np.frombuffer(self.data, kind, count, self.position)
-        self.position += count * kind.itemsize
-        return found
-
-    def pieces(self, lengths: list[int]) -> list[bytes]:
-        found = []
-        for length in lengths:
-            found.append(bytes(self.data[self.position : self.position + length]))
-            self.position += length
-        return found
 
 
 class Rows:
@@ -102,9 +37,14 @@ class Rows:
     def __init__(self, broker: str, parts: Sequence[Parts]) -> None:
         self._broker = broker
         self._parts = parts
-        self._counts = _joined([part.run_lengths() for part in parts])
         self.first = parts[0].first
         self.count = sum(part.rows for part in parts)
+        # How many runs, and which first row, each block has.
+        self._runs = np.array([part.runs for part in parts])
+        self._bases = _bases([part.rows for part in parts])
+        starts = _joined([part.run_starts for part in parts], NUMBER).astype(np.int64)
+        starts += np.repeat(self._bases, self._runs)
+        self._counts = np.diff(starts, append=self.count)
         self._properties: _Extras | None = None
 
     def topic_codes(self) -> tuple[Any, list[str]]:
@@ -116,7 +56,7 @@ class Rows:
 
     def times(self) -> Any:
         """Microseconds."""
-        return np.repeat(_joined([part.run_times for part in self._parts]), self._counts)
+        return np.repeat(_joined([part.run_times for part in self._parts], TIME), self._counts)
 
     def offsets(self) -> Any:
         return np.arange(self.first, self.first + self.count, dtype=np.int64)
@@ -125,7 +65,7 @@ class Rows:
         if name in _COLUMNS:
             return _COLUMNS[name](self)
         if self._properties is None:
-            self._properties = _Extras(self._parts)
+            self._properties = _Extras(self._parts, self._bases)
         return self._properties.column(name, self.count)
 
     def _broker_column(self) -> pa.Array:
@@ -137,27 +77,27 @@ class Rows:
 
     def _payload_column(self) -> pa.Array:
         ends = np.zeros(self.count + 1, np.int32)
-        np.cumsum(_joined([part.lengths for part in self._parts]), out=ends[1:])
+        np.cumsum(_joined([part.lengths for part in self._parts], NUMBER), out=ends[1:])
         parts = self._parts
         data = parts[0].payloads if len(parts) == 1 else b"".join(part.payloads for part in parts)
         buffers = [None, pa.py_buffer(ends), pa.py_buffer(data)]
         return pa.Array.from_buffers(pa.binary(), self.count, buffers)
 
     def _flags(self) -> Any:
-        return np.repeat(_joined([part.run_flags for part in self._parts]), self._counts)
+        return np.repeat(_joined([part.run_flags for part in self._parts], FLAGS), self._counts)
 
     def _source_column(self, names: list[list[bytes]]) -> pa.Array:
         codes, found = self._coded(names, [part.run_sources for part in self._parts])
         return decoded(codes, [name.decode() or None for name in found])
 
-    def _coded(self, names: list[list[bytes]], codes: list[Any]) -> tuple[Any, list[bytes]]:
+    def _coded(self, names: list[list[bytes]], codes: list[bytes]) -> tuple[Any, list[bytes]]:
         """The blocks' own numbers for their names, as numbers for all names together."""
         known: dict[bytes, int] = {}
-        common = [
-            np.array([known.setdefault(name, len(known)) for name in own], np.int32)[code]
-            for own, code in zip(names, codes, strict=True)
-        ]
-        return np.repeat(_joined(common), self._counts), list(known)
+        common = np.array(
+            [known.setdefault(name, len(known)) for own in names for name in own], np.int32
+        )
+        own_bases = np.repeat(_bases([len(own) for own in names]), self._runs)
+        return np.repeat(common[_joined(codes, NUMBER) + own_bases], self._counts), list(known)
 
 
 _COLUMNS: Final[dict[str, Callable[[Rows], pa.Array]]] = {
@@ -176,21 +116,14 @@ _COLUMNS: Final[dict[str, Callable[[Rows], pa.Array]]] = {
 class _Extras:
     """The columns that only messages with properties have values in."""
 
-    def __init__(self, parts: Sequence[Parts]) -> None:
-        rows = []
-        records = []
-        base = 0
-        for part in parts:
-            if part.extras:
-                rows.append(part.extra_rows.astype(np.int64) + base)
-                records += [_record(extra) for extra in part.extras]
-            base += part.rows
-        self._rows = _joined(rows) if rows else None
-        self._records = records
+    def __init__(self, parts: Sequence[Parts], bases: Any) -> None:
+        rows = _joined([part.extra_rows for part in parts], NUMBER).astype(np.int64)
+        self._rows = rows + np.repeat(bases, [len(part.extras) for part in parts])
+        self._records = [_record(extra) for part in parts for extra in part.extras]
 
     def column(self, name: str, count: int) -> pa.Array:
         kind = SCHEMA.field(name).type
-        if self._rows is None:
+        if not self._records:
             return pa.nulls(count, kind)
         values = pa.array([record.get(name) for record in self._records], kind)
         where = np.full(count, -1, np.int64)
@@ -240,5 +173,12 @@ def decoded(codes: Any, names: Sequence[str | None]) -> pa.Array:
     return pa.array(names, pa.string()).take(pa.array(codes))
 
 
-def _joined(arrays: Sequence[Any]) -> Any:
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+def _joined(columns: Sequence[bytes], kind: "np.dtype[Any]") -> Any:
+    """The numbers of all blocks, one after the other."""
+    return np.frombuffer(columns[0] if len(columns) == 1 else b"".join(columns), kind)
+
+
+def _bases(sizes: Sequence[int]) -> Any:
+    """Where each block's share begins among those of all."""
+    ends = np.cumsum(sizes, dtype=np.int64)
+    return ends - sizes

@@ -8,8 +8,9 @@ from typing import Final
 import pyarrow as pa
 
 from gossamer.storage.archive.blocks import HEADER, Header
-from gossamer.storage.archive.columns import Parts, Rows
+from gossamer.storage.archive.columns import Rows
 from gossamer.storage.archive.log import LogFile, Mark
+from gossamer.storage.archive.parts import Parts
 from gossamer.storage.archive.selection import Selection
 
 # Read and decoded at a time: some ten thousands of small messages.
@@ -25,9 +26,9 @@ def read_log(log: LogFile, broker: str, selection: Selection) -> Iterator[pa.Rec
     with log.path.open("rb", buffering=0) as file:
         for stretch in _stretches(marks, end, selection):
             file.seek(stretch.start)
-            data = memoryview(_read_exactly(file.fileno(), stretch.stop - stretch.start, log.path))
+            data = _read_exactly(file.fileno(), stretch.stop - stretch.start, log.path)
             parts = [
-                Parts(data[position : position + header.size], header)
+                Parts(data, position, header)
                 for position, header in headers(data)
                 if header.next > selection.start and header.first < selection.end
             ]
@@ -47,9 +48,8 @@ def _read_exactly(descriptor: int, size: int, path: Path) -> bytes:
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-def headers(data: memoryview) -> Iterator[tuple[int, Header]]:
-    """Every block of a stretch, with where it starts."""
-    position = 0
+def headers(data: bytes, position: int = 0) -> Iterator[tuple[int, Header]]:
+    """Every block from there on, with where it starts."""
     while position + HEADER.size <= len(data):
         header = Header(data, position)
         yield position, header

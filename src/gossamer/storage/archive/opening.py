@@ -83,11 +83,12 @@ def find_logs(folder: Path) -> list[Path]:
 def find_sealed(
     files: pa.fs.FileSystem, folder: str, *, clean: bool = False
 ) -> list[SealedSegment]:
-    """In the order of their offsets; `clean` removes what a worker left unfinished."""
+    """In the order of their offsets. `clean` makes the folder and removes what a worker left."""
     found: list[SealedSegment] = []
     try:
-        files.create_dir(folder, recursive=True)
-        infos = files.get_file_info(pa.fs.FileSelector(folder))
+        if clean:
+            files.create_dir(folder, recursive=True)
+        infos = files.get_file_info(pa.fs.FileSelector(folder, allow_not_found=True))
     except (OSError, pa.ArrowException) as error:
         raise ArchiveError(f"{folder} cannot be used for sealed segments: {error}") from error
     for info in infos:

@@ -108,7 +108,7 @@ def recover_current(path: Path, committed: int | None) -> LogFile:
         # Were the store behind by more than this one, it would have lost what it had promised:
         # then it is not to be believed, and the rows may have been read already.
         scan.cut_last()
-    log = _log_of(scan)
+    log = log_of(scan)
     if scan.end < scan.size:
         logger.warning(
             "%s: its last %d bytes were never acknowledged and are cut off; it ends with offset %d",
@@ -127,10 +127,11 @@ def recover_complete(path: Path, next_offset: int) -> LogFile:
     scan = Scan(path)
     if scan.end < scan.size or scan.next != next_offset:
         raise ArchiveDamaged(path, f"the rows from offset {scan.next} to {next_offset - 1}")
-    return _log_of(scan)
+    return log_of(scan)
 
 
-def _log_of(scan: Scan) -> LogFile:
+def log_of(scan: Scan) -> LogFile:
+    """The file as readers see it."""
     log = LogFile(scan.path, scan.first, scan.created, scan.end)
     log.marks = scan.marks
     log.next = scan.next

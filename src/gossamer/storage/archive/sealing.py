@@ -14,10 +14,11 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from gossamer.storage.archive.blocks import is_whole
-from gossamer.storage.archive.columns import Parts, Rows
+from gossamer.storage.archive.columns import Rows
 from gossamer.storage.archive.errors import ArchiveDamaged, ArchiveError
-from gossamer.storage.archive.log import read_file_header
+from gossamer.storage.archive.log import FileHeader, read_file_header
 from gossamer.storage.archive.log_reading import READ_BYTES, headers, select
+from gossamer.storage.archive.parts import Parts
 from gossamer.storage.archive.schema import SCHEMA
 from gossamer.storage.archive.sealed import TIMES_KEY, TOPICS_KEY, UNFINISHED, sealed_name
 from gossamer.storage.archive.selection import Selection
@@ -41,12 +42,12 @@ def seal(
 ) -> str:
     """Writes the rows of a complete log as Parquet; the path of the file, which is there whole or
     not at all. `is_wanted` is asked before it gets its name."""
-    data = memoryview(log.read_bytes())
-    header = read_file_header(data[:READ_BYTES].tobytes())
+    data = log.read_bytes()
+    header = read_file_header(data)
     rows = _Writing(files, f"{folder}/{log.stem}-{os.getpid()}{UNFINISHED}")
     try:
         next_offset = header.first
-        for batch in _batches(log, data[header.size :], header.broker):
+        for batch in _batches(log, data, header):
             rows.add(batch)
             next_offset += batch.num_rows
         if next_offset == header.first:
@@ -62,26 +63,27 @@ def seal(
     return path
 
 
-def _batches(log: Path, data: memoryview, broker: str) -> Iterator[pa.RecordBatch]:
+def _batches(log: Path, data: bytes, start: FileHeader) -> Iterator[pa.RecordBatch]:
     everything = Selection()
     parts: list[Parts] = []
     size = 0
-    end = 0
-    for position, header in headers(data):
-        if not is_whole(data, position, header):
+    end = start.size
+    view = memoryview(data)
+    for position, header in headers(data, start.size):
+        if not is_whole(view, position, header):
             raise ArchiveDamaged(log, f"the rows from offset {header.first} on")
-        parts.append(Parts(data[position : position + header.size], header))
+        parts.append(Parts(data, position, header))
         size += header.size
         end = position + header.size
         if size >= READ_BYTES:
-            batch = select(Rows(broker, parts), everything)
+            batch = select(Rows(start.broker, parts), everything)
             assert batch is not None
             yield batch
             parts, size = [], 0
     if end != len(data):
         raise ArchiveDamaged(log, "its end")
     if parts:
-        batch = select(Rows(broker, parts), everything)
+        batch = select(Rows(start.broker, parts), everything)
         assert batch is not None
         yield batch
 
@@ -100,6 +102,7 @@ class _Writing:
             compression_level=COMPRESSION_LEVEL,
             use_dictionary=WITH_DICTIONARY,
             write_statistics=True,
+            write_page_checksum=True,
         )
         self._waiting: list[pa.RecordBatch] = []
         self._topics: set[str] | None = set()

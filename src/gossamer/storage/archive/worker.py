@@ -7,6 +7,7 @@ next broker may have sealed the same rows by then, and removed them again.
     python -m gossamer.storage.archive.worker LOG FOLDER
 """
 
+import gc
 import os
 import subprocess
 import sys
@@ -68,6 +69,7 @@ def _start(log: Path, folder: str) -> "subprocess.Popen[str]":
 
 def main(log: str, folder: str) -> None:
     os.nice(NICENESS)
+    gc.disable()  # a short life, many small objects, and no cycles among them
     pa.set_cpu_count(1)
     parent = os.getppid()
     files, path = open_folder(folder)

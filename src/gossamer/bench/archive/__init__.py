@@ -1,0 +1,1 @@
+"""What the archive costs a broker, and how fast it is read."""
