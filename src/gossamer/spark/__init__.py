@@ -1,5 +1,22 @@
-"""Messages in Spark: the source and sink `gossamer`, and subscriptions that compute."""
+"""Messages in Spark: the source and sink `gossamer`, and subscriptions that compute.
 
-from gossamer.spark.subscribing import subscribe
+Executors import this package to read rows, so what they do not need is loaded when it is used.
+"""
 
-__all__ = ["subscribe"]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gossamer.spark.registering import register
+    from gossamer.spark.session import start
+    from gossamer.spark.subscribing import subscribe
+
+__all__ = ["register", "start", "subscribe"]
+
+_HOMES = {"register": "registering", "start": "session", "subscribe": "subscribing"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

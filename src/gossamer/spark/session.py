@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 import gossamer
 from gossamer.spark.java import java_home
+from gossamer.spark.registering import register
 
 # A task may fail once (a broker that restarts, say) without ending the query.
 LOCAL: Final = "local[*,4]"
@@ -21,7 +22,6 @@ _DEFAULTS: Final = {
     "spark.log.level": "ERROR",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.python.filterPushdown.enabled": "true",
 }
 
 
@@ -35,7 +35,9 @@ def start(
     builder = SparkSession.builder.appName(name).master(master)
     for key, value in {**_DEFAULTS, **(config or {})}.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    register(spark)
+    return spark
 
 
 def _user() -> int:

@@ -15,6 +15,7 @@ from gossamer.plus.windows import DEFAULT_WINDOWS, Window
 from gossamer.spark.filtering import filtered, plain
 from gossamer.spark.messages import messages
 from gossamer.spark.processing import Processor, processed
+from gossamer.spark.registering import register
 from gossamer.spark.spatial import spatial_results
 from gossamer.spark.streaming import streamed_spatial_results
 from gossamer.spark.temporal import temporal_results
@@ -28,33 +29,49 @@ WATERMARK: Final = "1 minute"
 def subscribe(
     spark: SparkSession,
     filter: str,
-    source: DataFrame,
+    source: DataFrame | None = None,
     *,
     reply: str = "skr",
     ttl: float = IMPLICIT_TTL,
     watermark: str = WATERMARK,
     windows: Iterable[Window] = (),
     processors: Mapping[str, Processor] | None = None,
+    stream: bool = False,
+    **options: str,
 ) -> DataFrame:
     """What the broker would send to this subscription, as rows of time, topic, payload and value.
 
-    `source` has messages, as the format "gossamer" reads them. Raises PlusError, TopicError.
+    `source` has messages. Without one, `options` are those of the format "gossamer", and `stream`
+    says whether to follow the archives or to read what they have. Raises PlusError, TopicError.
     """
-    found = messages(source)
-    if not is_operator_filter(filter):
-        check_filter(filter)
-        return plain(found.where(matches((filter,), F.col("topic"))))
+    check_filter(filter)
+    computes = is_operator_filter(filter)
     processors = processors if processors is not None else {}
-    plan = _parsed(filter, windows, processors)
-    options = settled(plan, read_options([("plus_reply", reply)]))
-    found = found.where(matches(plan.reads, F.col("topic")))
+    plan = _parsed(filter, windows, processors) if computes else None
+    reads = plan.reads if plan is not None else (filter,)
+    if source is None:
+        source = _archives(spark, reads, stream, options)
+    elif options or stream:
+        raise ValueError("give a source, or where to read, not both")
+    found = messages(source).where(matches(reads, F.col("topic")))
+    if plan is None:
+        return plain(found)
     if plan.processor is not None:
         found = processed(found, plan.processor.keyword, processors)
-    return _results(found, plan, options, ttl, watermark)
+    settled_options = settled(plan, read_options([("plus_reply", reply)]))
+    return _results(found, plan, settled_options, ttl, watermark)
+
+
+def _archives(
+    spark: SparkSession, reads: tuple[str, ...], stream: bool, options: Mapping[str, str]
+) -> DataFrame:
+    """Brokers send what matches; what comes is checked again, which costs little."""
+    register(spark)
+    reader = spark.readStream if stream else spark.read
+    return reader.format("gossamer").options(**options, filter="\n".join(reads)).load()
 
 
 def _parsed(filter: str, windows: Iterable[Window], processors: Mapping[str, Processor]) -> Plan:
-    check_filter(filter)
     kinds = [ProcessorKind(keyword, "", "value") for keyword in processors]
     return parse(filter, Vocabulary((*DEFAULT_WINDOWS, *windows), kinds))
 

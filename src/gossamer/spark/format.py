@@ -1,0 +1,36 @@
+"""The format `gossamer`: archives to rows, and rows to publications."""
+
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from gossamer.spark.sink import settings as sink
+from gossamer.spark.sink.writing import FrameWriter, StreamWriter
+from gossamer.spark.source.history import History
+from gossamer.spark.source.settings import read_settings
+from gossamer.spark.source.streaming import Stream
+from gossamer.storage.archive.schema import projection
+
+
+class GossamerSource(DataSource):
+    @classmethod
+    def name(cls) -> str:
+        return "gossamer"
+
+    def schema(self) -> StructType:
+        columns = read_settings(self.options).columns
+        return from_arrow_schema(projection(None if columns is None else list(columns)))
+
+    def reader(self, schema: StructType) -> History:
+        return History(read_settings(self.options))
+
+    def streamReader(self, schema: StructType) -> Stream:
+        return Stream(read_settings(self.options))
+
+    def writer(self, schema: StructType, overwrite: bool) -> FrameWriter:
+        sink.check_schema(schema)
+        return FrameWriter(sink.read_settings(self.options, needs_key=True))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:
+        sink.check_schema(schema)
+        return StreamWriter(sink.read_settings(self.options))

@@ -1,0 +1,89 @@
+"""Publishes rows and returns when the broker has them all. Runs on the executors.
+
+A connection that breaks is made again, and what was not acknowledged is sent again, in order: every
+row arrives at least once.
+"""
+
+import asyncio
+import ssl
+import time
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from gossamer.net.client import Client, Disconnected, Refused
+from gossamer.spark.sink.errors import SinkError
+from gossamer.spark.sink.messages import Row, message_of
+from gossamer.spark.sink.settings import Settings
+from gossamer.wire.packets import Publish
+
+# So many wait for their acknowledgement together; a broken connection repeats no more than these.
+CHUNK: Final = 500
+FIRST_PAUSE: Final = 0.1  # seconds; each is twice as long as the one before
+LONGEST_PAUSE: Final = 5.0
+
+
+def publish_rows(rows: Iterator[Row], settings: Settings) -> int:
+    """How many there were. Raises SinkError."""
+    return asyncio.run(_publish_rows(rows, settings))
+
+
+async def _publish_rows(rows: Iterator[Row], settings: Settings) -> int:
+    client = _client(settings)
+    published = 0
+    try:
+        while chunk := [message_of(row, settings.qos) for row in islice(rows, CHUNK)]:
+            await _publish_chunk(client, chunk, settings)
+            published += len(chunk)
+    except Refused as problem:
+        raise SinkError(f"{settings.url}: {problem}") from problem
+    finally:
+        await client.disconnect()
+    return published
+
+
+async def _publish_chunk(client: Client, chunk: list[Publish], settings: Settings) -> None:
+    until = time.monotonic() + settings.retry_seconds
+    pause = FIRST_PAUSE
+    while True:
+        try:
+            if not client.connected:
+                await client.connect()
+            await _send(client, chunk)
+            return
+        except Refused:
+            raise
+        except (Disconnected, OSError, TimeoutError) as problem:
+            if time.monotonic() + pause > until:
+                raise SinkError(
+                    f"{settings.url}: {problem or 'no answer'} (tried for "
+                    f"{settings.retry_seconds:g} s)"
+                ) from problem
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+
+async def _send(client: Client, chunk: list[Publish]) -> None:
+    """Removes from the front of the chunk what has arrived."""
+    sending = [
+        asyncio.ensure_future(
+            client.publish(one.topic, one.payload, one.qos, one.retain, one.properties)
+        )
+        for one in chunk
+    ]
+    done = await asyncio.gather(*sending, return_exceptions=True)
+    failures = [result for result in done if isinstance(result, BaseException)]
+    arrived = next(
+        (at for at, result in enumerate(done) if isinstance(result, BaseException)), len(done)
+    )
+    del chunk[:arrived]
+    if failures:
+        raise failures[0]
+
+
+def _client(settings: Settings) -> Client:
+    context = None
+    if settings.url.startswith(("mqtts:", "wss:")):
+        context = ssl.create_default_context(cafile=settings.ca_file)
+    password = None if settings.password is None else settings.password.encode()
+    return Client(settings.url, username=settings.user, password=password, tls=context)

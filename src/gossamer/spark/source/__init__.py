@@ -1,0 +1,1 @@
+"""`spark.read.format("gossamer")`: the archives of brokers as rows."""

@@ -1,0 +1,125 @@
+"""Archives as a history: everything between two positions, less what the query does not ask for.
+
+Spark offers the conditions of a query; those on time, offset, broker and topic narrow what is asked
+of the brokers, which then skip whole segments. Spark checks every condition again on the rows.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSourceReader,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    InputPartition,
+    LessThan,
+    LessThanOrEqual,
+)
+
+from gossamer.spark.source.positions import EARLIEST, LATEST, Position
+from gossamer.spark.source.ranges import Range, cut, rows_of
+from gossamer.spark.source.replaying import find_replays
+from gossamer.spark.source.settings import Settings
+from gossamer.topics.matching import matches
+
+_MOST = (1 << 63) - 1
+
+
+class Bounds:
+    """Inclusive limits of a column of integers."""
+
+    def __init__(self) -> None:
+        self.least = 0
+        self.most = _MOST
+
+    def narrow(self, condition: Filter, value: int) -> None:
+        if isinstance(condition, EqualTo | GreaterThanOrEqual):
+            self.least = max(self.least, value)
+        if isinstance(condition, EqualTo | LessThanOrEqual):
+            self.most = min(self.most, value)
+        if isinstance(condition, GreaterThan):
+            self.least = max(self.least, value + 1)
+        if isinstance(condition, LessThan):
+            self.most = min(self.most, value - 1)
+
+
+class History(DataSourceReader):
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._offsets = Bounds()
+        self._times = Bounds()
+        self._topics: set[str] | None = None
+        self._brokers: set[str] | None = None
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        for condition in filters:
+            self._note(condition)
+        return filters
+
+    def partitions(self) -> list[InputPartition]:
+        settings = self._settings
+        starting = settings.starting or Position(end=EARLIEST)
+        ending = settings.ending or Position(end=LATEST)
+        filters = self._filters()
+        if not filters:
+            return []
+        found: list[InputPartition] = []
+        replays = find_replays(settings.addresses, settings.credentials, settings.retry_seconds)
+        for name, replay in replays.items():
+            if self._brokers is not None and name not in self._brokers:
+                continue
+            start = max(starting.offset(replay), self._offsets.least)
+            end = min(ending.offset(replay), self._offsets.most + 1)
+            whole = Range(
+                replay.address,
+                start,
+                end,
+                filters,
+                self._times.least or None,
+                self._times.most + 1 if self._times.most < _MOST else None,
+            )
+            found += cut(whole, settings.rows_per_partition)
+        return found
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return rows_of(partition, self._settings)
+
+    def _note(self, condition: Filter) -> None:
+        column = getattr(condition, "attribute", ())
+        value = getattr(condition, "value", None)
+        if column == ("offset",) and isinstance(value, int):
+            self._offsets.narrow(condition, value)
+        elif column == ("time",) and isinstance(value, datetime):
+            self._times.narrow(condition, _micros(value))
+        elif column == ("topic",):
+            self._topics = _narrowed(self._topics, condition)
+        elif column == ("broker",):
+            self._brokers = _narrowed(self._brokers, condition)
+
+    def _filters(self) -> tuple[str, ...]:
+        wanted = self._settings.filters
+        if self._topics is None:
+            return wanted
+        return tuple(
+            sorted(topic for topic in self._topics if any(matches(one, topic) for one in wanted))
+        )
+
+
+def _narrowed(known: set[str] | None, condition: Filter) -> set[str] | None:
+    """Less of the texts that a column may have; None for any."""
+    if isinstance(condition, EqualTo):
+        found = {str(condition.value)}
+    elif isinstance(condition, In):
+        found = {str(value) for value in condition.value}
+    else:
+        return known
+    return found if known is None else known & found
+
+
+def _micros(time: datetime) -> int:
+    aware = time if time.tzinfo is not None else time.astimezone()
+    return round(aware.astimezone(UTC).timestamp() * 1e6)
