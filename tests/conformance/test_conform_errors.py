@@ -169,7 +169,7 @@ def test_a_packet_with_a_byte_too_many(world: World, version: int, packet: Packe
     assert ending(client) in ((0x81, 0x82) if version == V5 else (GONE,))
 
 
-@clauses("3.1.4-1", v311="3.1.4-1")
+@clauses("3.1.4-1", v311="3.1.4-1 3.2.2-6")
 def test_a_connect_cut_short(world: World, version: int) -> None:
     connect = Connect(
         "client",

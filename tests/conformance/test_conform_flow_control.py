@@ -218,7 +218,7 @@ def test_a_publication_over_the_clients_maximum_counts_as_sent(
     assert world.broker.core.counters.dropped_too_large > 0
 
 
-@clauses("3.1.2-24 3.2.2-19")
+@clauses("3.1.2-24 3.2.2-19 3.2.2-20")
 @pytest.mark.parametrize("limit", range(1, 40))
 def test_connack_within_the_clients_maximum(world: World, version: int, limit: int) -> None:
     for name in ("", "$mesh/refused with words"):
@@ -282,6 +282,13 @@ def test_suback_and_unsuback_that_never_fit_are_not_sent(world: World, version: 
     (answer,) = client.take()
     assert isinstance(answer, Unsuback)
     assert answer.reasons == [0] * 5
+
+
+@clauses("3.6.2-2 3.6.2-3 3.7.2-2 3.7.2-3")
+def test_pubrel_and_pubcomp_are_short(world: World, version: int) -> None:
+    client = small(world)
+    client.send(Acknowledgement(PUBREC, 9), Acknowledgement(PUBREL, 9))
+    assert client.sink.data == b"\x62\x03\x00\x09\x92\x70\x03\x00\x09\x92"
 
 
 @clauses("3.14.2-3 3.14.2-4 3.14.2-2")

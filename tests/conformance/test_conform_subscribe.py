@@ -183,7 +183,7 @@ def test_nothing_is_lost_while_replacing(world: World, version: int) -> None:
 # Overlapping ------------------------------------------------------------------------------------
 
 
-@clauses("3.3.4-2", v311="3.8.4-6")
+@clauses("3.3.4-2", v311="3.3.5-1 3.8.4-6")
 @pytest.mark.parametrize("published", [0, 1, 2])
 def test_overlapping_filters_give_the_highest_qos(
     world: World, version: int, published: int

@@ -41,6 +41,7 @@ def opened(policy: HandshakePolicy | None = None) -> WebSocketServer:
 
 
 def test_the_handshake_of_the_standard() -> None:
+    """[MQTT-6.0.0-4]"""
     server = WebSocketServer(HandshakePolicy())
     for byte in REQUEST.encode():
         assert not server.is_open
@@ -92,6 +93,7 @@ def test_origins() -> None:
 
 @given(st.lists(st.binary(max_size=300), max_size=8), st.data())
 def test_frames_split_and_joined_anywhere(messages: list[bytes], data: st.DataObject) -> None:
+    """[MQTT-6.0.0-2]"""
     stream = REQUEST.encode()
     for message in messages:
         cut = data.draw(st.integers(0, len(message)))
@@ -118,7 +120,7 @@ def test_a_large_frame_byte_by_byte_keeps_nothing() -> None:
 
 
 BROKEN = [
-    (frame(1, b"text"), 1003),
+    (frame(1, b"text"), 1003),  # [MQTT-6.0.0-1]
     (frame(0, b"x"), 1002),
     (frame(2, b"x", final=False) + frame(2, b"y"), 1002),
     (frame(0xC2, b"x"), 1002),

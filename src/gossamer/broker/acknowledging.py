@@ -47,7 +47,8 @@ def handle_pubrec(connection: Connection, packet_id: int, reason: int, now: floa
 
 
 def handle_pubrel(connection: Connection, packet_id: int) -> None:
-    """Answered with PUBCOMP whether the identifier is known or not [MQTT-4.3.3-11]."""
+    """Answered with PUBCOMP whether the identifier is known or not [MQTT-4.3.3-11], and whatever
+    has become of the message [MQTT-4.3.3-13]."""
     session = connection.session
     assert session is not None
     if not session.release_incoming(packet_id):

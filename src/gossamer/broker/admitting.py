@@ -56,15 +56,16 @@ def check_quota(connection: Connection) -> None:
 def answer_publish(
     connection: Connection, qos: int, packet_id: int, reason: int, text: str
 ) -> None:
-    """PUBACK or PUBREC. In 3.1.1 a refusal looks like success, by its [MQTT-3.3.5-2]."""
-    if qos == 0:
+    """PUBACK [MQTT-4.3.2-4] or PUBREC [MQTT-4.3.3-8]; a refusing one frees the identifier
+    [MQTT-4.3.3-9]. In 3.1.1 a refusal looks like success, by its [MQTT-3.3.5-2]."""
+    if qos == 0:  # [MQTT-3.3.4-1]
         return
     if connection.version != V5 or reason == reasons.SUCCESS:
         head = PUBACK_HEAD if qos == 1 else PUBREC_HEAD
-        connection.outlet.put_promise(head + IDENTIFIERS[packet_id])
+        connection.outlet.put_promise(head + IDENTIFIERS[packet_id])  # [MQTT-2.2.1-5]
         return
     properties: Properties | None = None
-    if text and connection.wants_problems:
+    if text and connection.wants_problems:  # [MQTT-3.1.2-29]
         properties = Properties()
         properties.reason_string = text
     kind = PUBACK if qos == 1 else PUBREC

@@ -73,9 +73,9 @@ def handle_auth(connection: Connection, packet: Auth, now: float) -> None:
             raise ProtocolError(reasons.PROTOCOL_ERROR, "re-authentication by another method")
         exchange = connection.core.authenticator.begin_exchange(method, connection.origin)
         connection.exchange = exchange
-    elif packet.reason != reasons.CONTINUE_AUTHENTICATION:
+    elif packet.reason != reasons.CONTINUE_AUTHENTICATION:  # [MQTT-4.12.0-3]
         raise ProtocolError(reasons.PROTOCOL_ERROR, "an AUTH packet out of turn")
-    if exchange is None or method != connection.authentication_method:
+    if exchange is None or method != connection.authentication_method:  # [MQTT-4.12.0-7]
         raise ProtocolError(reasons.PROTOCOL_ERROR, "no authentication is under way")
     data = None if properties is None else properties.authentication_data
     _step(connection, data or b"", now)
@@ -87,7 +87,7 @@ def _begin_exchange(connection: Connection, method: str, now: float) -> None:
         exchange = core.neighbours.begin_exchange(connection.origin)
     else:
         exchange = core.authenticator.begin_exchange(method, connection.origin)
-    if exchange is None:
+    if exchange is None:  # [MQTT-4.12.0-1]
         connection.fail(
             reasons.BAD_AUTHENTICATION_METHOD, f"{method!r} is not an accepted method", now
         )
@@ -115,11 +115,12 @@ def _step(connection: Connection, data: bytes, now: float) -> None:
     elif verdict is not None and is_login:
         connection.exchange = None
         connection.stage = DECIDING
+        # [MQTT-4.12.0-4]
         decide(connection, verdict, step.data, now)
     elif verdict is not None:
-        connection.fail(verdict.reason, verdict.text, now)
+        connection.fail(verdict.reason, verdict.text, now)  # [MQTT-4.12.1-2]
     else:
-        _send_auth(connection, reasons.CONTINUE_AUTHENTICATION, step.data)
+        _send_auth(connection, reasons.CONTINUE_AUTHENTICATION, step.data)  # [MQTT-4.12.0-2]
 
 
 def _send_auth(connection: Connection, reason: int, data: bytes) -> None:
@@ -133,7 +134,7 @@ def _send_auth(connection: Connection, reason: int, data: bytes) -> None:
 
 
 def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: float) -> None:
-    """The verdict is there: refuses, or gives the client its session."""
+    """The verdict is there: refuses [MQTT-3.1.4-2], or gives the client its session."""
     core = connection.core
     connect = connection.connect
     assert connect is not None
@@ -146,6 +147,7 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
     connection.is_peer = verdict.peer != ""
     if connection.is_peer:
         connection.settings = peer_settings()
+    # Any other client identifier is accepted [MQTT-3.1.3-5].
     if client_id.startswith(PEER_PREFIX) != connection.is_peer or (
         connection.is_peer and client_id != PEER_PREFIX + verdict.peer
     ):
@@ -196,7 +198,8 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
         # A session that the client was told about must not vanish, nor a discarded one come back.
         connection.outlet.hold_back()
     answer.session_present = is_present  # [MQTT-3.2.2-2], [MQTT-3.2.2-3]
-    connection.outlet.put(encode(answer, connect.version))
+    # The first packet but AUTH [MQTT-3.2.0-1], and once, since this stage is left [MQTT-3.2.0-2].
+    connection.outlet.put(encode(answer, connect.version))  # [MQTT-3.1.4-5]
     core.counters.connections_accepted += 1
     session.outlet = connection.outlet
     if connection.is_peer:
@@ -240,7 +243,7 @@ def _take_session(
 ) -> tuple[Session, bool]:
     """The client's old session [MQTT-3.1.2-5] or a new one [MQTT-3.1.2-6], and which it is."""
     core = connection.core
-    existing = core.sessions.get(client_id)
+    existing = core.sessions.get(client_id)  # [MQTT-3.1.3-2]
     if existing is not None:
         settle(core, existing, now)
         # [MQTT-3.1.4-3]
@@ -308,6 +311,7 @@ def _set_will(session: Session, connect: Connect) -> None:
     if properties is not None and properties.will_delay is not None:
         record.will_delay = properties.will_delay
         properties.will_delay = None
+    # [MQTT-3.1.3-10]: the rest travels on as it is.
     packet = Publish(will.topic, will.payload, will.qos, will.retain, properties=properties)
     # The expiry counts from the moment the will is published, so none is set here.
     record.will = message_from(packet, will.topic, session.client_id, session.user, 0.0)

@@ -174,7 +174,7 @@ class Connection:
         position = 0
         end = len(data)
         while position < end:
-            if self.stage >= CLOSED or self.stage == DECIDING:
+            if self.stage >= CLOSED or self.stage == DECIDING:  # [MQTT-3.1.4-6]
                 self._missing = 0
                 return position
             body = position + 2
@@ -285,7 +285,10 @@ class Connection:
     # Ending ------------------------------------------------------------------------------------
 
     def fail(self, reason: int, text: str, now: float) -> None:
-        """Ends the connection because of `reason`; a 5.0 client is told [MQTT-4.13.1-1]."""
+        """Ends the connection because of `reason`; a 5.0 client is told.
+
+        [MQTT-3.2.2-7], [MQTT-4.13.1-1], [MQTT-4.13.2-1]
+        """
         if self.stage == CLOSED:
             return
         if self.version == V5 or self.stage != OPEN:
@@ -294,6 +297,7 @@ class Connection:
                 properties = Properties()
                 properties.reason_string = text
             if self.stage == OPEN:
+                # Without a session expiry, which is the client's to name [MQTT-3.14.2-2].
                 self._tell(Disconnect(legal_reason(DISCONNECT, reason), properties))
             elif self.version == V5 or reason in reasons.V311_CONNACK:
                 # Not a DISCONNECT [MQTT-3.14.0-1]; never with a session present [MQTT-3.2.2-6].
@@ -309,7 +313,7 @@ class Connection:
         outlet = self.outlet
         if not outlet.closed:
             outlet.flush()
-            outlet.closed = True
+            outlet.closed = True  # [MQTT-3.14.4-1], [MQTT-3.14.4-2]
             outlet.sink.close()
         end_connection(self, is_normal, now)
 

@@ -48,6 +48,7 @@ def end_connection(connection: Connection, is_normal: bool, now: float) -> None:
         else:
             record.will_due = now + delay
             core.agenda.add(record.will_due, DelayedWill(core, session))
+    # [MQTT-3.1.2-23]
     if record.expiry != NEVER:
         core.agenda.add(now + record.expiry, SessionExpiry(core, session))
     core.journal.session_saved(record)
@@ -82,7 +83,8 @@ def end_session(core: Core, session: Session, now: float) -> None:
     core.journal.session_removed(session.client_id)
     for delivery in session.left_over():
         message = delivery.message
-        # A QoS 2 message that was sent stays with its client for ever [MQTT-4.8.2-5].
+        # A QoS 2 message that was sent stays with its client, as long as that has a session
+        # [MQTT-4.8.2-4] and beyond [MQTT-4.8.2-5].
         if not delivery.share or message is None or delivery.state == RELEASED:
             continue
         if delivery.qos == 2 and delivery.packet_id:
@@ -108,7 +110,7 @@ def publish_will(core: Core, session: Session, now: float) -> None:
         will.topic,
         will.payload,
         will.qos,
-        will.retain,
+        will.retain,  # [MQTT-3.1.2-14], [MQTT-3.1.2-15]
         properties,
         expires_at,
         will.publisher,
@@ -149,7 +151,7 @@ class SessionExpiry(Duty):
         session = self.session
         record = session.record
         if session.outlet is not None or self.core.sessions.get(session.client_id) is not session:
-            return 0.0
+            return 0.0  # [MQTT-4.1.0-1]
         if record.expiry == NEVER:
             return 0.0
         due = record.disconnected_at + record.expiry

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
-    """Any PUBLISH, with everything it may carry."""
+    """Any PUBLISH, with everything it may carry. At QoS 1 each one is new [MQTT-4.3.2-5]."""
     core = connection.core
     session = connection.session
     assert session is not None
@@ -81,7 +81,7 @@ def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
         core.locations.learn(session, glp, now)
     if core.permissions.guards_positions and core.locations.place(message, now) is not None:
         distribute_guarded(core, message, route, session, now)
-    elif message.retain:
+    elif message.retain:  # [MQTT-3.3.1-8]
         distribute_retained(core, message, route, session, now)
     else:
         distribute(message, route, session, now)
@@ -119,7 +119,7 @@ def _topic_of(connection: Connection, packet: Publish) -> str:
         return packet.topic
     if alias > connection.settings.max_topic_alias:  # [MQTT-3.3.2-9]
         raise ProtocolError(reasons.TOPIC_ALIAS_INVALID, f"topic alias {alias} is above the limit")
-    if packet.topic:
+    if packet.topic:  # [MQTT-3.3.2-12]
         connection.aliases[alias] = packet.topic
         return packet.topic
     topic = connection.aliases.get(alias)

@@ -45,7 +45,7 @@ class Retained:
         self.digests: list[int] = [0] * DIGESTS
 
     def keep(self, message: Message, stamped: Message) -> bool:
-        """Replaces what the topic had, unless that is newer; tells whether it did.
+        """Replaces what the topic had [MQTT-3.3.1-5], unless that is newer; tells whether it did.
 
         An empty payload removes [MQTT-3.3.1-6], [MQTT-3.3.1-7].
         """

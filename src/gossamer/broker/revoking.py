@@ -47,8 +47,8 @@ def revoke(core: Core, session: Session) -> None:
 
 
 def remove_subscription(core: Core, session: Session, filter: str) -> bool:
-    """What is already on its way is still delivered [MQTT-3.10.4-3]."""
-    subscription = session.subscriptions.pop(filter, None)
+    """Nothing new comes by it [MQTT-3.10.4-2]; what is on its way is delivered [MQTT-3.10.4-3]."""
+    subscription = session.subscriptions.pop(filter, None)  # [MQTT-3.10.4-1]
     if subscription is None:
         return False
     leave(core, subscription)

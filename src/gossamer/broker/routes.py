@@ -212,7 +212,7 @@ class RouteTable:
         restricts = self.permissions.restricts
         taps: list[Tap] = []
         firsts: dict[Session, tuple[Receiver, Subscription]] = {}
-        for entry in self.tree.match(route.topic):
+        for entry in self.tree.match(route.topic):  # [MQTT-3.3.2-3]
             assert isinstance(entry, FilterEntry)
             for subscription in entry.subscriptions():
                 session = subscription.session
@@ -241,7 +241,7 @@ class RouteTable:
         return session.is_peer or self.permissions.may_receive(session.identity, topic)
 
     def add(self, subscription: Subscription) -> None:
-        """Adds or replaces this session's subscription to the filter."""
+        """Adds or replaces this session's subscription to the filter [MQTT-3.8.4-3]."""
         filter = subscription.filter
         entry = self._entry(filter)
         if not subscription.share:

@@ -76,14 +76,15 @@ def handle_subscribe(connection: Connection, packet: Subscribe, now: float) -> N
     for request in packet.requests:
         try:
             granted.append(_subscribe(connection, request, identifier, user, glp, now))
-            answers.append(request.qos)
+            answers.append(request.qos)  # [MQTT-3.8.4-7]
         except Refusal as refusal:
             text = text or refusal.text
             # 3.1.1 knows one failure only [MQTT-3.9.3-2].
             answers.append(
                 refusal.reason if connection.version == V5 else reasons.UNSPECIFIED_ERROR
             )
-    # [MQTT-3.8.4-1], [MQTT-3.8.4-5], [MQTT-3.8.4-6], in the order of the filters [MQTT-3.9.3-1]
+    # [MQTT-3.8.4-1], [MQTT-3.8.4-2], [MQTT-3.8.4-5], [MQTT-3.8.4-6], [MQTT-2.2.1-6]; the order is
+    # that of the filters: [MQTT-3.9.3-1]
     answer = Suback(packet.packet_id, answers, _with_text(connection, text))
     promise(connection.outlet, answer)
     if glp is not None and granted:
@@ -107,7 +108,7 @@ def handle_unsubscribe(connection: Connection, packet: Unsubscribe, now: float) 
             return
         if glp is not None:
             connection.core.locations.learn(session, glp, now)
-    for filter in packet.filters:
+    for filter in packet.filters:  # [MQTT-3.10.4-6], [MQTT-3.11.3-1]
         known = remove_subscription(connection.core, session, filter)
         answers.append(reasons.SUCCESS if known else reasons.NO_SUBSCRIPTION_EXISTED)
     # [MQTT-3.10.4-4], [MQTT-3.10.4-5]: answered even if nothing matched.
@@ -189,7 +190,8 @@ def _located(core: Core, session: Session, filter: str, asked: Asked | None, glp
 
 def _send_retained(core: Core, subscription: Subscription, is_new: bool, now: float) -> None:
     handling = subscription.record.retain_handling
-    # [MQTT-3.3.1-9], [MQTT-3.3.1-10], [MQTT-3.3.1-11]; never for shared ones (4.8.2 of 5.0).
+    # [MQTT-3.3.1-9], [MQTT-3.3.1-10], [MQTT-3.3.1-11], [MQTT-3.8.4-4]; never for shared ones (4.8.2
+    # of 5.0).
     if subscription.share or handling == SEND_NEVER or (handling == SEND_IF_NEW and not is_new):
         return
     if isinstance(subscription, OperatorSubscription):
@@ -208,6 +210,7 @@ def _send_retained(core: Core, subscription: Subscription, is_new: bool, now: fl
 
 
 def _with_text(connection: Connection, text: str) -> Properties | None:
+    # [MQTT-3.1.2-29]
     if not text or connection.version != V5 or not connection.wants_problems:
         return None
     properties = Properties()

@@ -1,4 +1,9 @@
-"""Answers to a client within the largest packet it takes."""
+"""Answers to a client within the largest packet it takes.
+
+They carry no user properties, so those make none too large: [MQTT-3.2.2-20], [MQTT-3.4.2-3],
+[MQTT-3.5.2-3], [MQTT-3.6.2-3], [MQTT-3.7.2-3], [MQTT-3.9.2-2], [MQTT-3.11.2-2], [MQTT-3.14.2-4],
+[MQTT-3.15.2-3].
+"""
 
 from gossamer.session.outlet import Outlet
 from gossamer.wire.codec import encode
@@ -16,8 +21,8 @@ def spelled(outlet: Outlet, answer: Answer) -> bytes:
         and properties is not None
         and properties.reason_string is not None
     ):
-        # [MQTT-3.2.2-19], [MQTT-3.4.2-2], [MQTT-3.5.2-2], [MQTT-3.9.2-1], [MQTT-3.11.2-1],
-        # [MQTT-3.14.2-3]
+        # [MQTT-3.2.2-19], [MQTT-3.4.2-2], [MQTT-3.5.2-2], [MQTT-3.6.2-2], [MQTT-3.7.2-2],
+        # [MQTT-3.9.2-1], [MQTT-3.11.2-1], [MQTT-3.14.2-3], [MQTT-3.15.2-2]
         properties.reason_string = None
         data = encode(answer, outlet.version)
     return data if len(data) <= outlet.maximum_packet else b""  # [MQTT-3.1.2-24]

@@ -15,7 +15,7 @@ class TopicAliases:
         return self._numbers.get(topic, 0)
 
     def free_number(self) -> int:
-        """0 if all are given."""
+        """0 if all are given [MQTT-3.3.2-11]."""
         used = len(self._numbers)
         return used + 1 if used < self._most else 0
 

@@ -37,7 +37,7 @@ def special_publish(
         first |= DUP_BIT
     topic = b"" if alias_is_known else message.topic_bytes
     body = [len(topic).to_bytes(2, "big"), topic]
-    if qos:
+    if qos:  # [MQTT-2.2.1-2]
         body.append(IDENTIFIERS[packet_id])
     if version == V5:
         body.append(_properties_for(message, identifiers, alias, now))

@@ -26,12 +26,11 @@ from gossamer.session.subscription import NO_IDENTIFIERS, Receiver, Subscription
 
 NO_BYTES_LIMIT: Final = 1 << 62
 NEVER: Final = 0xFFFFFFFF  # the expiry of a session that stays until it is discarded
-# Enough output for one turn: a long queue is sent in pieces, so that a client that does not read
-# costs no more than this beside its queue.
 # A neighbour that is away or slow has this many messages in memory; the rest waits in the store.
 SPILL_ABOVE: Final = 10_000
 UNSPILL_AT_ONCE: Final = 1_000
-
+# Enough output for one turn: a long queue is sent in pieces, so that a client that does not read
+# costs no more than this beside its queue.
 TURN_BYTES: Final = 262_144
 
 # What a session without a future remembers of a message in flight.
@@ -93,11 +92,12 @@ class Session:
     # Sending ---------------------------------------------------------------------------------
 
     def deliver(self, message: Message, receiver: Receiver, now: float) -> None:
-        """A message that matched, at the QoS both sides agreed on."""
+        """A message that matched, at the QoS both sides agreed on [MQTT-3.8.4-8]."""
         qos = message.qos if message.qos < receiver.qos else receiver.qos
         if qos == 0:
             self._deliver_at_most_once(message, receiver, now)
             return
+        # [MQTT-3.3.1-12], [MQTT-3.3.1-13]
         retain = message.retain and receiver.retain_as_published
         self.enqueue(message, qos, retain, receiver.identifiers, "", now)
 
@@ -110,7 +110,13 @@ class Session:
         share: str,
         now: float,
     ) -> None:
-        """A message at QoS 1 or 2: sent now if the window allows it, else queued."""
+        """A message at QoS 1 or 2: sent now if the window allows it [MQTT-4.9.0-2], else queued
+        [MQTT-4.5.0-1], in order [MQTT-4.6.0-5].
+
+        It is sent with an unused identifier and DUP 0, however it came [MQTT-3.3.1-3], and stays
+        in flight until it is acknowledged: [MQTT-4.3.2-1], [MQTT-4.3.2-2], [MQTT-4.3.2-3],
+        [MQTT-4.3.3-1], [MQTT-4.3.3-2], [MQTT-4.3.3-3]
+        """
         outlet = self.outlet
         queue = self.queue
         if (
@@ -176,7 +182,10 @@ class Session:
         self.pump(now)
 
     def pump(self, now: float) -> None:
-        """Sends from the queue what the window, the socket and the turn allow."""
+        """Sends from the queue what the window, the socket and the turn allow.
+
+        Publications wait here, nothing else does [MQTT-3.3.4-10], [MQTT-4.9.0-3].
+        """
         outlet = self.outlet
         if outlet is None:
             return
@@ -220,7 +229,8 @@ class Session:
 
     def resume(self, now: float) -> None:
         """A client came back: what it has not acknowledged goes out again, in the first order
-        [MQTT-4.4.0-1], publications as far as the window of the new connection allows."""
+        [MQTT-4.4.0-1], even if it has expired [MQTT-4.3.3-7]; publications as far as the window
+        of the new connection allows."""
         outlet = self.outlet
         assert outlet is not None
         pending = list(self.inflight.values())
@@ -269,6 +279,7 @@ class Session:
             self.hub.counters.dropped_slow += 1
             return
         retain = message.retain and receiver.retain_as_published
+        # DUP 0 [MQTT-4.3.1-1]
         self._send(outlet, message, 0, retain, False, 0, receiver.identifiers, now)
 
     def _send(
@@ -345,7 +356,8 @@ class Session:
             self.hub.journal.delivery_released(self.client_id, delivery.number)
         outlet = self.outlet
         assert outlet is not None
-        outlet.put_promise(PUBREL_HEAD + IDENTIFIERS[packet_id])  # [MQTT-4.3.3-4]
+        # [MQTT-4.3.3-4]; it stays in flight until PUBCOMP [MQTT-4.3.3-5].
+        outlet.put_promise(PUBREL_HEAD + IDENTIFIERS[packet_id])
 
     # What the client sends at QoS 2 -------------------------------------------------------------
 
@@ -363,7 +375,7 @@ class Session:
             self.hub.journal.incoming_added(self.client_id, packet_id)
 
     def release_incoming(self, packet_id: int) -> bool:
-        """PUBREL: answered with PUBCOMP, whether the identifier is known or not."""
+        """PUBREL: the identifier is free for a new message [MQTT-4.3.3-12]; False if it was so."""
         incoming = self.incoming
         known = incoming is not None and packet_id in incoming
         if known:

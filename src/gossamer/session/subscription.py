@@ -39,7 +39,7 @@ class Receiver:
     """How one session gets messages of one topic: its matching subscriptions, joined.
 
     A session that matches with several filters gets one copy at the highest QoS, with all their
-    identifiers [MQTT-3.3.4-2], [MQTT-3.3.4-3].
+    identifiers [MQTT-3.3.4-2], [MQTT-3.3.4-3], [MQTT-3.3.4-4].
     """
 
     __slots__ = (

@@ -2,7 +2,7 @@
 
 
 def matches(filter: str, topic: str) -> bool:
-    """Whether a valid filter matches a valid topic name."""
+    """Whether a valid filter matches a valid topic name, each as it is spelt [MQTT-4.7.3-4]."""
     if topic.startswith("$") and filter[0] in ("+", "#"):
         return False  # [MQTT-4.7.2-1]
     wanted = filter.split("/")

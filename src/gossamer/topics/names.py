@@ -16,7 +16,7 @@ class TopicError(ValueError):
 
 
 def check_name(topic: str, max_levels: int = MAX_LEVELS) -> None:
-    """Accept what may be published to: no wildcards. [MQTT-3.3.2-2]"""
+    """Accept what may be published to: no wildcards. [MQTT-3.3.2-2], [MQTT-4.7.0-1]"""
     _check_common(topic, "topic name", max_levels)
     if "+" in topic or "#" in topic:
         raise TopicError("topic name must not contain a wildcard (+ or #)")

@@ -71,7 +71,8 @@ from gossamer.wire.subscribe_codec import (
     encode_unsubscribe,
 )
 
-# [MQTT-2.1.3-1] The flags of every packet but PUBLISH are fixed.
+# The flags of every packet but PUBLISH are fixed: [MQTT-2.1.3-1], [MQTT-3.6.1-1], [MQTT-3.8.1-1],
+# [MQTT-3.10.1-1], [MQTT-3.14.1-1], [MQTT-3.15.1-1]
 _FLAGS_OF: Final[dict[int, int]] = {PUBREL: 2, SUBSCRIBE: 2, UNSUBSCRIBE: 2}
 
 _PINGREQ_BYTES: Final = frame(PINGREQ << 4, b"")

@@ -43,6 +43,7 @@ def connect_version(body: bytes) -> int:
 
 
 def decode_connect(body: bytes, max_user_properties: int) -> Connect:
+    """[MQTT-3.1.4-1]; the fields of the payload are in order [MQTT-3.1.3-1]."""
     reader = Reader(body, 0, len(body))
     name = reader.text("protocol name")
     level = reader.byte("protocol level")
@@ -57,10 +58,12 @@ def decode_connect(body: bytes, max_user_properties: int) -> Connect:
     properties = None
     if version == V5:
         properties = read_properties(reader, CONNECT, max_user_properties)
-    client_id = reader.text("client identifier")
+    client_id = reader.text("client identifier")  # [MQTT-3.1.3-3], [MQTT-3.1.3-4]
     will = None
-    if flags & _WILL_FLAG:
+    if flags & _WILL_FLAG:  # [MQTT-3.1.2-9]
         will = _read_will(reader, flags, version, max_user_properties)
+    # [MQTT-3.1.2-17], [MQTT-3.1.2-19], [MQTT-3.1.3-12]; and nothing without its flag:
+    # [MQTT-3.1.2-16], [MQTT-3.1.2-18]
     username = reader.text("user name") if flags & _USERNAME else None
     password = reader.binary("password") if flags & _PASSWORD else None
     reader.finish()
@@ -80,8 +83,9 @@ def _check_flags(flags: int, version: int) -> None:
     if flags & _RESERVED:  # [MQTT-3.1.2-3]
         raise ProtocolError(MALFORMED_PACKET, "reserved connect flag is set")
     if not flags & _WILL_FLAG and flags & (_WILL_QOS | _WILL_RETAIN):
+        # [MQTT-3.1.2-11], [MQTT-3.1.2-13]
         raise ProtocolError(MALFORMED_PACKET, "will QoS or will retain without a will")
-    if flags & _WILL_QOS == _WILL_QOS:
+    if flags & _WILL_QOS == _WILL_QOS:  # [MQTT-3.1.2-12]
         raise ProtocolError(MALFORMED_PACKET, "will QoS is 3")
     if version == V311 and flags & _PASSWORD and not flags & _USERNAME:  # 3.1.1 [MQTT-3.1.2-22]
         raise ProtocolError(MALFORMED_PACKET, "password without a user name")
@@ -91,7 +95,7 @@ def _read_will(reader: Reader, flags: int, version: int, max_user_properties: in
     properties = None
     if version == V5:
         properties = read_properties(reader, WILL, max_user_properties)
-    topic = reader.text("will topic")
+    topic = reader.text("will topic")  # [MQTT-3.1.3-11]
     check_topic_name(topic, "will topic")
     payload = reader.binary("will payload")
     qos = (flags & _WILL_QOS) >> 3

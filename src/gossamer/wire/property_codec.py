@@ -52,6 +52,7 @@ def read_properties(reader: Reader, kind: int, max_user_properties: int) -> Prop
     while block.at < end:
         identifier = block.varint("property identifier")
         if identifier == USER_PROPERTY:  # every packet that has properties may carry these
+            # [MQTT-1.5.7-1]
             name = block.text("user property name")
             if name.startswith(LOCATION_PREFIX):
                 locations_left -= 1
@@ -89,7 +90,7 @@ def _read_value(block: Reader, row: PropertyRow, kind: int, properties: Properti
         properties.subscription_ids.append(number)
         return
     value: int | str | bytes
-    if row.type == TEXT:
+    if row.type == TEXT:  # response topic and content type too: [MQTT-3.3.2-13], [MQTT-3.3.2-19]
         value = block.text(row.title)
     elif row.type == BINARY:
         value = block.binary(row.title)
@@ -120,7 +121,7 @@ def encode_properties(properties: Properties | None, kind: int) -> bytes:
     Only what that packet may carry is written.
     """
     if properties is None:
-        return b"\0"
+        return b"\0"  # [MQTT-2.2.2-1]
     parts: list[bytes] = []
     for row in ROWS_IN[kind]:
         value: Any = getattr(properties, row.name)

@@ -108,7 +108,7 @@ PROPERTY_TABLE: Final[tuple[PropertyRow, ...]] = (
     PropertyRow(0x1F, "reason_string", TEXT, _ANSWERS),
     PropertyRow(0x21, "receive_maximum", TWO_BYTES, _OPENING, minimum=1),
     PropertyRow(0x22, "topic_alias_maximum", TWO_BYTES, _OPENING),
-    PropertyRow(
+    PropertyRow(  # [MQTT-3.3.2-8]
         0x23, "topic_alias", TWO_BYTES, (PUBLISH,), minimum=1, limit_reason=TOPIC_ALIAS_INVALID
     ),
     PropertyRow(0x24, "maximum_qos", BYTE, (CONNACK,), maximum=1),

@@ -37,7 +37,7 @@ def decode_publish(head: int, body: bytes, version: int, max_user_properties: in
     at = 2 + ((body[0] << 8) | body[1])
     if at > size:
         raise truncated("topic name")
-    topic = decode_text(body, 2, at, "topic name")
+    topic = decode_text(body, 2, at, "topic name")  # [MQTT-3.3.2-1]
     packet_id = 0
     if qos:
         if at + 2 > size:

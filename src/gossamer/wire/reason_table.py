@@ -28,6 +28,8 @@ from gossamer.wire.reasons import (
 _PUBLISH_ANSWERS: Final = frozenset({0x00, 0x10, 0x80, 0x83, 0x87, 0x90, 0x91, 0x97, 0x99})
 _RELEASE_ANSWERS: Final = frozenset({0x00, 0x92})
 
+# [MQTT-3.2.2-8], [MQTT-3.4.2-1], [MQTT-3.5.2-1], [MQTT-3.6.2-1], [MQTT-3.7.2-1], [MQTT-3.9.3-2],
+# [MQTT-3.11.3-2], [MQTT-3.14.2-1], [MQTT-3.15.2-1]
 LEGAL_REASONS: Final[dict[int, frozenset[int]]] = {
     CONNACK: frozenset(
         {0x00, *range(0x80, 0x8B), 0x8C, 0x90, 0x95, 0x97, *range(0x99, 0x9E), 0x9F}

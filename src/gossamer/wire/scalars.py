@@ -18,7 +18,7 @@ def truncated(what: str) -> ProtocolError:
 
 
 def decode_text(body: bytes, start: int, end: int, what: str) -> str:
-    """The UTF-8 string in `body[start:end]`."""
+    """The UTF-8 string in `body[start:end]`; U+FEFF stays where it stands [MQTT-1.5.4-3]."""
     try:
         text = body[start:end].decode("utf-8")
     except UnicodeDecodeError:  # also what encodes a surrogate: [MQTT-1.5.4-1]

@@ -43,7 +43,7 @@ def decode_subscribe(body: bytes, version: int, max_user_properties: int) -> Sub
         properties = read_properties(reader, SUBSCRIBE, max_user_properties)
     requests: list[Request] = []
     while reader.at < reader.end:
-        filter = reader.text("topic filter")
+        filter = reader.text("topic filter")  # [MQTT-3.8.3-1]
         requests.append(_request(filter, reader.byte("subscription options"), version))
     if not requests:  # [MQTT-3.8.3-2]
         raise ProtocolError(PROTOCOL_ERROR, "SUBSCRIBE without a topic filter")
@@ -122,7 +122,7 @@ def decode_unsubscribe(body: bytes, version: int, max_user_properties: int) -> U
         properties = read_properties(reader, UNSUBSCRIBE, max_user_properties)
     filters: list[str] = []
     while reader.at < reader.end:
-        filters.append(reader.text("topic filter"))
+        filters.append(reader.text("topic filter"))  # [MQTT-3.10.3-1]
     if not filters:  # [MQTT-3.10.3-2]
         raise ProtocolError(PROTOCOL_ERROR, "UNSUBSCRIBE without a topic filter")
     return Unsubscribe(packet_id, filters, properties)

@@ -58,7 +58,10 @@ class WebSocketServer:
         self.output = bytearray()
 
     def receive(self, data: bytes) -> bytes:
-        """MQTT bytes in what has arrived, without anything of the WebSocket around them."""
+        """MQTT bytes in what has arrived, without anything of the WebSocket around them.
+
+        Where frames begin and end says nothing about packets [MQTT-6.0.0-2].
+        """
         if self.closing:
             return b""
         self._buffer = self._buffer + data if self._buffer else data
