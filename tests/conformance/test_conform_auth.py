@@ -31,11 +31,9 @@ class Logins(Authenticator):
         return Counting() if method == METHOD else None
 
 
-@pytest.fixture
-def world() -> World:
-    world = World()
+@pytest.fixture(autouse=True)
+def logins(world: World) -> None:
     world.broker.core.authenticator = Logins()
-    return world
 
 
 def auth(data: bytes, reason: int = 0x18, method: str | None = METHOD) -> Auth:

@@ -23,11 +23,6 @@ from tests.support.memory import MemoryClient, World, properties
 from tests.support.packet_bytes import spelled
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 def told(client: MemoryClient) -> Properties:
     """The properties of the CONNACK."""
     found = client.connack.properties

@@ -31,11 +31,6 @@ from tests.support.memory import World, properties
 from tests.support.packet_bytes import spelled
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 @clauses("1.5.5-1 4.13.1-1", v311="4.8.0-1")
 @pytest.mark.parametrize(
     "length",

@@ -24,11 +24,6 @@ from tests.support.conformance import clauses, ending, is_alive, publications
 from tests.support.memory import MemoryClient, World, properties
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 def publish_many(world: World, count: int, qos: int) -> None:
     writer = world.client("w")
     for number in range(count):

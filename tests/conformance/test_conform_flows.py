@@ -20,11 +20,6 @@ from tests.support.memory import MemoryClient, World
 FOREVER = 0xFFFFFFFF
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 def lasting(world: World, name: str, version: int, **options: object) -> MemoryClient:
     """A client whose session outlives its connection; the same call brings it back."""
     expiry = FOREVER if version == V5 else None

@@ -9,11 +9,6 @@ from tests.support.memory import World, properties
 from tests.support.packet_bytes import spelled
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 @clauses("3.12.4-1", v311="3.12.4-1")
 def test_every_ping_is_answered(world: World, version: int) -> None:
     client = world.client("c", version)

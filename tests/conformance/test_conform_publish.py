@@ -8,11 +8,6 @@ from tests.support.memory import World, properties
 from tests.support.packet_bytes import spelled
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 @clauses("3.3.1-3 4.3.1-1", v311="3.3.1-3")
 @pytest.mark.parametrize("qos", [1, 2])
 def test_dup_is_not_passed_on(world: World, version: int, qos: int) -> None:

@@ -7,11 +7,6 @@ from tests.support.conformance import clauses, publications
 from tests.support.memory import World
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 @clauses("3.3.1-5 3.3.1-9", v311="3.3.1-5 3.3.1-6 3.3.1-8")
 @pytest.mark.parametrize("qos", [0, 1, 2])
 def test_the_last_one_is_kept_and_sent(world: World, version: int, qos: int) -> None:

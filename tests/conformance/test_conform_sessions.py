@@ -7,11 +7,6 @@ from tests.support.conformance import GONE, clauses, ending, is_alive
 from tests.support.memory import MemoryClient, World
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 def lasting(world: World, version: int, clean: bool = False) -> MemoryClient:
     """`clean` is of 5.0 only: there a session may start clean and last."""
     return world.client("c", version, clean=clean, expiry=1000 if version == V5 else None)

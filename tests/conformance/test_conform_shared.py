@@ -18,11 +18,6 @@ from tests.support.conformance import clauses, ending, publications
 from tests.support.memory import World
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 @clauses("4.8.2-1 4.8.2-2")
 @pytest.mark.parametrize(
     "filter",

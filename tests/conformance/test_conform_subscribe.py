@@ -10,11 +10,6 @@ from tests.support.memory import World, properties
 from tests.support.packet_bytes import spelled
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 @clauses("3.8.1-1", v311="3.8.1-1")
 @pytest.mark.parametrize("head", ["80", "81", "83", "8a"])
 def test_the_flags_are_fixed(world: World, version: int, head: str) -> None:

@@ -6,12 +6,6 @@ from gossamer.wire.packets import V5
 from tests.support.conformance import clauses
 from tests.support.memory import World
 
-
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 BAD_FILTERS = [
     "#/",
     "a/#/b",

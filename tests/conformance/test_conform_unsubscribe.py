@@ -8,11 +8,6 @@ from tests.support.memory import World
 from tests.support.packet_bytes import spelled
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 @clauses("3.10.1-1", v311="3.10.1-1")
 @pytest.mark.parametrize("head", ["a0", "a1", "a3", "aa"])
 def test_the_flags_are_fixed(world: World, version: int, head: str) -> None:

@@ -7,11 +7,6 @@ from tests.support.conformance import clauses
 from tests.support.memory import MemoryClient, World, properties
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 def watcher(world: World, version: int = V5) -> MemoryClient:
     client = world.client("watcher", version)
     client.subscribe("will/#", qos=2, **({"retain_as_published": True} if version == V5 else {}))

@@ -116,7 +116,7 @@ def test_nothing_passes_an_outlet_that_holds_back() -> None:
     bench.take()
     assert bench.written() == b""
     bench.commit(1)
-    assert bench.written() == b"connack publish suback"
+    assert bench.written() == b"connack suback publish"
     assert bench.hub.holding == []
     bench.outlet.put(b"!")
     assert bench.written().endswith(b"!")

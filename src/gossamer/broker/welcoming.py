@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gossamer.session.aliases import TopicAliases
 from gossamer.session.session import Session
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from gossamer.broker.connection import Connection
 
 # What a Receive Maximum is if nobody names one.
-DEFAULT_RECEIVE_MAXIMUM = 65_535
+DEFAULT_RECEIVE_MAXIMUM: Final = 65_535
 # A limit of this much leaves the keep-alive to the client.
-ANY_KEEP_ALIVE = 0xFFFF
+ANY_KEEP_ALIVE: Final = 0xFFFF
 
 
 def agreed_keep_alive(connect: Connect, maximum: int) -> int:

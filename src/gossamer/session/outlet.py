@@ -120,7 +120,8 @@ class Outlet:
         needed = journal.batch if journal.dirty else journal.batch - 1
         held = self._held_chunks
         if held is None:
-            if needed <= hub.last_committed:
+            # Behind the gate everything waits for that transaction, and so keeps its order.
+            if needed <= hub.last_committed or needed <= self._gate:
                 self.put(chunk)
                 return
             held = []
