@@ -27,12 +27,19 @@ def limit_files(pid: int, size: int) -> None:
 
 
 def test_a_full_disk(tmp_path: Path) -> None:
-    asyncio.run(asyncio.wait_for(_fill_and_make_room(tmp_path), PATIENCE))
+    asyncio.run(asyncio.wait_for(_run(tmp_path), PATIENCE))
 
 
-async def _fill_and_make_room(folder: Path) -> None:
+async def _run(folder: Path) -> None:
     broker = BrokerProcess(folder, "full")
     await broker.start()
+    try:
+        await _fill_and_make_room(broker)
+    finally:
+        await broker.stop()
+
+
+async def _fill_and_make_room(broker: BrokerProcess) -> None:
     for name, topic in (("reader", "t"), ("other", "o")):
         async with Client(broker.url, name, clean_start=False, properties=lasting()) as client:
             await client.subscribe(topic, qos=1)
@@ -55,7 +62,6 @@ async def _fill_and_make_room(folder: Path) -> None:
             if message.payload == b"room":
                 break
     assert found >= kept > 0
-    await broker.stop()
 
 
 async def _publish_once(url: str, payload: bytes) -> int | None:
