@@ -10,12 +10,18 @@ from gossamer.wire.packets import (
     V5,
     V311,
     Acknowledgement,
+    Connack,
     Publish,
     Suback,
     Will,
 )
-from gossamer.wire.reasons import QUOTA_EXCEEDED, SUCCESS
-from tests.support.durable_world import DurableWorld
+from gossamer.wire.reasons import (
+    NO_MATCHING_SUBSCRIBERS,
+    QUOTA_EXCEEDED,
+    SUCCESS,
+    UNSPECIFIED_ERROR,
+)
+from tests.support.durable_world import DurableClient, DurableWorld
 from tests.support.memory import properties
 
 
@@ -178,18 +184,96 @@ def test_a_discarded_session_does_not_come_back(world: DurableWorld) -> None:
     assert world.broker.core.counters.subscriptions == 0
 
 
+def fill(world: DurableWorld, writer: DurableClient) -> None:
+    """The disk takes no more: the batch with this publication waits, and its answer with it."""
+    world.commits = False
+    writer.publish("t", "waits", qos=1, packet_id=1)
+    world.journal.accepts = False
+    assert writer.take() == []
+
+
+def make_room(world: DurableWorld) -> None:
+    world.journal.accepts = True
+    world.commits = True
+    world.commit()
+
+
 def test_a_full_store_refuses_durable_work_and_serves_the_rest(world: DurableWorld) -> None:
     reader = world.client("r", clean=False, expiry=1000)
     reader.subscribe("t", qos=1)
+    passer = world.client("p")
+    passer.subscribe("q", qos=1)
+    fill(world, world.client("first"))
     writer = world.client("w")
-    world.journal.accepts = False
     writer.publish("t", "refused", qos=1, packet_id=3)
     (answer,) = writer.take()
     assert isinstance(answer, Acknowledgement)
     assert (answer.kind, answer.reason) == (PUBACK, QUOTA_EXCEEDED)
     assert reader.subscribe("u", qos=1) == [QUOTA_EXCEEDED]
+    reader.payloads()
     writer.publish("t", "passes")
     assert reader.payloads() == ["passes"]
-    world.journal.accepts = True
+    for topic, payload, expected in [("q", "live", ["live"]), ("nobody", "gone", [])]:
+        writer.publish(topic, payload, qos=1, packet_id=4)
+        (answer,) = writer.take()
+        assert isinstance(answer, Acknowledgement)
+        assert answer.reason < UNSPECIFIED_ERROR
+        assert passer.payloads() == expected
+    make_room(world)
     writer.publish("t", "kept", qos=1)
     assert reader.payloads() == ["kept"]
+
+
+def test_a_full_store_answers_in_order(world: DurableWorld) -> None:
+    world.client("r", clean=False, expiry=1000).subscribe("t", qos=1)
+    writer = world.client("w")
+    fill(world, writer)
+    writer.publish("t", "refused", qos=1, packet_id=2)
+    writer.publish("q", "live", qos=1, packet_id=3)
+    assert writer.take() == []
+    make_room(world)
+    answers = [packet for packet in writer.take() if isinstance(packet, Acknowledgement)]
+    assert [(answer.packet_id, answer.reason) for answer in answers] == [
+        (1, SUCCESS),
+        (2, QUOTA_EXCEEDED),
+        (3, NO_MATCHING_SUBSCRIBERS),
+    ]
+
+
+def test_a_full_store_lets_kept_sessions_in_and_makes_no_new_ones(world: DurableWorld) -> None:
+    reader = world.client("r", clean=False, expiry=1000)
+    reader.subscribe("t", qos=1)
+    world.client("old", clean=False, expiry=1000)
+    writer = world.client("w")
+    reader.lose()
+    writer.publish("t", "queued", qos=1, packet_id=9)
+    assert len(writer.take()) == 1
+    late = world.visitor()
+    fill(world, writer)
+    back = world.client("r", clean=False, expiry=1000)
+    assert back.payloads() == ["queued", "waits"]
+    assert back.subscribe("t", qos=1) == [1]
+    assert back.subscribe("t", qos=0) == [QUOTA_EXCEEDED]
+    for name, clean, expiry in [("new", False, 1000), ("new", True, 1000), ("old", True, 0)]:
+        visitor = world.visitor()
+        visitor.connect(name, clean=clean, expiry=expiry)
+        assert visitor.connack.reason == QUOTA_EXCEEDED
+    assert world.client("fleeting").connack.reason == SUCCESS
+    make_room(world)
+    late.connect("new", clean=False, expiry=1000)
+    assert late.connack.reason == SUCCESS
+
+
+def test_a_session_that_never_was_on_disk_waits_for_it(world: DurableWorld) -> None:
+    world.client("r", clean=False, expiry=1000).subscribe("t", qos=1)
+    writer = world.client("w")
+    world.commits = False
+    world.visitor().connect("young", clean=False, expiry=1000)
+    fill(world, writer)
+    again = world.visitor()
+    again.connect("young", clean=False, expiry=1000)
+    assert again.take() == []
+    make_room(world)
+    (answer,) = again.take()
+    assert isinstance(answer, Connack)
+    assert answer.session_present

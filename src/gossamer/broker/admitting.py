@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.neighbours import LOCAL_TOPICS
-from gossamer.broker.telling import promise
+from gossamer.broker.telling import spelled
 from gossamer.session.frames import IDENTIFIERS, PUBACK_HEAD, PUBREC_HEAD
 from gossamer.topics.names import TopicError, check_name
 from gossamer.wire import reasons
@@ -54,19 +54,29 @@ def check_quota(connection: Connection) -> None:
 
 
 def answer_publish(
-    connection: Connection, qos: int, packet_id: int, reason: int, text: str
+    connection: Connection, qos: int, packet_id: int, reason: int, text: str, is_kept: bool
 ) -> None:
     """PUBACK [MQTT-4.3.2-4] or PUBREC [MQTT-4.3.3-8]; a refusing one frees the identifier
-    [MQTT-4.3.3-9]. In 3.1.1 a refusal looks like success, by its [MQTT-3.3.5-2]."""
+    [MQTT-4.3.3-9]. In 3.1.1 a refusal looks like success, by its [MQTT-3.3.5-2].
+
+    Where nothing of the publication is kept, the answer promises nothing and waits for no disk.
+    """
     if qos == 0:  # [MQTT-3.3.4-1]
         return
+    outlet = connection.outlet
     if connection.version != V5 or reason == reasons.SUCCESS:
         head = PUBACK_HEAD if qos == 1 else PUBREC_HEAD
-        connection.outlet.put_promise(head + IDENTIFIERS[packet_id])  # [MQTT-2.2.1-5]
-        return
-    properties: Properties | None = None
-    if text and connection.wants_problems:  # [MQTT-3.1.2-29]
-        properties = Properties()
-        properties.reason_string = text
-    kind = PUBACK if qos == 1 else PUBREC
-    promise(connection.outlet, Acknowledgement(kind, packet_id, reason, properties))
+        data = head + IDENTIFIERS[packet_id]  # [MQTT-2.2.1-5]
+    else:
+        properties: Properties | None = None
+        if text and connection.wants_problems:  # [MQTT-3.1.2-29]
+            properties = Properties()
+            properties.reason_string = text
+        kind = PUBACK if qos == 1 else PUBREC
+        data = spelled(outlet, Acknowledgement(kind, packet_id, reason, properties))
+        if not data:
+            return
+    if is_kept:
+        outlet.put_promise(data)
+    else:
+        outlet.put_in_order(data)

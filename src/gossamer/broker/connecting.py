@@ -194,8 +194,13 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
         core.locations.learn(session, glp, now)
     if session.persistent:
         core.journal.session_saved(session.record)
-    if session.persistent or had_session:
+    if not is_present:
+        session.saved_in = core.journal.batch
+    if (session.persistent or had_session) and (
+        core.journal.accepts or not is_present or session.saved_in > core.hub.last_committed
+    ):
         # A session that the client was told about must not vanish, nor a discarded one come back.
+        # With a full store, a session that is on disk may be served before its changes are.
         connection.outlet.hold_back()
     answer.session_present = is_present  # [MQTT-3.2.2-2], [MQTT-3.2.2-3]
     # The first packet but AUTH [MQTT-3.2.0-1], and once, since this stage is left [MQTT-3.2.0-2].
@@ -228,6 +233,11 @@ def _refusal(connection: Connection, connect: Connect, client_id: str, user: str
         return Verdict(reasons.NOT_AUTHORIZED, text="this client id is in use by another user")
     if existing is None and len(core.sessions) >= core.settings.max_sessions:
         return Verdict(reasons.QUOTA_EXCEEDED, text="the broker keeps no more sessions")
+    if not core.journal.accepts:
+        is_new = existing is None or connect.clean_start
+        was_kept = existing is not None and existing.persistent
+        if is_new and (was_kept or _expiry(connect, connection.settings.max_session_expiry)):
+            return Verdict(reasons.QUOTA_EXCEEDED, text="the store is full")
     will = connect.will
     try:
         is_refused = will is not None and not is_allowed(connection, will.topic)

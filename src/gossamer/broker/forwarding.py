@@ -211,7 +211,7 @@ def forward_acknowledged(
         answer = PUBACK_HEAD if qos == 1 else PUBREC_HEAD
         connection.outlet.put_promise(answer + IDENTIFIERS[packet_id])
     else:
-        answer_publish(connection, qos, packet_id, reasons.NO_MATCHING_SUBSCRIBERS, "")
+        answer_publish(connection, qos, packet_id, reasons.NO_MATCHING_SUBSCRIBERS, "", True)
     return True
 
 

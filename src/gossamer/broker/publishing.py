@@ -47,6 +47,7 @@ def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
             packet.packet_id,
             reasons.NOT_AUTHORIZED,
             f"you may not publish to {topic!r}",
+            False,
         )
         return
     glp: Glp | None = None
@@ -56,7 +57,9 @@ def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
             glp = core.locations.read_publication(session, properties, now)
         except GlpError as error:
             core.locations.refused(session, f"a publication to {topic!r}", error)
-            answer_publish(connection, packet.qos, packet.packet_id, error.reason, error.text)
+            answer_publish(
+                connection, packet.qos, packet.packet_id, error.reason, error.text, False
+            )
             return
     route = core.routes.route(topic, topic.encode())
     message = message_from(packet, topic, session.client_id, session.user, now)
@@ -71,7 +74,9 @@ def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
             # 3.1.1 has no way to refuse: without an answer the client keeps the message. Nor may
             # a neighbour forget what it was given to pass on.
             raise ProtocolError(reasons.QUOTA_EXCEEDED, refusal)
-        answer_publish(connection, packet.qos, packet.packet_id, reasons.QUOTA_EXCEEDED, refusal)
+        answer_publish(
+            connection, packet.qos, packet.packet_id, reasons.QUOTA_EXCEEDED, refusal, False
+        )
         return
     if packet.qos == 2:
         session.accept_incoming(packet.packet_id)
@@ -87,7 +92,17 @@ def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
         distribute(message, route, session, now)
     matched = route.receivers or route.groups or route.taps
     reason = reasons.SUCCESS if matched else reasons.NO_MATCHING_SUBSCRIBERS
-    answer_publish(connection, packet.qos, packet.packet_id, reason, "")
+    # With a full store, what nobody keeps is answered all the same. A repeated packet may have been
+    # kept the first time, and operators keep what they count.
+    is_kept = core.journal.accepts or (
+        packet.qos == 2
+        or packet.dup
+        or packet.retain
+        or is_archived
+        or connection.is_peer
+        or len(route.taps) > 0
+    )
+    answer_publish(connection, packet.qos, packet.packet_id, reason, "", is_kept)
 
 
 def message_from(packet: Publish, topic: str, publisher: str, user: str, now: float) -> Message:

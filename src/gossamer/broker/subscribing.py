@@ -9,7 +9,7 @@ from gossamer.broker.hiding import fitting
 from gossamer.broker.operation import OperatorSubscription
 from gossamer.broker.revoking import readable, remove_subscription
 from gossamer.broker.subscriptions import asked_of, enter, make
-from gossamer.broker.telling import promise
+from gossamer.broker.telling import promise, refuse
 from gossamer.geo.errors import GlpError
 from gossamer.geo.glp import Glp, parse
 from gossamer.geo.located import Located
@@ -71,7 +71,7 @@ def handle_subscribe(connection: Connection, packet: Subscribe, now: float) -> N
             # 0x99, which says more, is not among the codes of a SUBACK.
             answers = [reasons.IMPLEMENTATION_SPECIFIC_ERROR] * len(packet.requests)
             answer = Suback(packet.packet_id, answers, _with_text(connection, error.text))
-            promise(connection.outlet, answer)
+            refuse(connection.outlet, answer)
             return
     for request in packet.requests:
         try:
@@ -86,7 +86,10 @@ def handle_subscribe(connection: Connection, packet: Subscribe, now: float) -> N
     # [MQTT-3.8.4-1], [MQTT-3.8.4-2], [MQTT-3.8.4-5], [MQTT-3.8.4-6], [MQTT-2.2.1-6]; the order is
     # that of the filters: [MQTT-3.9.3-1]
     answer = Suback(packet.packet_id, answers, _with_text(connection, text))
-    promise(connection.outlet, answer)
+    if granted and core.journal.accepts:
+        promise(connection.outlet, answer)
+    else:  # with a full store only that was granted which is on disk already, or never will be
+        refuse(connection.outlet, answer)
     if glp is not None and granted:
         core.locations.learn(session, glp, now)
     for subscription, is_new in granted:
@@ -104,7 +107,7 @@ def handle_unsubscribe(connection: Connection, packet: Unsubscribe, now: float) 
         except GlpError as error:
             answers = [reasons.IMPLEMENTATION_SPECIFIC_ERROR] * len(packet.filters)
             refusal = Unsuback(packet.packet_id, answers, _with_text(connection, error.text))
-            promise(connection.outlet, refusal)
+            refuse(connection.outlet, refusal)
             return
         if glp is not None:
             connection.core.locations.learn(session, glp, now)
@@ -156,8 +159,6 @@ def _subscribe(
             reasons.QUOTA_EXCEEDED,
             f"no more than {connection.settings.max_subscriptions} subscriptions for one client",
         )
-    if session.persistent and not core.journal.accepts:
-        raise Refusal(reasons.QUOTA_EXCEEDED, "the store is full")
     record = SubscriptionRecord(
         request.filter,
         request.qos,
@@ -170,11 +171,20 @@ def _subscribe(
     if located is not None and glp is not None:
         position = glp.position or core.locations.position(session.client_id, now)
         record.user = user + located.entries(position)
+    if session.persistent and not core.journal.accepts:
+        if is_new or not _is_on_disk(core, session.subscriptions[request.filter].record, record):
+            raise Refusal(reasons.QUOTA_EXCEEDED, "the store is full")
+        record.saved_in = session.subscriptions[request.filter].record.saved_in
     subscription = make(core, session, record, asked, located, now)
     enter(core, subscription)
-    if session.persistent:
+    if session.persistent and core.journal.accepts:
+        record.saved_in = core.journal.batch
         core.journal.subscription_saved(session.client_id, record)
     return subscription, is_new
+
+
+def _is_on_disk(core: Core, known: SubscriptionRecord, asked: SubscriptionRecord) -> bool:
+    return known.saved_in <= core.hub.last_committed and known.asks_the_same(asked)
 
 
 def _located(core: Core, session: Session, filter: str, asked: Asked | None, glp: Glp) -> Located:

@@ -33,3 +33,10 @@ def promise(outlet: Outlet, answer: Answer) -> None:
     data = spelled(outlet, answer)
     if data:
         outlet.put_promise(data)
+
+
+def refuse(outlet: Outlet, answer: Answer) -> None:
+    """Sends an answer that says no: it is true whatever the disk does."""
+    data = spelled(outlet, answer)
+    if data:
+        outlet.put_in_order(data)

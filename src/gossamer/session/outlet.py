@@ -134,6 +134,16 @@ class Outlet:
         held.append(chunk)
         batches.append(needed)
 
+    def put_in_order(self, chunk: bytes) -> None:
+        """Output that promises nothing: it waits only to keep its place behind what waits."""
+        held = self._held_chunks
+        batches = self._held_batches
+        if held is None or batches is None:
+            self.put(chunk)
+            return
+        held.append(chunk)
+        batches.append(batches[-1])
+
     def hold_back(self) -> None:
         """Nothing more goes out before the changes of this turn are on disk."""
         journal = self.hub.journal

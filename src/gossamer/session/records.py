@@ -42,6 +42,18 @@ class SubscriptionRecord:
         self.retain_handling = retain_handling
         self.identifier = identifier  # 0 for none
         self.user: list[tuple[str, str]] = []  # User Properties of the SUBSCRIBE that matter later
+        self.saved_in = 0  # the transaction that has it; 0 if the store did before the start
+
+    def asks_the_same(self, other: "SubscriptionRecord") -> bool:
+        return (
+            self.filter == other.filter
+            and self.qos == other.qos
+            and self.no_local == other.no_local
+            and self.retain_as_published == other.retain_as_published
+            and self.retain_handling == other.retain_handling
+            and self.identifier == other.identifier
+            and self.user == other.user
+        )
 
 
 class DeliveryRecord:

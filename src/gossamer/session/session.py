@@ -59,6 +59,7 @@ class Session:
         "queue_bytes_limit",
         "queue_limit",
         "record",
+        "saved_in",
         "spilled",
         "subscriptions",
         "unsent",
@@ -84,6 +85,7 @@ class Session:
         self.incoming: set[int] | None = None  # QoS 2 publications that wait for their PUBREL
         self.queue: deque[DeliveryRecord] | None = None
         self.unsent: dict[int, DeliveryRecord] | None = None  # in flight, not yet sent again
+        self.saved_in = 0  # the transaction that first had it; 0 if the store did before the start
         self.spilled = 0  # messages that follow those in the queue, and are in the store only
         self.aliases: TopicAliases | None = None  # if the client takes any
         self._last_id = 0

@@ -84,6 +84,9 @@ class SqliteStore:
             self._connection.execute(f"PRAGMA synchronous = {SYNC_MODES[sync]}")
             self._connection.execute(f"PRAGMA cache_size = {_PAGE_CACHE}")
             self._connection.execute("PRAGMA wal_autocheckpoint = 0")  # the writer's work
+            # Some builds of SQLite write zeros over all that is deleted, through the log: then a
+            # deletion needs as much room as it frees.
+            self._connection.execute("PRAGMA secure_delete = FAST")
             loaded = _load(self._connection, self.path)
         except BaseException:
             self._connection.close()

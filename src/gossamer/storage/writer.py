@@ -122,6 +122,7 @@ class Writer:
         self._pending: Batch | None = None  # handed over, and not being written at this moment
         self._writing = False
         self._waiting = False  # for room on the disk
+        self._retrying = False  # the last try found no room
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="gossamer-store", daemon=True)
         self._thread.start()
@@ -172,14 +173,19 @@ class Writer:
     def _done(self, batch: Batch) -> None:
         with self._changed:
             self._writing = False
+            self._retrying = False
         self._committed(batch.number)
         self._room(True)
         self._target.tidy()
 
     def _wait_for_room(self, batch: Batch, error: Exception) -> bool:
         """Keep the batch for another try; False when there will be none."""
-        logger.error("the store cannot be written (%s): trying again", error)
-        self._room(False)
+        with self._changed:
+            is_first = not self._retrying
+            self._retrying = True
+        if is_first:
+            logger.error("the store cannot be written (%s): trying until it can", error)
+            self._room(False)
         with self._changed:
             self._pending = batch
             self._writing = False

@@ -27,6 +27,11 @@ class BrokerProcess:
         folder.mkdir(parents=True, exist_ok=True)
         self._process: asyncio.subprocess.Process | None = None
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     async def start(self) -> None:
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
