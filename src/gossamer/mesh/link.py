@@ -13,8 +13,8 @@ from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
 
 # What changes of a summary may take of a link over time, after a burst that costs no wait.
-_TOLD_BYTES_A_SECOND: Final = 100_000.0
-_BURST_BYTES: Final = 16_384
+_TOLD_BYTES_A_SECOND: Final = 10_000.0
+_BURST_BYTES: Final = 4_096
 _LONGEST_PAUSE: Final = 2.0  # seconds
 
 

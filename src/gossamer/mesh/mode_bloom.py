@@ -11,12 +11,14 @@ out. Until they have, a union that is too full is told as "anything", which lose
 So is the union with a neighbour that has not spoken since this broker started: it may want all.
 """
 
+import math
 from typing import Final
 
 from gossamer.bloom.bits import BloomFilter, positions_in
 from gossamer.bloom.hashing import TopicHasher
 from gossamer.bloom.hybrid import HybridIndex
 from gossamer.bloom.landmarks import Landmarks
+from gossamer.bloom.sizing import MAX_BITS, elements_of
 from gossamer.bloom.summary import MAX_SATURATION, RemoteSummary, digest_of
 from gossamer.bloom.wire import (
     DELTA,
@@ -106,9 +108,19 @@ class Summaries:
         for summary in self.remote.values():
             elements += summary.elements()
         own = self.own
+        if elements > own.capacity:
+            elements = min(elements, self._distinct())
         largest = max(summary.size for summary in self.remote.values())
         as_large = own.capacity * largest // int(own.counting.plain.size)
         own.reserve(max(elements, as_large))
+
+    def _distinct(self) -> int:
+        """How many elements there are by the look of the bits: many brokers want the same."""
+        union = self.union_without("").bits
+        ones = union.ones()
+        if ones > MAX_SATURATION * int(union.size):
+            return MAX_BITS
+        return math.ceil(elements_of(int(union.size), int(union.hashes), ones))
 
     def _apply(self, change: Change) -> None:
         for filter in change.entered:

@@ -39,11 +39,11 @@ class Clock:
 
 
 class Cost:
-    """Seconds of work."""
+    """Seconds of work for a message, publication or interest."""
 
-    def __init__(self, publication: float = 0.0, interest: float = 0.0) -> None:
-        self.publication = publication
-        self.interest = interest
+    def __init__(self, receiving: float = 0.0, sending: float = 0.0) -> None:
+        self.receiving = receiving
+        self.sending = sending  # to a neighbour
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -132,6 +132,7 @@ class Host(Party):
         self._backlog: deque[Arrival] = deque()
         self._busy_until = 0.0
         self._wakes_at = -1.0
+        self._sent = 0
         self.broker = self._started()
         self.mesh = self._meshed()
         timeline.add(timeline.now + tick, Tick(self))
@@ -147,6 +148,9 @@ class Host(Party):
 
     def leaving(self) -> float:
         return self.departure
+
+    def sends(self, messages: int) -> None:
+        self._sent += messages
 
     def fire(self, now: float) -> None:
         arrived = self._arrivals.pop(now, None)
@@ -183,12 +187,13 @@ class Host(Party):
             else:
                 end.is_open = False
                 end.lost(local)
-            spent += publications * cost.publication + interests * cost.interest
+            spent += (publications + interests) * cost.receiving
             if self.turn and spent >= self.turn:
                 break
-        self._busy_until = now + spent
+        self._sent = 0
         self.departure = now + spent
         self.end_turn(now)
+        self._busy_until = self.departure + self._sent * cost.sending
 
     def end_turn(self, now: float) -> None:
         """Sends what the turn caused, and lets the store write what it collected."""

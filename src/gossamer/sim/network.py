@@ -37,6 +37,9 @@ class Party(Event):
         """When that what it writes now is on its way."""
         return self.timeline.now
 
+    def sends(self, messages: int) -> None:
+        """So many publications and interests are in what it writes now."""
+
     def arrive(self, at: float, end: End, data: bytes, publications: int, interests: int) -> None:
         """Bytes will reach this end at that time; no bytes at all are the end of the stream."""
 
@@ -146,7 +149,9 @@ class End(Sink):
         if outlet is not None:
             publications = outlet.messages_sent - self._written
             self._written = outlet.messages_sent
-        road.carry(other, data, leaving, publications, self.interests_written())
+        interests = self.interests_written()
+        owner.sends(publications + interests)
+        road.carry(other, data, leaving, publications, interests)
         if outlet is not None and road.bandwidth and not outlet.blocked:
             waiting = (road.free_at - leaving) * road.bandwidth
             if waiting > WRITE_BUFFER:

@@ -54,7 +54,7 @@ def measure_all(sizes: Sizes, show: Callable[[int, int], None]) -> Findings:
     findings = Findings([], [])
     workers = os.cpu_count() or 1
     with ProcessPoolExecutor(workers) as pool:
-        work = [pool.submit(run_cell, kind, settings) for kind, settings in _runs(sizes)]
+        work = [pool.submit(run_cell, kind, settings) for kind, settings in runs(sizes)]
         storms = [
             pool.submit(measure_storm, mode, sizes.filters, is_storm)
             for mode in ("ssf", "bloom")
@@ -86,7 +86,7 @@ def run_cell(kind: str, settings: ScenarioSettings) -> Cell:
     )
 
 
-def _runs(sizes: Sizes) -> Iterator[tuple[str, ScenarioSettings]]:
+def runs(sizes: Sizes) -> Iterator[tuple[str, ScenarioSettings]]:
     """Longest first, so that no core is left with a long one at the end."""
     ends = (sizes.alphas[0], sizes.alphas[-1])
     for mode in MODES:

@@ -16,6 +16,7 @@ class Sizes:
     cost: float
     alphas: tuple[float, ...]
     filters: int  # distinct ones, where summaries are compared with filters
+    topics: int
     seed: int = 7
 
     def scenario(self, mode: str, alpha: float) -> ScenarioSettings:
@@ -28,6 +29,7 @@ class Sizes:
             seed=self.seed,
             seconds=self.seconds,
             cost=self.cost,
+            topics=self.topics,
         )
 
     def crowded(self, mode: str, alpha: float) -> ScenarioSettings:
@@ -51,6 +53,6 @@ class Sizes:
         return settings
 
 
-FULL = Sizes(1000, 8000, 2000, 30.0, 0.0004, (0.0, 0.1, 0.3, 0.5, 0.7, 0.9), 100_000)
+FULL = Sizes(1000, 8000, 2000, 30.0, 0.0002, (0.0, 0.1, 0.3, 0.5, 0.7, 0.9), 100_000, 100)
 # Ten times fewer messages at ten times the cost: brokers are as busy as in the full size.
-QUICK = Sizes(100, 800, 200, 10.0, 0.004, (0.0, 0.3, 0.9), 10_000)
+QUICK = Sizes(100, 800, 200, 10.0, 0.002, (0.0, 0.3, 0.9), 10_000, 10)

@@ -25,7 +25,7 @@ class ScenarioSettings:
     shortest_latency: float = 0.001  # of links, in seconds
     longest_latency: float = 0.010
     bandwidth: float = 1_250_000.0  # bytes a second of a link and direction: 10 Mbit/s
-    cost: float = 0.0004  # a broker's seconds for a message, publication or subscription
+    cost: float = 0.0002  # a broker's seconds to take in a message, and again for each it sends on
     step: float = 0.005  # what arrives in it is handled together; time is exact to this
     observed: float = 0.05  # the part of the subscribers whose every message is looked at
     settled: bool = False  # publishers wait until the mesh knows all subscriptions

@@ -42,8 +42,6 @@ def filter_of(topic: str, settings: ScenarioSettings, random: Random) -> str:
 
 def places(count: int, settings: ScenarioSettings, crowding: float, random: Random) -> list[int]:
     """The broker of each client; a part of them crowds on few brokers."""
-    few = max(1, settings.brokers // _HOT_PART)
-    return [
-        random.randrange(few if random.random() < crowding else settings.brokers)
-        for _ in range(count)
-    ]
+    everywhere = range(settings.brokers)
+    few = random.sample(everywhere, max(1, settings.brokers // _HOT_PART))
+    return [random.choice(few if random.random() < crowding else everywhere) for _ in range(count)]
