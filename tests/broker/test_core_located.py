@@ -1,4 +1,4 @@
-"""Located subscriptions and messages in the broker: the paper's scenarios, and hostile input."""
+"""Located subscriptions and messages in the broker: the paper's scenarios."""
 
 from collections.abc import Callable
 
@@ -9,56 +9,36 @@ from hypothesis import strategies as st
 from gossamer.geo.earth import Point
 from gossamer.storage.memory_journal import MemoryJournal
 from gossamer.wire import reasons
-from gossamer.wire.codec import encode
 from gossamer.wire.packets import (
-    PUBACK,
-    PUBREC,
-    V5,
     V311,
-    Acknowledgement,
-    Connect,
     Disconnect,
-    Packet,
     Pingresp,
-    Publish,
-    Request,
-    Suback,
-    Subscribe,
     Unsuback,
     Unsubscribe,
     Will,
 )
-from gossamer.wire.properties import Properties
 from gossamer.wire.property_codec import encode_properties
 from tests.support.earth import azimuths, gone
+from tests.support.located import (
+    NEAR_OSLO,
+    NEAR_PISA,
+    OSLO,
+    PISA,
+    ROUND_ME,
+    ROUND_OSLO,
+    ROUND_PISA,
+    User,
+    answer,
+    connect_with,
+    publish_everywhere,
+    with_user,
+)
 from tests.support.memory import MemoryClient, World, properties
-
-User = list[tuple[str, str]]
-
-PISA = ("gpl_current_pos", "43.72;10.40")
-NEAR_PISA = ("gpl_current_pos", "43.721;10.401")
-OSLO = ("gpl_current_pos", "59.91;10.75")
-NEAR_OSLO = ("gpl_current_pos", "59.911;10.751")
-ROUND_PISA = ("gpl_circleStatic", "1;km;1;43.72;10.40;5")
-ROUND_OSLO = ("gpl_circleStatic", "2;km;1;59.91;10.75;5")
-ROUND_ME = ("gpl_circleDynamic", "3;km;1;5")
 
 
 @pytest.fixture
 def world() -> World:
     return World()
-
-
-def publish_everywhere(writer: MemoryClient, topic: str = "t") -> None:
-    writer.publish(topic, "pisa", user=[PISA])
-    writer.publish(topic, "oslo", user=[OSLO])
-    writer.publish(topic, "nowhere")
-
-
-def answer(client: MemoryClient) -> Packet:
-    packets = client.take()
-    assert len(packets) == 1
-    return packets[0]
 
 
 # The match rule, through the broker ---------------------------------------------------------------
@@ -186,11 +166,6 @@ def test_a_client_moves(world: World, way: Callable[[MemoryClient], None], area:
     way(reader)
     publish_everywhere(writer)
     assert reader.payloads() == ["oslo", "nowhere"]
-
-
-def connect_with(name: str, *user: tuple[str, str], expiry: int = 0, clean: bool = True) -> bytes:
-    props = properties(user=list(user), session_expiry=expiry)
-    return encode(Connect(name, V5, clean, properties=props), V5)
 
 
 def test_the_position_may_come_with_connect(world: World) -> None:
@@ -403,10 +378,6 @@ def test_the_will_is_about_a_place(world: World) -> None:
     assert reader.payloads() == ["a"]
 
 
-def with_user(*user: tuple[str, str]) -> Properties:
-    return properties(user=list(user))
-
-
 # Shared groups ------------------------------------------------------------------------------------
 
 
@@ -430,97 +401,3 @@ def test_a_shared_message_goes_to_a_member_that_wants_it(world: World) -> None:
     anywhere.unsubscribe("$share/g/t")
     publish_everywhere(writer)
     assert oslo.payloads() == ["pisa", "nowhere"]
-
-
-# Bad input ----------------------------------------------------------------------------------------
-
-BAD: list[tuple[User, str]] = [
-    ([("gpl_current_pos", "91;0")], "gpl_current_pos '91;0': latitude"),
-    ([("gpl_current_pos", "NaN;0")], "is not a number"),
-    ([("gpl_circleStatic", "1;m;1;0;0;1e400")], "gpl_circleStatic"),
-    ([("gpl_circleStatic", "1;m;1;0;0;-4")], "is not more than 0"),
-    ([("gpl_circleStatic", "1;furlong;1;0;0;4")], "unit 'furlong'"),
-    ([("gpl_lineStart", "1;m;1;0;0;4")], "the line has no gpl_lineEnd"),
-    ([("gpl_polygonStatic", "1;m;1;0;0;1;1;0;1;1;0")], "crosses or touches itself"),
-    ([ROUND_PISA, ("gpl_rectangleStatic", "1;m;1;0;0;5;5")], "area 1 is a circle already"),
-    ([("gpl_circleDynamic", f"{i};m;1;5") for i in range(10_000)], "more than"),
-    ([("gpl_nonsense", "1")], "there is no such entry"),
-]
-
-
-@pytest.mark.parametrize(("user", "why"), BAD, ids=range(len(BAD)))
-def test_a_bad_subscription_is_refused_and_changes_nothing(
-    world: World, user: User, why: str
-) -> None:
-    reader = world.client("r")
-    reader.subscribe("t", user=[PISA, ROUND_ME])
-    requests = [Request("t", 1), Request("new")]
-    bad = user if user[0][0] == "gpl_current_pos" else [OSLO, *user]
-    reader.send(Subscribe(9, requests, properties(user=bad)))
-    packet = answer(reader)
-    assert isinstance(packet, Suback)
-    assert packet.reasons == [reasons.IMPLEMENTATION_SPECIFIC_ERROR] * 2
-    assert packet.properties is not None
-    assert why in (packet.properties.reason_string or "")
-    publish_everywhere(world.client("w"))
-    assert reader.payloads() == ["pisa", "nowhere"]
-    assert not reader.is_closed
-
-
-@pytest.mark.parametrize("qos", [0, 1, 2])
-@pytest.mark.parametrize(("user", "why"), BAD, ids=range(len(BAD)))
-def test_a_bad_publication_is_refused_and_goes_nowhere(
-    world: World, user: User, why: str, qos: int
-) -> None:
-    reader, writer = world.client("r"), world.client("w")
-    reader.subscribe("t")
-    writer.publish("position", "", user=[PISA])
-    bad = user if user[0][0] == "gpl_current_pos" else [OSLO, *user]
-    writer.send(Publish("t", b"x", qos, True, False, 7 if qos else 0, properties(user=bad)))
-    if qos:
-        packet = answer(writer)
-        assert isinstance(packet, Acknowledgement)
-        assert packet.kind == (PUBACK if qos == 1 else PUBREC)
-        assert packet.reason in (
-            reasons.PAYLOAD_FORMAT_INVALID,
-            reasons.IMPLEMENTATION_SPECIFIC_ERROR,
-        )
-        assert packet.properties is not None
-        assert why in (packet.properties.reason_string or "")
-    assert reader.payloads() == []
-    assert not writer.is_closed
-    assert world.broker.core.counters.publications_refused == 1
-    assert len(world.broker.core.retained) == 1  # the broker's own
-    assert world.broker.core.locations.position("w", world.now).lat == 43.72  # type: ignore[union-attr]
-
-
-def test_an_unsubscribe_with_bad_glp_leaves_the_subscription(world: World) -> None:
-    reader = world.client("r")
-    reader.subscribe("t")
-    reader.send(Unsubscribe(2, ["t"], properties(user=[("gpl_current_pos", "north")])))
-    packet = answer(reader)
-    assert isinstance(packet, Unsuback)
-    assert packet.reasons == [reasons.IMPLEMENTATION_SPECIFIC_ERROR]
-    world.client("w").publish("t", "x")
-    assert reader.payloads() == ["x"]
-
-
-def test_a_connect_with_bad_glp_is_refused(world: World) -> None:
-    reader = world.visitor()
-    reader.send_bytes(connect_with("r", ("gpl_current_pos", "91;0")))
-    (packet,) = reader.take()
-    assert packet.reason == reasons.PAYLOAD_FORMAT_INVALID  # type: ignore[attr-defined]
-    assert reader.is_closed
-    assert "r" not in world.broker.core.sessions
-    will = Will("t", b"x", 0, False, with_user(("gpl_oops", "1")))
-    reader = world.visitor()
-    reader.connect("r", will=will)
-    assert reader.connack.reason == reasons.PAYLOAD_FORMAT_INVALID
-
-
-def test_operators_have_no_place(world: World) -> None:
-    reader = world.client("r")
-    assert reader.subscribe("$AVG/t", "t", user=[ROUND_PISA]) == [
-        reasons.IMPLEMENTATION_SPECIFIC_ERROR,
-        0,
-    ]
