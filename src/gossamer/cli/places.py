@@ -3,16 +3,15 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 from gossamer.cli.errors import WrongUse
 from gossamer.geo.errors import GlpError
+from gossamer.geo.features import areas_in
 from gossamer.geo.glp import POSITION, parse
 
 WITHIN_ID = 1
 FIRST_AREA_ID = 2
 MAX_BYTES = 65_535  # of a User Property
-AREA_TYPES = ("Polygon", "MultiPolygon")
 
 _DISTANCE = re.compile(r"([0-9.]+) ?(km|m|dm|cm)")
 
@@ -58,23 +57,7 @@ def _geometries(path: Path) -> list[str]:
         raise WrongUse(f"--area {path}: {problem.strerror}") from None
     except ValueError:
         raise WrongUse(f"--area {path}: it is not JSON") from None
-    found = [json.dumps(area, separators=(",", ":")) for area in _areas_in(value)]
+    found = [json.dumps(area, separators=(",", ":")) for area in areas_in(value)]
     if not found:
         raise WrongUse(f"--area {path}: there is no Polygon or MultiPolygon in it")
     return found
-
-
-def _areas_in(value: Any) -> list[Any]:
-    """Of a geometry, a Feature, or a collection of either."""
-    if not isinstance(value, dict):
-        return []
-    match value.get("type"):
-        case "Feature":
-            return _areas_in(value.get("geometry"))
-        case "FeatureCollection":
-            return [area for one in value.get("features") or () for area in _areas_in(one)]
-        case "GeometryCollection":
-            return [area for one in value.get("geometries") or () for area in _areas_in(one)]
-        case kind if kind in AREA_TYPES:
-            return [{"type": kind, "coordinates": value.get("coordinates")}]
-    return []

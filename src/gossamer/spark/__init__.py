@@ -7,13 +7,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gossamer.spark.fences.within import within
     from gossamer.spark.registering import register
     from gossamer.spark.session import start
     from gossamer.spark.subscribing import subscribe
 
-__all__ = ["register", "start", "subscribe"]
+__all__ = ["register", "start", "subscribe", "within"]
 
-_HOMES = {"register": "registering", "start": "session", "subscribe": "subscribing"}
+_HOMES = {
+    "register": "registering",
+    "start": "session",
+    "subscribe": "subscribing",
+    "within": "fences.within",
+}
 
 
 def __getattr__(name: str) -> Any:

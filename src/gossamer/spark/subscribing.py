@@ -12,6 +12,8 @@ from gossamer.plus.options import Options, read_options, settled
 from gossamer.plus.ttl import IMPLICIT_TTL
 from gossamer.plus.vocabulary import ProcessorKind, Vocabulary
 from gossamer.plus.windows import DEFAULT_WINDOWS, Window
+from gossamer.spark.fences.areas import Area
+from gossamer.spark.fences.fencing import fenced
 from gossamer.spark.filtering import filtered, plain
 from gossamer.spark.messages import messages
 from gossamer.spark.processing import Processor, processed
@@ -37,12 +39,14 @@ def subscribe(
     windows: Iterable[Window] = (),
     processors: Mapping[str, Processor] | None = None,
     stream: bool = False,
+    geo_area: Area | None = None,
     **options: str,
 ) -> DataFrame:
     """What the broker would send to this subscription, as rows of time, topic, payload and value.
 
     `source` has messages. Without one, `options` are those of the format "gossamer", and `stream`
-    says whether to follow the archives or to read what they have. Raises PlusError, TopicError.
+    says whether to follow the archives or to read what they have. `geo_area` is the GLP or GeoJSON
+    that a client would subscribe with. Raises PlusError, TopicError, GlpError.
     """
     check_filter(filter)
     computes = is_operator_filter(filter)
@@ -54,6 +58,8 @@ def subscribe(
     elif options or stream:
         raise ValueError("give a source, or where to read, not both")
     found = messages(source).where(matches(reads, F.col("topic")))
+    if geo_area is not None:
+        found = fenced(found, geo_area)
     if plan is None:
         return plain(found)
     if plan.processor is not None:

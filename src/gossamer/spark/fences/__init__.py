@@ -1,0 +1,1 @@
+"""Geofences over DataFrames: cells first, with built-in functions, and exact geometry after."""

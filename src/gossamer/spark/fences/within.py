@@ -1,0 +1,96 @@
+"""`within`: which of many fences each of many messages is in."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import pandas as pd
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, StringType
+
+from gossamer.spark.fences.areas import Area, interest_of, read_area
+from gossamer.spark.fences.cells import cell_at, cells_of
+from gossamer.spark.fences.inside import Fence, Fences
+from gossamer.spark.fences.places import is_position, needs_reading
+from gossamer.spark.vectors import vectorised
+
+FENCE: Final = "fence"
+AREA: Final = "area"
+
+_PLACE: Final = {"lat": "double", "lon": "double", "glp": "string"}
+# Beside the levels of cells: the rows that only the exact geometry can place.
+_BY_READING: Final = -1
+
+
+def within(frame: DataFrame, fences: DataFrame | Mapping[str, Area]) -> DataFrame:
+    """A row for each message and each fence that it is in: `fence`, and the message's columns.
+
+    Messages have `lat` and `lon`, or `glp`, as the archive's rows do. `fences` are areas by name,
+    or a frame with the texts `fence` and `area`, which is read at once. Messages that say nothing
+    about places are in no fence. Raises GlpError, ValueError.
+    """
+    listed = _listed(fences)
+    kept = [name for name in frame.columns if name != FENCE]
+    placed = frame.withColumns(
+        {
+            name: (F.col(name) if name in frame.columns else F.lit(None)).cast(kind)
+            for name, kind in _PLACE.items()
+        }
+    )
+    cells = _cells(listed)
+    probes = placed.withColumn("_probe", F.explode(_probes({level for level, _, _ in cells})))
+    table = placed.sparkSession.createDataFrame(cells, "_level int, _cell bigint, _number int")
+    near = (F.col("_probe._level") == F.col("_level")) & (F.col("_probe._cell") == F.col("_cell"))
+    candidates = probes.join(F.broadcast(table), near)
+    inside = vectorised(_inside(tuple(listed)), ArrayType(StringType()))
+    lat, lon = (F.when(F.col("_number") >= 0, F.col(name)) for name in ("lat", "lon"))
+    glp = F.when(F.col("_number") < 0, F.col("glp"))
+    found = candidates.withColumn("_fences", inside(F.col("_number"), lat, lon, glp))
+    return found.select(F.explode("_fences").alias(FENCE), *kept)
+
+
+def _listed(fences: DataFrame | Mapping[str, Area]) -> list[Fence]:
+    if isinstance(fences, DataFrame):
+        rows = fences.select(FENCE, AREA).collect()
+        fences = {str(row[FENCE]): row[AREA] for row in rows}
+        if len(fences) < len(rows):
+            raise ValueError("two fences have the same name")
+    found: list[Fence] = []
+    for name, area in fences.items():
+        try:
+            found.append((name, tuple(read_area(area))))
+        except ValueError as problem:
+            raise ValueError(f"fence {name!r}: {problem}") from None
+    return found
+
+
+def _cells(listed: list[Fence]) -> list[tuple[int, int, int]]:
+    """Level, cell and number of the fence; one more row stands for all fences at once."""
+    found = [(_BY_READING, 0, -1)]
+    for number, (_, entries) in enumerate(listed):
+        level, cells = cells_of(interest_of(list(entries)))
+        found += [(level, cell, number) for cell in cells]
+    return found
+
+
+def _probes(levels: set[int]) -> Column:
+    """Where to look for a row's fences."""
+    cells = [
+        _probe(level, cell_at(level, F.col("lat"), F.col("lon")))
+        for level in sorted(levels - {_BY_READING})
+    ]
+    by_reading = F.when(needs_reading(), F.array(_probe(_BY_READING, F.lit(0).cast("bigint"))))
+    return F.when(is_position(), F.array(*cells)).otherwise(by_reading) if cells else by_reading
+
+
+def _probe(level: int, cell: Column) -> Column:
+    return F.struct(F.lit(level).alias("_level"), cell.alias("_cell"))
+
+
+def _inside(listed: tuple[Fence, ...]) -> Callable[..., pd.Series]:
+    def inside(number: pd.Series, lat: pd.Series, lon: pd.Series, glp: pd.Series) -> pd.Series:
+        fences = Fences.of(listed)
+        rows = zip(number.tolist(), lat.tolist(), lon.tolist(), glp.tolist(), strict=True)
+        return pd.Series([fences.around(*row) for row in rows], dtype="object")
+
+    return inside
