@@ -17,6 +17,9 @@ COMPLETE: Final = 0x65  # `e`: those were all
 SUMMARY: Final = 0x73  # `s`: a summary, whole or as a change
 EPOCH: Final = 0x6E  # `n`: the life that my packet identifiers belong to
 RETAINED: Final = 0x72  # `r`: digests of the retained messages I have
+FLOOD: Final = 0x66  # `f`: a word for everybody
+FLOOD_DIGEST: Final = 0x64  # `d`: a digest of the lasting words I have
+FLOOD_LIST: Final = 0x6C  # `l`: which ones those are
 
 _TOPIC: Final = len(CONTROL_TOPIC).to_bytes(2, "big") + CONTROL_TOPIC.encode()
 # Interests are told in messages of about this size, so that no packet is very large.

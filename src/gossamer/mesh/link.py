@@ -8,6 +8,7 @@ from gossamer.broker.connection import Connection
 from gossamer.broker.routes import PeerView
 from gossamer.mesh.control import control_size
 from gossamer.mesh.teller import Teller
+from gossamer.mesh.words import Listed
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
@@ -64,6 +65,7 @@ class Link:
         "is_compared",
         "is_dialled",
         "is_restarting",
+        "listed",
         "name",
         "receiver",
         "refreshed",
@@ -90,6 +92,7 @@ class Link:
         # While the neighbour tells all its interests anew: those named so far.
         self.is_restarting = False
         self.refreshed: set[str] = set()
+        self.listed: Listed = {}  # the flooded words that it has, while it names them
         self.control_messages = 0
         self.control_bytes = 0
         self.control_messages_heard = 0

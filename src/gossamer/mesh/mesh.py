@@ -15,6 +15,7 @@ from gossamer.broker.policy import Exchange, Origin
 from gossamer.broker.revoking import remove_subscription
 from gossamer.broker.stamps import Stamp, stamp_of, with_stamp
 from gossamer.mesh import control, hearing
+from gossamer.mesh.flooding import Flooding
 from gossamer.mesh.handshake import Accepting, introduce
 from gossamer.mesh.link import Link
 from gossamer.mesh.mode_bloom import Summaries
@@ -41,6 +42,7 @@ class Mesh(Neighbours):
         self.settings = settings
         self.summaries = Summaries(f"{settings.mesh}\0{settings.key}".encode())
         self.by_name: dict[str, Link] = {}
+        self.flooding = Flooding(core, settings.name, self.by_name)
         self._receivers: list[Receiver] = []
         self._changed = False
         self._last_micros = core.retained.latest_stamp()
@@ -101,6 +103,7 @@ class Mesh(Neighbours):
             held = b"" if link.view.takes_all else hearing.held_digest(link)
             link.send([control.control_packet(control.HOLD, held)])
         link.send([digests_packet(self.core.retained)])
+        self.flooding.opened(link)
 
     def closed(self, connection: Connection, now: float) -> None:
         session = connection.session
@@ -138,6 +141,12 @@ class Mesh(Neighbours):
         elif kind == control.RETAINED:
             missing = missing_there(self.core.retained, payload[1:])
             session.enqueue_retained(missing, link.receiver, now)
+        elif kind == control.FLOOD:
+            self.flooding.hear(link, payload, now)
+        elif kind == control.FLOOD_DIGEST:
+            self.flooding.hear_digest(link, payload)
+        elif kind == control.FLOOD_LIST:
+            self.flooding.hear_list(link, payload)
         else:
             raise ProtocolError(
                 reasons.PROTOCOL_ERROR, f"{link.name} sent a control message of kind {kind}"
@@ -157,6 +166,7 @@ class Mesh(Neighbours):
         return self._receivers
 
     def end_turn(self, now: float) -> None:
+        self.flooding.end_turn(now)
         if not self._changed:
             return
         self._changed = False

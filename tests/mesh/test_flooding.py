@@ -1,0 +1,174 @@
+"""Words for everybody: once each, over any graph, kept for those who come later, damped."""
+
+import logging
+
+import pytest
+
+from gossamer.mesh.control import FLOOD, control_packet
+from gossamer.mesh.flooding import LASTING_BURST
+from gossamer.mesh.words import Word, decode_list, decode_word, encode_list, encode_word
+from gossamer.wire.errors import ProtocolError
+from tests.support.meshes import Net, Node
+
+KIND = 7
+Heard = dict[str, list[tuple[str, bytes]]]
+
+
+def listening(net: Net, names: str) -> Heard:
+    """Nodes by these names, and what each hears."""
+    heard: Heard = {}
+    for name in names:
+        net.node(name)
+        notes: list[tuple[str, bytes]] = []
+        heard[name] = notes
+
+        def note(origin: str, body: bytes, now: float, notes: list = notes) -> None:  # type: ignore[type-arg]
+            notes.append((origin, body))
+
+        net.nodes[name].mesh.flooding.handlers[KIND] = note
+    return heard
+
+
+def say(node: Node, body: bytes, lasting: bool = True) -> None:
+    node.mesh.flooding.say(KIND, body, node.now, lasting)
+
+
+@pytest.mark.parametrize("lasting", [True, False])
+@pytest.mark.parametrize(
+    "links", [("ab", "bc", "cd"), ("ab", "ac", "ad"), ("ab", "bc", "cd", "da", "ac")]
+)
+def test_everybody_hears_each_word_once(links: tuple[str, ...], lasting: bool) -> None:
+    net = Net()
+    heard = listening(net, "abcd")
+    for near, far in links:
+        net.join(near, far)
+    for body in (b"1", b"2"):
+        say(net.nodes["b"], body, lasting)
+        net.run()
+    expected = [("b", b"1"), ("b", b"2")]
+    assert heard == {"a": expected, "b": [], "c": expected, "d": expected}
+
+
+def test_who_comes_later_is_told_what_still_stands() -> None:
+    net = Net()
+    heard = listening(net, "abcd")
+    net.join("a", "b")
+    net.join("c", "d")
+    say(net.nodes["a"], b"old")
+    say(net.nodes["a"], b"new")
+    say(net.nodes["a"], b"gone", lasting=False)
+    say(net.nodes["d"], b"there")
+    net.run()
+    net.join("b", "c")
+    assert heard["c"] == [("d", b"there"), ("a", b"new")]
+    assert heard["d"] == [("a", b"new")]
+    assert heard["a"] == [("d", b"there")]
+    assert net.nodes["d"].mesh.flooding.last_word("a", KIND) == b"new"
+    told = net.nodes["b"].mesh.by_name["c"].control_messages
+    net.cut("b", "c")
+    net.join("b", "c")
+    assert heard["d"] == [("a", b"new")]
+    # Nothing is listed again where digests are the same.
+    assert net.nodes["b"].mesh.by_name["c"].control_messages - told <= 5
+
+
+def test_a_start_whose_clock_was_set_back_is_still_heard() -> None:
+    net = Net()
+    heard = listening(net, "ab")
+    net.join("a", "b")
+    say(net.nodes["a"], b"before")
+    net.run()
+    net.cut("a", "b")
+    net.node("a")
+    flooding = net.nodes["a"].mesh.flooding
+    flooding.life -= 1 << 40
+    say(net.nodes["a"], b"after")
+    net.join("a", "b")
+    assert heard["b"] == [("a", b"before"), ("a", b"after")]
+
+
+def test_a_broker_that_changes_its_words_all_the_time_is_damped(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    net = Net()
+    heard = listening(net, "abc")
+    net.join("a", "b")
+    net.join("b", "c")
+    count = 3 * int(LASTING_BURST)
+    with caplog.at_level(logging.WARNING):
+        for number in range(count):
+            say(net.nodes["a"], str(number).encode())
+            net.run()
+        assert len(heard["c"]) <= LASTING_BURST
+        for node in net.nodes.values():
+            node.now += 5.0
+        net.run()
+    assert heard["c"][-1] == ("a", str(count - 1).encode())
+    (complaint,) = [record for record in caplog.records if "too often" in record.getMessage()]
+    assert "link to a:" in complaint.getMessage()
+
+
+def forged(net: Net, word: Word) -> None:
+    """`a` sends `b` what it should not."""
+    net.nodes["a"].mesh.by_name["b"].send([control_packet(FLOOD, encode_word(word))])
+    net.run()
+
+
+def test_a_word_in_ones_own_name_is_answered_by_a_later_one() -> None:
+    net = Net()
+    heard = listening(net, "abc")
+    net.join("a", "b")
+    net.join("b", "c")
+    say(net.nodes["b"], b"mine")
+    net.run()
+    life = net.nodes["b"].mesh.flooding.life
+    forged(net, Word("b", life + 5, 1, KIND, True, b"forged"))
+    assert heard["c"] == [("b", b"mine"), ("b", b"mine")]
+    assert net.nodes["a"].mesh.flooding.last_word("b", KIND) == b"mine"
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        Word("x" * 65, 1, 1, KIND, True, b""),
+        Word("x/y", 1, 1, KIND, True, b""),
+        Word("", 1, 1, KIND, True, b""),
+        Word("x", 1, 1, KIND, True, bytes(1_048_577)),
+        Word("x", (1 << 80) - 1, 1, KIND, True, b""),
+    ],
+    ids=["long name", "slash", "no name", "long body", "far future"],
+)
+def test_what_is_no_word_ends_its_link_only(word: Word) -> None:
+    net = Net()
+    heard = listening(net, "abc")
+    net.join("a", "b")
+    net.join("c", "b")
+    forged(net, word)
+    assert net.nodes["b"].mesh.by_name["a"].connection is None
+    assert net.nodes["b"].mesh.by_name["c"].connection is not None
+    assert heard["c"] == []
+
+
+def test_words_and_lists_come_back_as_they_were() -> None:
+    words = [Word(f"b{n}", n << 60, n, n % 256, n % 2 == 0, b"x" * n) for n in range(3_000)]
+    for word in words[:50]:
+        again = decode_word(b"?" + encode_word(word), 1)
+        assert (again.origin, again.life, again.counter, again.kind, again.is_lasting) == (
+            *(word.origin, word.life, word.counter, word.kind, word.is_lasting),
+        )
+        assert again.body == word.body
+    listed = {}
+    ends = []
+    for part in encode_list(words):
+        named, is_last = decode_list(b"?" + part)
+        listed.update(named)
+        ends.append(is_last)
+    assert listed == {(word.origin, word.kind): (word.life, word.counter) for word in words}
+    assert ends == [False] * (len(ends) - 1) + [True]
+
+
+@pytest.mark.parametrize("cut", range(20))
+def test_a_word_that_is_cut_off_is_none(cut: int) -> None:
+    data = encode_word(Word("ab", 1, 1, KIND, True, b""))
+    with pytest.raises(ProtocolError):
+        decode_word(data[:cut], 0)
