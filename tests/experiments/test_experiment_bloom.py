@@ -1,7 +1,6 @@
 """The experiment of the Bloom papers: its generator, its known points, its tables and figures."""
 
 import random
-from pathlib import Path
 
 import pytest
 
@@ -13,14 +12,20 @@ from gossamer.bench.bloom_workload import (
     draw_wildcards,
     is_wildcard_only,
 )
-from gossamer.cli.main import run as cli
-from gossamer.experiments.bloom.cells import DEEP_WITHOUT_MATCH, SWEEPS, Cell, cells
-from gossamer.experiments.bloom.drawing import draw
-from gossamer.experiments.bloom.measuring import BF, BFP, HYBRID, METHODS, PREFIX, Effort, measure
-from gossamer.experiments.bloom.results import Results, run
+from gossamer.experiments.bloom.measuring import (
+    BF,
+    BFP,
+    HYBRID,
+    METHODS,
+    PREFIX,
+    average_queries,
+)
+from gossamer.experiments.experiment import PAPER, SMALL, Row, Rows
+from gossamer.experiments.studies import bloom_queries
+from gossamer.experiments.studies.bloom_queries import SWEEPS
 from gossamer.topics.matching import matches
 
-ONCE = Effort(trials=1, topics=2)
+DEEP = SWEEPS[1].workload(10)
 
 
 @pytest.mark.parametrize(("levels", "first"), [(1, 0), (3, 0), (3, 1), (4, 2), (3, 2)])
@@ -48,17 +53,14 @@ def test_preparations_exclude_what_they_say(preparation: Preparation) -> None:
         assert not any(matches(filter, topic) for filter in filters for topic in topics)
 
 
-def test_there_are_63_cells_in_12_panels() -> None:
-    everything = list(cells())
-    assert len(everything) == len(set(everything)) == 63
-    assert len({(cell.preparation, cell.sweep) for cell in everything}) == 12
-    assert DEEP_WITHOUT_MATCH in everything
-    assert set(cells(quick=True)) < set(everything)
-    assert DEEP_WITHOUT_MATCH in set(cells(quick=True))
+def test_a_cell_that_two_panels_share_is_measured_once() -> None:
+    everything = {cell.key for cell in bloom_queries.grid(PAPER)}
+    assert len(everything) == (63 - 3 * 3) * 10
+    assert {cell.key for cell in bloom_queries.grid(SMALL)} < everything
 
 
 def test_the_published_point_is_met_and_beaten() -> None:
-    average = measure(DEEP_WITHOUT_MATCH, ONCE, seed=1)
+    average = average_queries(DEEP, Preparation.WITHOUT_MATCH, 2, seed=1)
     assert average[BF] == 2**11 - 1
     assert average[BFP] == pytest.approx(1570.0, rel=0.03)
     assert average[PREFIX] == pytest.approx(29.7, rel=0.03)
@@ -66,42 +68,40 @@ def test_the_published_point_is_met_and_beaten() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cell", "expected"),
+    ("preparation", "parameters", "expected"),
     [
-        (Cell(Preparation.WITH_WILDCARD_ONLY, SWEEPS[1], 2), {BF: 1, BFP: 1, PREFIX: 1, HYBRID: 0}),
-        (Cell(Preparation.WITHOUT_MATCH, SWEEPS[2], 0), {BF: 127, BFP: 1, PREFIX: 3, HYBRID: 1}),
-        (Cell(Preparation.WITHOUT_MATCH, SWEEPS[3], 5), {BF: 127, BFP: 3, PREFIX: 3, HYBRID: 1}),
+        (
+            Preparation.WITH_WILDCARD_ONLY,
+            SWEEPS[1].workload(2),
+            {BF: 1, BFP: 1, PREFIX: 1, HYBRID: 0},
+        ),
+        (
+            Preparation.WITHOUT_MATCH,
+            SWEEPS[2].workload(0),
+            {BF: 127, BFP: 1, PREFIX: 3, HYBRID: 1},
+        ),
+        (
+            Preparation.WITHOUT_MATCH,
+            SWEEPS[3].workload(5),
+            {BF: 127, BFP: 3, PREFIX: 3, HYBRID: 1},
+        ),
     ],
 )
-def test_known_cells(cell: Cell, expected: dict[str, float]) -> None:
-    assert measure(cell, ONCE, seed=1) == expected
-
-
-def test_results_are_kept_drawn_and_checked(tmp_path: Path) -> None:
-    done: list[Cell] = []
-
-    def fixed(better: float) -> Results:
-        values = {BF: 2047.0, BFP: 1570.0, PREFIX: 29.7, HYBRID: better}
-        return Results(averages={cell: dict(values) for cell in cells()})
-
-    some = [Cell(Preparation.WITHOUT_MATCH, SWEEPS[1], 2)]
-    assert list(run(some, ONCE, 1, done.append).averages) == some == done
-
-    good = fixed(9.8)
-    assert all(check.holds for check in good.checks())
-    assert not all(check.holds for check in fixed(40.0).checks())
-    good.save(tmp_path / "queries.csv")
-    lines = (tmp_path / "queries.csv").read_text().splitlines()
-    assert len(lines) == 1 + 63
-    assert lines[0] == "preparation,parameter,value," + ",".join(METHODS)
-    images = draw(good, tmp_path)
-    assert [path.name for path in images] == ["figure4.png", "figure5.png", "figure6.png"]
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in images)
-
-
-def test_a_folder_that_cannot_be_made_is_said_at_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_known_cells(
+    preparation: Preparation, parameters: Parameters, expected: dict[str, float]
 ) -> None:
-    (tmp_path / "file").touch()
-    assert cli(["experiment", "bloom", "--out", str(tmp_path / "file" / "out")]) == 1
-    assert "cannot write to" in capsys.readouterr().err
+    assert average_queries(parameters, preparation, 2, seed=1) == expected
+
+
+@pytest.mark.parametrize(("hybrid", "verdict"), [(9.8, "holds"), (40.0, "differs")])
+def test_figures_and_claims_read_the_results(hybrid: float, verdict: str) -> None:
+    pytest.importorskip("matplotlib")
+    queries = {BF: 2047.0, BFP: 1570.0, PREFIX: 29.7, HYBRID: hybrid}
+    assert set(queries) == set(METHODS)
+    rows = Rows(
+        Row(cell.parameters, cell.seed, {"queries": queries}) for cell in bloom_queries.grid(SMALL)
+    )
+    figures = bloom_queries.figures(rows)
+    assert [figure.name for figure in figures] == ["Figure 4", "Figure 5", "Figure 6"]
+    verdicts = [claim.verdict for claim in figures[-1].claims]
+    assert verdicts == ["holds", "holds", "holds", verdict]

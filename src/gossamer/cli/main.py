@@ -55,7 +55,9 @@ COMMANDS: tuple[str, ...] = (
     "bench topics",
     "bench bloom",
     "bench geo",
-    "experiment bloom",
+    "experiment list",
+    "experiment run",
+    "experiment report",
     "experiment testbed",
     "experiment dissemination",
 )

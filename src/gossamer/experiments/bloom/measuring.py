@@ -1,9 +1,9 @@
-"""Measures one cell: the look-ups that each method makes for a published topic, on average."""
+"""One draw of subscriptions: the look-ups that each method makes for a published topic."""
 
 import random
-from dataclasses import dataclass
+from collections.abc import Callable
 
-from gossamer.bench.bloom_workload import draw_filters, draw_topic
+from gossamer.bench.bloom_workload import Parameters, Preparation, draw_filters, draw_topic
 from gossamer.bloom.bits import BloomFilter, sized_filter
 from gossamer.bloom.exhaustive import ExhaustiveSearch, whole_filter_elements
 from gossamer.bloom.hashing import TopicHasher
@@ -12,54 +12,46 @@ from gossamer.bloom.landmarks import CountedLandmarks
 from gossamer.bloom.patterned import PatternedSearch, pattern_of
 from gossamer.bloom.prefixed import PrefixedSearch, ends, inner_prefixes
 from gossamer.bloom.search import Search
-from gossamer.experiments.bloom.cells import Cell
 
 BF, BFP, PREFIX, HYBRID = "BF", "BFP", "prefix", "hybrid"
 METHODS = (BF, BFP, PREFIX, HYBRID)
 OTHERS = (BF, BFP, PREFIX)
 
-# The size that the papers give, 1,437,759 bits. It is ample for every cell, so that the counts are
-# those of the methods: a false positive ends a search early and would flatter the long ones.
 _ELEMENTS = 100_000
 _ERROR_RATE = 0.001
 
 _NO_BUDGET = 1 << 40  # The papers count every query.
 
 
-@dataclass(frozen=True)
-class Effort:
-    """How often subscriptions are drawn for a cell, and the topics published to each draw."""
-
-    trials: int = 10
-    topics: int = 20
-
-
-FULL = Effort()
-QUICK = Effort(trials=1, topics=4)
-
-
-def measure(cell: Cell, effort: Effort, seed: int) -> dict[str, float]:
-    """The average number of queries of each method. The same seed gives the same numbers."""
-    parameters = cell.parameters()
-    rng = random.Random(f"{seed} {parameters} {cell.preparation}")
-    queries = dict.fromkeys(METHODS, 0)
-    for trial in range(effort.trials):
-        topics = [draw_topic(rng, parameters.levels) for _ in range(effort.topics)]
-        filters = draw_filters(rng, parameters, cell.preparation, topics)
-        for method, search in _searches(filters, f"{seed} {trial}".encode()).items():
-            for topic in topics:
-                search.may_match(topic.encode())
-            queries[method] += search.queries
-    searches = effort.trials * effort.topics
-    return {method: count / searches for method, count in queries.items()}
+def average_queries(
+    parameters: Parameters, preparation: Preparation, topics: int, seed: int
+) -> dict[str, float]:
+    """Of each method, over so many published topics. The same seed gives the same numbers."""
+    rng = random.Random(f"{seed} {parameters} {preparation}")
+    published = [draw_topic(rng, parameters.levels) for _ in range(topics)]
+    filters = draw_filters(rng, parameters, preparation, published)
+    averages = {}
+    for method, search in searches(filters, str(seed).encode(), ample_filter).items():
+        for topic in published:
+            search.may_match(topic.encode())
+        averages[method] = search.queries / topics
+    return averages
 
 
-def _searches(filters: list[str], seed: bytes) -> dict[str, Search]:
-    """The four methods over one set of filters."""
+def ample_filter() -> BloomFilter:
+    """The size that the papers give, 1,437,759 bits. It is ample for every cell, so that counts are
+    those of the methods: a false positive ends a search early and would flatter the long ones."""
+    return sized_filter(_ELEMENTS, _ERROR_RATE)
+
+
+def searches(
+    filters: list[str], seed: bytes, new_filter: Callable[[], BloomFilter]
+) -> dict[str, Search]:
+    """The four methods over one set of filters, each on a Bloom filter of its own."""
     hasher = TopicHasher(seed)
-    whole = _bloom()
-    prefixes = _bloom()
-    guided = _bloom()
+    whole = new_filter()
+    prefixes = new_filter()
+    guided = new_filter()
     landmarks = CountedLandmarks()
     for filter in set(filters):
         for element in whole_filter_elements(hasher, filter):
@@ -84,7 +76,3 @@ def _searches(filters: list[str], seed: bytes) -> dict[str, Search]:
 def _literal(filters: list[str]) -> str:
     """The pattern without wildcards, which every search by patterns tries anyway."""
     return "=" * max(filter.count("/") + 1 for filter in filters)
-
-
-def _bloom() -> BloomFilter:
-    return sized_filter(_ELEMENTS, _ERROR_RATE)

@@ -1,0 +1,103 @@
+"""``gossamer experiment run``: the cells that are not finished, spread by Spark."""
+
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gossamer.cli.errors import CommandError, WrongUse
+from gossamer.cli.experiment import RESULTS, Results, Scale, known_scale, made_folder, missing
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+    from gossamer.experiments.experiment import Cell, Experiment
+    from gossamer.experiments.running import Plan
+    from gossamer.experiments.spreading import Answer
+
+ALL = "all"
+
+
+def run(
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME…", help="Experiments, or “all”; see list.")
+    ],
+    scale: Scale = "small",
+    master: Annotated[str, typer.Option(help="Spark's master URL; this machine by default.")] = "",
+    out: Results = RESULTS,
+    again: Annotated[bool, typer.Option("--again", help="Finished cells, too.")] = False,
+) -> None:
+    """Run experiments. What an earlier run finished is not run again."""
+    from rich.console import Console
+
+    chosen = _chosen(names)
+    known_scale(scale)
+    made_folder(out)
+    console = Console()
+    try:
+        from gossamer.experiments.running import failures, plan
+
+        plans = [plan(experiment, scale, out, again) for experiment in chosen]
+        left = sum(len(planned.left) for planned in plans)
+        if not left:
+            console.print("everything is finished already; --again runs it again")
+            return
+        spark = _spark(master)
+    except ModuleNotFoundError as problem:
+        raise missing(problem) from None
+    try:
+        _run(console, spark, plans)
+    finally:
+        spark.stop()
+    failed = failures(plans)
+    for experiment, cell, reason in failed:
+        console.print(f"FAILED {experiment} {cell}: {reason}", highlight=False, soft_wrap=True)
+    console.print(f"kept in {out}; gossamer experiment report --scale {scale} shows it")
+    if failed:
+        raise CommandError(f"{len(failed)} of {left} cells failed; the same command tries again")
+
+
+def _chosen(names: list[str]) -> "list[Experiment]":
+    from gossamer.experiments.catalogue import UnknownExperiment, everything, find
+
+    if names == [ALL]:
+        return everything()
+    try:
+        return [find(name) for name in names]
+    except UnknownExperiment as problem:
+        raise WrongUse(str(problem)) from None
+
+
+def _spark(master: str) -> "SparkSession":
+    from gossamer.spark.java import NoJava
+    from gossamer.spark.session import LOCAL, start
+
+    try:
+        return start("gossamer experiments", master or LOCAL)
+    except NoJava as problem:
+        raise CommandError(str(problem)) from None
+
+
+def _run(console: "Console", spark: "SparkSession", plans: "list[Plan]") -> None:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from gossamer.experiments.running import run as run_plan
+
+    with Progress(
+        TextColumn("{task.description:18}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+    ) as progress:
+        for planned in plans:
+            bar = progress.add_task(
+                planned.experiment.name, total=len(planned.grid), completed=planned.finished
+            )
+            run_plan(spark, planned, partial(_advance, progress, bar))
+
+
+def _advance(progress: "Progress", bar: "TaskID", cell: "Cell", answer: "Answer") -> None:
+    progress.advance(bar)

@@ -1,0 +1,25 @@
+"""All experiments by name, in the order of the report. Each is one file of `studies/`."""
+
+from importlib import import_module
+from typing import Final
+
+from gossamer.experiments.experiment import Experiment
+
+NAMES: Final = ("bloom-queries",)
+
+
+class UnknownExperiment(LookupError):
+    """The text names those there are."""
+
+
+def find(name: str) -> Experiment:
+    """Raises UnknownExperiment."""
+    if name not in NAMES:
+        raise UnknownExperiment(f"no experiment {name!r}; there are {', '.join(NAMES)}")
+    module = import_module(f"gossamer.experiments.studies.{name.replace('-', '_')}")
+    experiment: Experiment = module.EXPERIMENT
+    return experiment
+
+
+def everything() -> list[Experiment]:
+    return [find(name) for name in NAMES]

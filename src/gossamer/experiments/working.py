@@ -1,0 +1,36 @@
+"""One cell on one worker: what Spark calls."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from datetime import UTC, datetime
+
+import gossamer
+from gossamer.experiments.catalogue import find
+from gossamer.experiments.experiment import Cell, CellFailed
+from gossamer.experiments.keeping import Finished
+from gossamer.wire import frames
+
+
+def is_compiled() -> bool:
+    return not frames.__file__.endswith(".py")
+
+
+def work(name: str, cell: Cell) -> Finished | str:
+    """The measures, or what went wrong: one bad cell does not end the others."""
+    began = time.perf_counter()
+    try:
+        measures = find(name).measure(cell.parameters, cell.seed)
+    except CellFailed as problem:
+        return str(problem)
+    except Exception:
+        return traceback.format_exc(limit=-4)
+    return Finished(
+        cell,
+        measures,
+        gossamer.__version__,
+        is_compiled(),
+        time.perf_counter() - began,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+    )

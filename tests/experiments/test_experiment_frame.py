@@ -1,0 +1,129 @@
+"""The frame of all experiments: cells through Spark, tables, resumption, bands, commands."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gossamer.cli.main import run as cli
+from gossamer.experiments.bands import band
+from gossamer.experiments.catalogue import NAMES, UnknownExperiment, everything, find
+from gossamer.experiments.experiment import SCALES, Cell, Row, Rows
+from gossamer.experiments.keeping import Finished, Table
+from gossamer.experiments.running import failures, plan, run
+from gossamer.experiments.working import work
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SHALLOW = {
+    "preparation": "without matching subscription",
+    "filters": 50,
+    "levels": 2,
+    "wildcard_probability": 0.5,
+    "first_wildcard_level": 0,
+}
+FEW = [Cell(SHALLOW, 1), Cell(SHALLOW, 2)]
+BROKEN = Cell({**SHALLOW, "preparation": "none"}, 1)
+
+
+def finished(cell: Cell, version: str = "1") -> Finished:
+    return Finished(cell, {"value": cell.seed, "series": [1.0, 2.0]}, version, False, 0.5, "now")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_experiment_has_a_grid_at_every_scale(name: str) -> None:
+    experiment = find(name)
+    assert experiment.name == name
+    for scale in SCALES:
+        keys = [cell.key for cell in experiment.grid(scale)]
+        assert keys
+        assert len(set(keys)) == len(keys)
+
+
+def test_an_unknown_name_is_told_what_there_is() -> None:
+    with pytest.raises(UnknownExperiment, match="bloom-queries"):
+        find("bloom")
+
+
+def test_a_key_does_not_depend_on_the_order_of_parameters() -> None:
+    assert Cell({"a": 1, "b": 2}, 3).key == Cell({"b": 2, "a": 1}, 3).key
+    assert Cell({"a": 1}, 1).key != Cell({"a": 1}, 2).key
+
+
+def test_a_table_keeps_cells_of_its_version(tmp_path: Path) -> None:
+    table = Table(tmp_path, "x", "1")
+    for cell in FEW:
+        table.add(finished(cell))
+    again = Table(tmp_path, "x", "1")
+    assert all(again.has(cell) for cell in FEW)
+    assert again.rows(FEW).values("value") == [1, 2]
+    assert again.rows(FEW)[0]["series"] == [1.0, 2.0]
+    assert again.seconds(FEW) == 1.0
+    assert not Table(tmp_path, "x", "2").has(FEW[0])
+    again.forget(FEW[:1])
+    assert [again.has(cell) for cell in FEW] == [False, True]
+
+
+def test_rows_are_found_by_parameters() -> None:
+    rows = Rows(Row({"a": a, "b": b}, 1, {"v": a * b}) for a in (1, 2) for b in (3, 4))
+    assert rows.where(a=2).values("v") == [6, 8]
+    assert rows.distinct("b") == [3, 4]
+    assert {a: len(group) for a, group in rows.by("a").items()} == {1: 2, 2: 2}
+    assert rows.only(a=1, b=4)["v"] == 4
+    with pytest.raises(LookupError):
+        rows.only(a=3)
+
+
+def test_the_band_is_the_confidence_interval_of_the_mean() -> None:
+    assert band([5.0]).half == 0.0
+    found = band([1.0, 2.0, 3.0])
+    assert found.mean == 2.0
+    assert found.half == pytest.approx(4.303 / 3**0.5)
+
+
+def test_a_cell_that_fails_says_why() -> None:
+    assert "Error" in str(work("bloom-queries", BROKEN))
+
+
+def test_spark_runs_what_is_left_and_keeps_it(spark: "SparkSession", tmp_path: Path) -> None:
+    experiment = replace(find("bloom-queries"), grid=lambda scale: [*FEW, BROKEN])
+    first = plan(experiment, "small", tmp_path)
+    assert first.left == [*FEW, BROKEN]
+    run(spark, first, lambda cell, answer: None)
+    assert first.left == [BROKEN]
+    assert [(name, cell) for name, cell, _ in failures([first])] == [(experiment.name, str(BROKEN))]
+    second = plan(experiment, "small", tmp_path)
+    assert second.left == [BROKEN]
+    assert [row.seed for row in second.table.rows(FEW)] == [1, 2]
+    told = spark.read.parquet(str(second.table.path)).select("parameters.levels", "seed").collect()
+    assert sorted(tuple(row) for row in told) == [(2, 1), (2, 2)]
+    assert plan(experiment, "small", tmp_path, again=True).left == [*FEW, BROKEN]
+
+
+def test_wrong_names_and_scales_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["experiment", "run", "nothing"]) == 2
+    assert "there are bloom-queries" in capsys.readouterr().err
+    assert cli(["experiment", "run", "bloom-queries", "--scale", "huge"]) == 2
+    assert "small, paper, large" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_made_is_said_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    assert cli(["experiment", "run", "all", "--out", str(tmp_path / "file" / "out")]) == 1
+    assert "cannot write to" in capsys.readouterr().err
+
+
+def test_the_list_names_all_of_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["experiment", "list", "--out", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert all(experiment.name in told for experiment in everything())
+
+
+def test_a_report_without_results_says_so(tmp_path: Path) -> None:
+    assert cli(["experiment", "report", "--out", str(tmp_path)]) == 0
+    page = (tmp_path / "report-small.html").read_text()
+    assert page.count("it has not run at this scale") == len(NAMES)
