@@ -24,6 +24,8 @@ COMMANDS: tuple[str, ...] = (
     "demo",
     "check",
     "passwd",
+    "migrate mosquitto",
+    "completion",
     "models install",
     "models list",
     "models verify",
@@ -63,6 +65,7 @@ COMMANDS: tuple[str, ...] = (
 )
 
 GROUPS = {
+    "migrate": "Come from another broker.",
     "bench": "Measure this broker beside others.",
     "experiment": "Repeat the experiments of the papers.",
     "sim": "Simulate a mesh: the brokers that ship, on a virtual network.",

@@ -1,4 +1,8 @@
-"""The password file: lines `user:hash` with argon2id hashes, read, checked and written."""
+"""The password file: lines `user:hash`, read, checked and written.
+
+New hashes are argon2id; those of mosquitto's files are understood, so that nobody needs a new
+password to move.
+"""
 
 import os
 import tempfile
@@ -10,6 +14,7 @@ from argon2.exceptions import InvalidHashError, VerificationError, VerifyMismatc
 from argon2.low_level import Type
 
 from gossamer.broker.policy import Verdict
+from gossamer.net.auth import mosquitto_hashes
 from gossamer.net.auth.backend import Attempt, Backend, refusal
 from gossamer.net.config.errors import ConfigError
 from gossamer.net.config.loading import read_text
@@ -34,17 +39,27 @@ class PasswordBackend(Backend):
         if len(attempt.password) > LONGEST_PASSWORD:
             return refusal()
         known = self._hashes.get(attempt.user)
-        try:
-            HASHER.verify(NOBODY if known is None else known, attempt.password)
-        except VerifyMismatchError:
-            return None if known is None else refusal()
-        return None if known is None else Verdict(SUCCESS, attempt.user)
+        is_right = _verifies(NOBODY if known is None else known, attempt.password)
+        if known is None:
+            return None
+        return Verdict(SUCCESS, attempt.user) if is_right else refusal()
 
 
-def read_entries(path: Path, prefix: str) -> dict[str, str]:
+def _verifies(hash: str, password: bytes) -> bool:
+    is_right = False
+    if hash.startswith(mosquitto_hashes.PREFIXES):
+        is_right = mosquitto_hashes.verifies(hash, password)
+        hash = NOBODY  # the same work as for everybody, so that time does not tell who moved
+    try:
+        return HASHER.verify(hash, password)
+    except VerifyMismatchError:
+        return is_right
+
+
+def read_entries(path: Path, *prefixes: str) -> dict[str, str]:
     """User → what follows the first colon. Blank lines are skipped, anything else odd is refused.
 
-    `prefix` is how every entry must start: a line that lost its hash must not become a user
+    `prefixes` are how an entry may start: a line that lost its hash must not become a user
     without a password.
     """
     entries: dict[str, str] = {}
@@ -53,8 +68,8 @@ def read_entries(path: Path, prefix: str) -> dict[str, str]:
         if not line.strip():
             continue
         user, colon, entry = line.strip().partition(":")
-        if not colon or not user or not entry.startswith(prefix):
-            problems.append(f"{path}, line {number}: must be user:{prefix}…")
+        if not colon or not user or not entry.startswith(prefixes):
+            problems.append(f"{path}, line {number}: must be user:{prefixes[0]}…")
         elif user in entries:
             problems.append(f"{path}, line {number}: {user} is there twice")
         else:
@@ -66,8 +81,10 @@ def read_entries(path: Path, prefix: str) -> dict[str, str]:
 
 def load_passwords(path: Path) -> dict[str, str]:
     """User → hash, every hash well-formed."""
-    hashes = read_entries(path, "$argon2id$")
+    hashes = read_entries(path, "$argon2id$", *mosquitto_hashes.PREFIXES)
     for user, text in hashes.items():
+        if mosquitto_hashes.is_mosquitto_hash(text):
+            continue
         try:
             HASHER.check_needs_rehash(text)
         except (InvalidHashError, VerificationError, ValueError) as error:

@@ -1,0 +1,1 @@
+"""`gossamer migrate …`: coming from another broker."""

@@ -1,0 +1,48 @@
+"""What became of each line of the other broker's configuration."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Line:
+    """One setting as it was written."""
+
+    file: Path
+    number: int
+    key: str
+    value: str
+
+    def place(self) -> str:
+        return f"{self.file.name}:{self.number}"
+
+
+@dataclass
+class Report:
+    """Lines by what happened to them; every line of the source is in exactly one list."""
+
+    taken: list[tuple[Line, str]] = field(default_factory=list)  # with what it became
+    needless: list[tuple[Line, str]] = field(default_factory=list)  # with why it is not needed
+    missing: list[tuple[Line, str]] = field(default_factory=list)  # with the way out
+    advice: list[str] = field(default_factory=list)  # what differs though the setting is the same
+
+    def text(self) -> str:
+        """For a person to read, what needs a decision first."""
+        parts: list[str] = []
+        for title, rows in (
+            ("Without a counterpart: decide about these", self.missing),
+            ("Taken over", self.taken),
+            ("Not needed any more", self.needless),
+        ):
+            if rows:
+                parts += [f"{title}:", ""]
+                parts += [f"  {line.place()}  {_shown(line)}  -> {text}" for line, text in rows]
+                parts.append("")
+        if self.advice:
+            parts += ["What differs all the same:", "", *(f"  {text}" for text in self.advice), ""]
+        return "\n".join(parts)
+
+
+def _shown(line: Line) -> str:
+    secret = "password" in line.key and not line.key.endswith("_file")
+    return f"{line.key} {'…' if secret else line.value}".strip()
