@@ -8,7 +8,9 @@ from pyspark.sql.datasource import InputPartition
 
 from gossamer.spark.source.replaying import read_range
 from gossamer.spark.source.settings import FAIL, Settings
+from gossamer.spark.source.sieving import LOOKED_AT, Sieve
 from gossamer.storage.archive.client import Address, Request
+from gossamer.storage.archive.schema import projection
 
 
 @dataclass
@@ -34,9 +36,18 @@ def rows_of(part: InputPartition | None, settings: Settings) -> Iterator[pa.Reco
     """Runs on the executors. Where there is no range at all, Spark asks for None."""
     if not isinstance(part, Range):
         return iter(())
-    request = Request(
-        part.filters, part.start, part.end, part.start_time, part.end_time, settings.columns
-    )
+    columns = settings.columns
+    if not settings.rules:
+        return _read(part, columns, settings)
+    looked_at = None if columns is None else tuple(projection([*columns, *LOOKED_AT]).names)
+    rows = Sieve(settings.rules).sift(_read(part, looked_at, settings))
+    return rows if columns is None else (batch.select(list(columns)) for batch in rows)
+
+
+def _read(
+    part: Range, columns: tuple[str, ...] | None, settings: Settings
+) -> Iterator[pa.RecordBatch]:
+    request = Request(part.filters, part.start, part.end, part.start_time, part.end_time, columns)
     return read_range(
         part.address,
         settings.credentials,

@@ -8,6 +8,7 @@ from typing import Final
 from gossamer.plus.grammar import is_operator_filter
 from gossamer.spark import options as parse
 from gossamer.spark.source.positions import Position, parse_position
+from gossamer.spark.source.sieving import read_rules, reads_of
 from gossamer.storage.archive.client import DEFAULT_PORT, Address, Credentials
 from gossamer.storage.archive.schema import projection
 from gossamer.topics.names import check_filter
@@ -33,6 +34,7 @@ NAMES: Final = (
 ROWS_PER_PARTITION: Final = 500_000
 # A broker that restarts is back within this time.
 RETRY_SECONDS: Final = 60.0
+EVERYTHING: Final[tuple[str, ...]] = ("#",)
 FAIL: Final = "fail"
 WARN: Final = "warn"
 
@@ -41,7 +43,8 @@ WARN: Final = "warn"
 class Settings:
     addresses: tuple[Address, ...]
     credentials: Credentials
-    filters: tuple[str, ...]
+    filters: tuple[str, ...]  # what is asked of the brokers
+    rules: tuple[str, ...]  # the filters as given, if one of them has rules to judge rows by
     columns: tuple[str, ...] | None  # None for all
     starting: Position | None  # None: earliest for a history, latest for a stream
     ending: Position | None
@@ -58,10 +61,12 @@ def read_settings(given: Mapping[str, str]) -> Settings:
     address = partial(_address, tls=tls, ca_file=options.get("caFile"))
     parse.needed(options, "brokers", "127.0.0.1:1885")
     columns = parse.read(options, "columns", _columns, None)
+    filters = parse.read(options, "filter", _filters, EVERYTHING)
     return Settings(
         addresses=parse.read(options, "brokers", lambda text: _addresses(text, address), ()),
         credentials=Credentials(options.get("user"), options.get("password"), options.get("token")),
-        filters=parse.read(options, "filter", _filters, ("#",)),
+        filters=reads_of(filters),
+        rules=filters if any(map(is_operator_filter, filters)) else (),
         columns=columns,
         starting=parse.read(options, "starting", parse_position, None),
         ending=parse.read(options, "ending", parse_position, None),
@@ -85,12 +90,9 @@ def _filters(text: str) -> tuple[str, ...]:
     """One a line: commas and spaces may be part of a topic."""
     filters = tuple(filter for filter in text.splitlines() if filter)
     for filter in filters:
-        if is_operator_filter(filter):
-            raise ValueError(
-                f"{filter!r} computes: use gossamer.spark.subscribe(spark, {filter!r}, …), "
-                "which reads this source"
-            )
         check_filter(filter)
+        if is_operator_filter(filter):
+            read_rules(filter)
     if not filters:
         raise ValueError("is empty; '#' reads everything")
     return filters
