@@ -13,7 +13,16 @@ from hypothesis import HealthCheck, settings
 
 from tools.compile_core import stale_reason
 
-ROOMS_OF_THE_REAL_WORLD = {"bench", "cli", "interop", "net", "spark", "torture", "vision"}
+ROOMS_OF_THE_REAL_WORLD = {
+    "bench",
+    "cli",
+    "console",
+    "interop",
+    "net",
+    "spark",
+    "torture",
+    "vision",
+}
 RERUNS = 2
 LONGEST_NAME = 60
 

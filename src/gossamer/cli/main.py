@@ -22,6 +22,7 @@ COMMANDS: tuple[str, ...] = (
     "pub",
     "sub",
     "demo",
+    "console",
     "check",
     "passwd",
     "migrate mosquitto",

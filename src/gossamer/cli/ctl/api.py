@@ -30,7 +30,7 @@ def call(
     parts = urlsplit(url)
     if parts.scheme != "http" or not parts.hostname:
         raise WrongUse(f"--url is like {DEFAULT_URL}, not {url!r}")
-    client = AdminClient(parts.hostname, parts.port or 80, _token(token_file))
+    client = AdminClient(parts.hostname, parts.port or 80, read_admin_token(token_file))
     try:
         return client.call(method, path, query)
     except Unreachable as error:
@@ -46,7 +46,8 @@ def part(text: str) -> str:
     return quote(text, safe="")
 
 
-def _token(token_file: Path | None) -> str:
+def read_admin_token(token_file: Path | None) -> str:
+    """The token in the file, in the variable, or where a broker of this user keeps it."""
     given = os.environ.get(TOKEN_VARIABLE)
     if given and token_file is None:
         return given

@@ -1,0 +1,205 @@
+"""`gossamer console`: the web page that shows what the brokers do."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from gossamer.cli.ctl.api import DEFAULT_URL, TokenFile, read_admin_token
+from gossamer.cli.errors import CommandError, WrongUse
+
+if TYPE_CHECKING:
+    from gossamer.console.settings import BrokerAddress, Settings
+
+DEFAULT_MQTT = "mqtt://127.0.0.1:1883"
+
+
+def console(
+    config: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--config",
+            "-c",
+            metavar="FILE",
+            help="A broker's own configuration, which says all about it; may be repeated.",
+        ),
+    ] = None,
+    broker: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--broker",
+            metavar="URL",
+            help=f"A broker's admin API ({DEFAULT_URL}); may be repeated.",
+        ),
+    ] = None,
+    mqtt: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--mqtt",
+            metavar="URL",
+            help=f"Where the same broker speaks MQTT ({DEFAULT_MQTT}), in the same order.",
+        ),
+    ] = None,
+    token_file: TokenFile = None,
+    username: Annotated[
+        str | None, typer.Option("--username", "-u", help="User name at the brokers.")
+    ] = None,
+    password_file: Annotated[
+        Path | None, typer.Option("--password-file", help="File whose first line is the password.")
+    ] = None,
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="Address to listen on.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int,
+        typer.Option(
+            "--port", "-p", metavar="PORT", min=0, max=65535, help="Port; 0 takes a free one."
+        ),
+    ] = 8080,
+    lake: Annotated[
+        Path | None,
+        typer.Option("--lake", metavar="FOLDER", help="Folder of a pipeline, to show it too."),
+    ] = None,
+    controls: Annotated[
+        bool, typer.Option("--controls", help="Let people cut and heal links: for demonstrations.")
+    ] = False,
+    with_parent: Annotated[
+        bool, typer.Option("--with-parent", help="Stop when the standard input ends.")
+    ] = False,
+) -> None:
+    """Show the brokers in a web page; sign in with their admin token.
+
+    It is a process of its own and asks them as any client does. Ctrl-C and SIGTERM stop it.
+    """
+    try:
+        from gossamer.console.settings import Settings
+    except ImportError as problem:
+        raise _not_installed(problem) from problem
+    login = (username, _first_line(password_file))
+    addresses = _from_files(config, login) if config else []
+    if broker or mqtt or not addresses:
+        addresses += _from_urls(broker, mqtt, token_file, login)
+    settings = Settings(tuple(addresses), addresses[0].token, host, port, lake, controls)
+    _run(settings, with_parent)
+
+
+def _run(settings: "Settings", with_parent: bool) -> None:
+    try:
+        from gossamer.console.application import ConsoleServer, bind
+    except ImportError as problem:
+        raise _not_installed(problem) from problem
+    try:
+        listening = bind(settings)
+    except OSError as problem:
+        raise CommandError(
+            f"cannot listen on {settings.host}:{settings.port}: {problem.strerror}; "
+            "name another place with --port or --host"
+        ) from problem
+    name = f"[{settings.host}]" if ":" in settings.host else settings.host
+    if not settings.is_local:
+        typer.echo(
+            "WARNING: this console can be reached from other machines, over plain HTTP. The token "
+            "crosses the network in the clear: put a proxy with TLS before it.",
+            err=True,
+        )
+    typer.echo(f"gossamer's console is at http://{name}:{listening.getsockname()[1]}")
+    server = ConsoleServer(settings, listening)
+
+    async def work() -> None:
+        if with_parent:
+            from gossamer.cli.signals import InputEnd
+
+            loop = asyncio.get_running_loop()
+            await loop.connect_read_pipe(lambda: InputEnd(server.stop), sys.stdin)
+        await server.serve()
+
+    try:
+        asyncio.run(work())
+    except KeyboardInterrupt:
+        pass  # uvicorn raises it again after a clean stop
+
+
+def _from_urls(
+    brokers: list[str] | None,
+    mqtt: list[str] | None,
+    token_file: Path | None,
+    login: tuple[str | None, str | None],
+) -> "list[BrokerAddress]":
+    from gossamer.console.settings import BrokerAddress
+
+    admin_urls = brokers or [DEFAULT_URL]
+    mqtt_urls = mqtt or [DEFAULT_MQTT]
+    if len(admin_urls) != len(mqtt_urls):
+        raise WrongUse("name --broker and --mqtt equally often: the two are one broker")
+    token = read_admin_token(token_file)
+    found = []
+    for admin_url, mqtt_url in zip(admin_urls, mqtt_urls, strict=True):
+        parts = urlsplit(admin_url)
+        if parts.scheme != "http" or not parts.hostname:
+            raise WrongUse(f"--broker is like {DEFAULT_URL}, not {admin_url!r}")
+        found.append(
+            BrokerAddress(parts.hostname, parts.port or 80, token, _checked(mqtt_url), *login)
+        )
+    return found
+
+
+def _from_files(files: list[Path], login: tuple[str | None, str | None]) -> "list[BrokerAddress]":
+    """What the brokers' own configurations say: addresses and token."""
+    from gossamer.console.settings import BrokerAddress
+    from gossamer.net.config import ConfigError, load
+
+    found = []
+    for file in files:
+        try:
+            config = load(file)
+        except ConfigError as error:
+            raise WrongUse("\ngossamer: ".join(error.problems)) from error
+        if not config.admin.enabled:
+            raise WrongUse(f"{file}: its admin API is off; set enabled = true in [admin]")
+        plain = [one for one in config.listener if one.kind == "tcp"]
+        if not plain:
+            raise WrongUse(f"{file}: has no plain TCP listener; use --broker and --mqtt for it")
+        found.append(
+            BrokerAddress(
+                _reachable(config.admin.host),
+                config.admin.port,
+                read_admin_token(config.admin.token_file),
+                f"mqtt://{_reachable(plain[0].host)}:{plain[0].resolved_port}",
+                *login,
+            )
+        )
+    return found
+
+
+def _reachable(host: str) -> str:
+    """A listener on all addresses is also on this machine's own."""
+    return {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)
+
+
+def _checked(url: str) -> str:
+    from gossamer.net.client.address import parse_address
+
+    try:
+        parse_address(url)
+    except ValueError as problem:
+        raise WrongUse(f"--mqtt {problem}") from None
+    return url
+
+
+def _first_line(file: Path | None) -> str | None:
+    if file is None:
+        return None
+    try:
+        return (file.read_text(encoding="utf-8").splitlines() or [""])[0]
+    except OSError as problem:
+        raise WrongUse(f"--password-file {file}: {problem.strerror}") from problem
+
+
+def _not_installed(problem: ImportError) -> CommandError:
+    return CommandError(
+        f"the console needs more than the base ({problem.name} is missing): "
+        "pip install 'gossamer[console]'"
+    )

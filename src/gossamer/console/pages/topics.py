@@ -1,0 +1,79 @@
+"""Topics: the tree of all that was seen, and the live messages of the one that is chosen."""
+
+from nicegui import ui
+
+from gossamer.console.console import Console
+from gossamer.console.pages.frame import REFRESH_SECONDS
+from gossamer.console.parts.broker_choice import BrokerChoice
+from gossamer.console.parts.figures import short
+from gossamer.console.parts.messages import MessageList
+from gossamer.console.parts.topic_tree import TopicTree
+from gossamer.console.topic_model import Topic, TopicModel
+from gossamer.console.watcher import Watcher
+
+
+def build(console: Console) -> None:
+    _TopicsPage(console)
+
+
+class _TopicsPage:
+    def __init__(self, console: Console) -> None:
+        self._followed: Topic | None = None
+        self._model: TopicModel | None = None
+        with ui.row().classes("w-full items-center gap-3"):
+            self._choice = BrokerChoice(console, self._changed)
+            self._search = ui.input(placeholder="Find topics", on_change=self._searched)
+            self._search.props('dense outlined clearable debounce=200 aria-label="Find topics"')
+            self._search.classes("grow max-w-md")
+            self._status = ui.label().classes("text-sm quiet").props("role=status")
+        self._watcher.look()
+        with (
+            ui.element("div")
+            .classes("w-full grid gap-3")
+            .style("grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr))")
+        ):
+            with ui.element("section").classes("panel p-2 min-w-0"):
+                self._tree = TopicTree(lambda: self._watcher.model, self._follow)
+            with ui.element("section").classes("panel p-4 min-w-0"):
+                self._list = MessageList()
+        ui.timer(REFRESH_SECONDS, self._refresh)
+        ui.context.client.on_disconnect(self._unfollow)
+
+    @property
+    def _watcher(self) -> Watcher:
+        return self._choice.watcher
+
+    def _refresh(self) -> None:
+        watcher = self._watcher
+        watcher.look()
+        model = watcher.model
+        left_out = f", {short(model.left_out)} beyond the bound" if model.left_out else ""
+        text = f"{model.topics:,} topics, {watcher.messages:,} messages seen{left_out}"
+        self._status.set_text(
+            f"{self._choice.name}: {watcher.trouble}" if watcher.trouble else text
+        )
+        self._tree.refresh()
+        if self._followed is not None:
+            self._list.show(self._followed)
+
+    def _changed(self) -> None:
+        self._unfollow()
+        self._list.clear()
+        self._refresh()
+
+    def _searched(self) -> None:
+        self._tree.wanted = self._search.value or ""
+        self._tree.refresh()
+
+    def _follow(self, path: str) -> None:
+        self._unfollow()
+        self._model = self._watcher.model
+        self._followed = self._model.find(path)
+        if self._followed is not None:
+            self._model.follow(self._followed)
+            self._list.show(self._followed)
+
+    def _unfollow(self) -> None:
+        if self._followed is not None and self._model is not None:
+            self._model.unfollow(self._followed)
+        self._followed = None

@@ -1,0 +1,114 @@
+"""What a broker's clients publish, seen by a subscription of the console's own.
+
+It subscribes only while somebody looks at a page that needs it (in a mesh, a subscription to
+everything draws everything here), at QoS 0: what the console is too slow for, the broker drops
+for it alone.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final
+
+from gossamer.console.settings import BrokerAddress
+from gossamer.console.topic_model import Seen, TopicModel
+from gossamer.console.tracks import Tracks
+from gossamer.net.client import Client, Disconnected, Refused
+from gossamer.wire.packets import Publish
+
+FILTERS: Final = ("#", "$SYS/#")
+IDLE_SECONDS: Final = 60.0  # it goes on for so long after the last look
+PAUSE_SECONDS: Final = 2.0  # before it connects again
+BATCH: Final = 256  # messages between two turns for the pages
+
+
+def seen_of(packet: Publish, now: float) -> Seen:
+    properties = packet.properties
+    if properties is None:
+        return Seen(packet.topic, packet.payload, packet.qos, packet.retain, now)
+    return Seen(
+        packet.topic,
+        packet.payload,
+        packet.qos,
+        packet.retain,
+        now,
+        properties.content_type or "",
+        tuple(properties.user),
+    )
+
+
+def client_of(address: BrokerAddress, client_id: str = "") -> Client:
+    """A client of the console's at this broker."""
+    password = None if address.password is None else address.password.encode()
+    return Client(address.mqtt_url, client_id, username=address.username, password=password)
+
+
+class Watcher:
+    """One broker's topics and tracks. `look` starts it, and not looking stops it."""
+
+    def __init__(self, address: BrokerAddress) -> None:
+        self.model = TopicModel()
+        self.tracks = Tracks()
+        self.messages = 0
+        self.trouble = ""
+        self.is_watching = False
+        self._address = address
+        self._looked_at = 0.0
+        self._task: asyncio.Task[None] | None = None
+        self._observers: tuple[Callable[[Seen], None], ...] = (self.model.add, self.tracks.add)
+
+    def look(self) -> None:
+        """Somebody is looking now."""
+        self._looked_at = time.monotonic()
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._watch())
+
+    def clear(self) -> None:
+        """Forgets what was seen."""
+        self.model = TopicModel()
+        self.tracks = Tracks()
+        self._observers = (self.model.add, self.tracks.add)
+        self.messages = 0
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    def _is_idle(self) -> bool:
+        return time.monotonic() - self._looked_at > IDLE_SECONDS
+
+    async def _watch(self) -> None:
+        while not self._is_idle():
+            try:
+                await self._read()
+            except (OSError, Disconnected, Refused) as error:
+                self.trouble = str(error) or "no connection"
+                await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _read(self) -> None:
+        client = client_of(self._address)
+        await client.connect()
+        keeper = asyncio.create_task(self._end_when_idle(client))
+        try:
+            await client.subscribe(*FILTERS)
+            self.trouble = ""
+            self.is_watching = True
+            async for packet in client.messages():
+                self._note(packet)
+                if self.messages % BATCH == 0:
+                    await asyncio.sleep(0)
+        finally:
+            self.is_watching = False
+            keeper.cancel()
+            await client.disconnect()
+
+    async def _end_when_idle(self, client: Client) -> None:
+        while not self._is_idle():
+            await asyncio.sleep(1.0)
+        await client.disconnect()
+
+    def _note(self, packet: Publish) -> None:
+        seen = seen_of(packet, time.time())
+        self.messages += 1
+        for observe in self._observers:
+            observe(seen)
