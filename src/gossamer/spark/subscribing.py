@@ -3,26 +3,27 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from gossamer.plus.grammar import is_operator_filter, parse
 from gossamer.plus.nodes import Plan
 from gossamer.plus.options import Options, read_options, settled
 from gossamer.plus.ttl import IMPLICIT_TTL
-from gossamer.plus.vocabulary import ProcessorKind, Vocabulary
 from gossamer.plus.windows import DEFAULT_WINDOWS, Window
 from gossamer.spark.fences.areas import Area
 from gossamer.spark.fences.fencing import fenced
 from gossamer.spark.filtering import filtered, plain
+from gossamer.spark.images.installed import known_processors, vocabulary
+from gossamer.spark.images.processing import Processor, processed
 from gossamer.spark.messages import messages
-from gossamer.spark.processing import Processor, processed
 from gossamer.spark.registering import register
 from gossamer.spark.spatial import spatial_results
 from gossamer.spark.streaming import streamed_spatial_results
 from gossamer.spark.temporal import temporal_results
 from gossamer.spark.topics import matches
 from gossamer.topics.names import check_filter
+from gossamer.vision.settings import WorkerSettings
 
 # How late a message of a stream may come and still count in its window.
 WATERMARK: Final = "1 minute"
@@ -38,6 +39,8 @@ def subscribe(
     watermark: str = WATERMARK,
     windows: Iterable[Window] = (),
     processors: Mapping[str, Processor] | None = None,
+    vision: WorkerSettings | None = None,
+    skipped: str | Observation | None = None,
     stream: bool = False,
     geo_area: Area | None = None,
     **options: str,
@@ -50,8 +53,9 @@ def subscribe(
     """
     check_filter(filter)
     computes = is_operator_filter(filter)
-    processors = processors if processors is not None else {}
-    plan = _parsed(filter, windows, processors) if computes else None
+    known = known_processors(processors) if computes else {}
+    words = vocabulary((*DEFAULT_WINDOWS, *windows), known)
+    plan = parse(filter, words) if computes else None
     reads = plan.reads if plan is not None else (filter,)
     if source is None:
         source = _archives(spark, reads, stream, options)
@@ -63,7 +67,7 @@ def subscribe(
     if plan is None:
         return plain(found)
     if plan.processor is not None:
-        found = processed(found, plan.processor.keyword, processors)
+        found = processed(found, plan.processor.keyword, known, vision, skipped)
     settled_options = settled(plan, read_options([("plus_reply", reply)]))
     return _results(found, plan, settled_options, ttl, watermark)
 
@@ -75,11 +79,6 @@ def _archives(
     register(spark)
     reader = spark.readStream if stream else spark.read
     return reader.format("gossamer").options(**options, filter="\n".join(reads)).load()
-
-
-def _parsed(filter: str, windows: Iterable[Window], processors: Mapping[str, Processor]) -> Plan:
-    kinds = [ProcessorKind(keyword, "", "value") for keyword in processors]
-    return parse(filter, Vocabulary((*DEFAULT_WINDOWS, *windows), kinds))
 
 
 def _results(

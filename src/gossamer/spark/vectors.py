@@ -12,3 +12,10 @@ def vectorised(function: Callable[..., pd.Series], returns: DataType) -> Callabl
     """Made where it is used: what kind of session there is, is not known when modules load."""
     made: Callable[..., Column] = pandas_udf(function, returns)  # type: ignore[call-overload]
     return made
+
+
+def unrepeated(function: Callable[..., pd.DataFrame], returns: str) -> Callable[..., Column]:
+    """For functions that cost much: Spark must not compute them again where a result is used."""
+    made = pandas_udf(function, returns)  # type: ignore[call-overload]
+    once: Callable[..., Column] = made.asNondeterministic()
+    return once

@@ -54,6 +54,17 @@ def find_processors(vocabulary: Vocabulary, settings: WorkerSettings) -> Install
     return Installed(tuple(kinds.values()), usable)
 
 
+def installed_places() -> dict[str, str]:
+    """ "module:Class" by keyword, whether it can be used on this machine or not."""
+    found: dict[str, str] = {}
+    for place in (*BUILT_IN, *_places_of_others()):
+        try:
+            found.setdefault(load(place).keyword, place)
+        except Exception as error:  # It is foreign code: whatever goes wrong, it must be named.
+            logger.error("the processor %s cannot be used: %s", place, error or repr(error))
+    return found
+
+
 def load(place: str) -> type[Processor]:
     """By "module:Class"."""
     module, _, name = place.partition(":")

@@ -1,0 +1,1 @@
+"""Processors on the executors: payloads (images) become what the operators read."""
