@@ -163,6 +163,7 @@ class Connection:
                 self.origin.address,
                 error.reason,
                 error.text,
+                extra={"client": self.identity.client_id, "address": self.origin.address},
             )
             self.fail(error.reason, error.text, now)
             return

@@ -83,7 +83,8 @@ class Locations:
     def refused(self, session: Session, what: str, error: GlpError) -> None:
         """GLP in a packet that has no answer to refuse it with."""
         self.core.counters.publications_refused += 1
-        logger.info("%s of %s dropped: %s", what, session.client_id, error.text)
+        who = {"client": session.client_id, "user": session.user}
+        logger.info("%s of %s dropped: %s", what, session.client_id, error.text, extra=who)
 
     def pinged(self, session: Session, properties: Properties | None, now: float) -> None:
         """A PINGREQ that carries a position."""

@@ -138,6 +138,12 @@ class Logins(Authenticator):
                 attempt.address,
                 attempt.listener,
                 verdict.text or WORDS.get(verdict.reason) or f"0x{verdict.reason:02x}",
+                extra={
+                    "client": attempt.client_id[:LONGEST_NAME_SHOWN],
+                    "user": (attempt.user or "")[:LONGEST_NAME_SHOWN],
+                    "address": attempt.address,
+                    "listener": attempt.listener,
+                },
             )
         return verdict
 

@@ -40,3 +40,8 @@ class Log(Section):
     format: Literal["text", "json"] = Field(
         default="text", description="Lines for people or machines."
     )
+    lines: int = Field(
+        default=50,
+        ge=0,
+        description="Lines of one kind in ten seconds, below errors; more are counted. 0 for all.",
+    )
