@@ -1,0 +1,96 @@
+"""What ships beside the code: wheels, the unit, the container's configuration, the dashboard."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from gossamer.broker.broker import Broker
+from gossamer.broker.settings import Settings
+from gossamer.mesh.mesh import Mesh
+from gossamer.mesh.settings import MeshSettings
+from gossamer.net.admin.metrics import exposition
+from gossamer.net.config import load
+from gossamer.session.journal import Journal
+from tools.build_wheels import pure_wheel
+
+ROOT = Path(__file__).parents[2]
+PACKAGING = ROOT / "packaging"
+
+
+def test_the_dashboard_shows_metrics_that_exist() -> None:
+    broker = Broker(Settings(), Journal(), 0.0)
+    mesh = Mesh(broker.core, MeshSettings("a", key="k"))
+    mesh.link_of(mesh.session_for("b"))
+    told = exposition(broker.core).decode()
+    dashboard = json.loads((PACKAGING / "grafana-dashboard.json").read_text())
+    asked = {
+        name
+        for panel in dashboard["panels"]
+        for target in panel.get("targets", ())
+        for name in re.findall(r"gossamer_\w+", target["expr"])
+    }
+    assert len(asked) > 20
+    kinds = set(re.findall(r"^# TYPE (\w+)", told, re.MULTILINE))
+    assert asked - kinds == set()
+
+
+def test_the_container_has_a_right_configuration(tmp_path: Path) -> None:
+    text = (PACKAGING / "container.toml").read_text().replace("/data", str(tmp_path))
+    (tmp_path / "container.toml").write_text(text)
+    config = load(tmp_path / "container.toml")
+    assert config.admin.enabled
+    assert config.admin.host == "127.0.0.1"
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+def test_systemd_understands_the_unit(tmp_path: Path) -> None:
+    unit = tmp_path / "gossamer.service"
+    text = (PACKAGING / "gossamer.service").read_text()
+    unit.write_text(text.replace("/opt/gossamer/bin/gossamer", sys.executable))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, timeout=60
+    )
+    complaints = [line for line in done.stderr.splitlines() if unit.name in line]
+    assert complaints == []
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return pure_wheel(tmp_path_factory.mktemp("wheels"))
+
+
+def test_the_pure_wheel_has_no_compiled_module(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert wheel.name.endswith("-py3-none-any.whl")
+    assert not [name for name in names if name.endswith((".so", ".pyc"))]
+    assert "gossamer/py.typed" in names
+    assert not [name for name in names if name.startswith(("tests/", "tools/"))]
+
+
+def test_the_wheel_runs(wheel: Path, tmp_path: Path) -> None:
+    """From its own folder, without the sources of this project in sight."""
+    zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
+    done = subprocess.run(
+        [sys.executable, "-c", "import gossamer; print(gossamer.__file__)"],
+        env={"PYTHONPATH": str(tmp_path / "installed")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert str(tmp_path) in done.stdout, done.stderr
+    listed = subprocess.run(
+        [sys.executable, "-m", "gossamer", "--help"],
+        env={"PYTHONPATH": str(tmp_path / "installed")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "serve" in listed.stdout, listed.stderr
