@@ -3,14 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-EXTRAS := dev,bench,plots,data,geo,vision,console,spark
+EXTRAS := dev,bench,docs,plots,data,geo,vision,console,spark
 # Two workers, a file each at a time; one hash seed, so that both collect the same cases.
 PYTEST := PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 2 --dist loadfile
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install compile run test test-pure lint format bench clean clean-core
+.PHONY: help install compile run test test-pure lint format bench wheels docs clean clean-core
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of:"
@@ -51,10 +51,16 @@ format: $(STAMP) ## rewrite the sources in the one format
 bench: install ## measure this broker beside its peers (BENCH_ARGS="--quick")
 	$(BIN)/gossamer bench brokers $(BENCH_ARGS)
 
+wheels: install ## the package for every machine and, compiled, for machines like this: dist/
+	$(BIN)/python tools/build_wheels.py --out dist
+
+docs: $(STAMP) ## the guides as a site, its links checked: site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --site-dir site
+
 clean-core: ## remove the compiled modules, so that the sources run
 	@find src -name '*.so' -delete; rm -f src/.compiled-core
 
 clean: clean-core ## remove what was made: compiled modules, caches, .venv
-	rm -rf $(VENV) build dist out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist out site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -rf src/*.egg-info .import_linter_cache
