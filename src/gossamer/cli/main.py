@@ -53,6 +53,7 @@ COMMANDS: tuple[str, ...] = (
     "bench images",
     "bench durable",
     "bench archive",
+    "bench spark",
     "bench mesh",
     "bench flood",
     "bench topics",

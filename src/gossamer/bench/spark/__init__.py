@@ -1,0 +1,1 @@
+"""What Spark makes of the archive: rates, latency, and windows beside hand-written queries."""
