@@ -27,6 +27,7 @@ from gossamer.broker.stages import AWAITING_CONNECT, CLOSED, DECIDING, OPEN
 from gossamer.broker.subscribing import handle_subscribe, handle_unsubscribe
 from gossamer.broker.telling import spelled
 from gossamer.session.identity import Identity
+from gossamer.session.naming import without_name
 from gossamer.session.outlet import Outlet, Sink
 from gossamer.session.session import Session
 from gossamer.wire import reasons
@@ -41,6 +42,7 @@ from gossamer.wire.packets import (
     DISCONNECT,
     PUBACK,
     PUBCOMP,
+    PUBLISH,
     PUBREC,
     PUBREL,
     V5,
@@ -243,9 +245,13 @@ class Connection:
             version = connect_version(body)
             self.version = V5 if version == V5 else V311
             self.outlet.version = self.version
+        name = b""
+        if self.is_peer and head >> 4 == PUBLISH and len(body) > 2:
+            topic_end = 2 + (body[0] << 8 | body[1])
+            name, body = without_name(body, topic_end + (2 if head & 0x06 else 0))
         packet: Packet = decode(head, body, self.version, self.settings.max_user_properties)
         if isinstance(packet, Publish):
-            handle_publish(self, packet, now)
+            handle_publish(self, packet, name, now)
         elif isinstance(packet, Acknowledgement):
             _answer_handlers(self, packet.kind, packet.packet_id, packet.reason, now)
         elif isinstance(packet, Subscribe):

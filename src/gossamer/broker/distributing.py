@@ -11,7 +11,7 @@ from gossamer.session.session import Session
 
 def distribute(message: Message, route: Route, origin: Session | None, now: float) -> None:
     """Delivers to everybody on the route; `origin` is the publishing session, if it has one."""
-    for receiver in route.receivers:
+    for receiver in route.receivers if message.qos == 0 else route.sure:
         session = receiver.session
         if session is origin:
             own = receiver.for_own_message()
@@ -52,17 +52,27 @@ def distribute_retained(
     stamp = stamp_of(stamped)
     if stamp is not None and stamp.is_replay and not is_news:
         return
-    for receiver in route.receivers:
+    distribute_here(plain, route, origin, now)
+    distribute_onwards(core, stamped, origin, now)
+
+
+def distribute_here(message: Message, route: Route, origin: Session | None, now: float) -> None:
+    """To this broker's own clients."""
+    for receiver in route.sure:
         session = receiver.session
         if session.is_peer:
             continue
         own = receiver.for_own_message() if session is origin else receiver
         if own is not None:
-            session.deliver(plain, own, now)
+            session.deliver(message, own, now)
     for group in route.groups:
-        give_to_group(group, plain, now)
+        give_to_group(group, message, now)
     for tap in route.taps:
-        tap.take(plain, origin, now)
+        tap.take(message, origin, now)
+
+
+def distribute_onwards(core: Core, message: Message, origin: Session | None, now: float) -> None:
+    """To every neighbour but the one that it came from, whatever they want."""
     for link in core.neighbours.links():
         if link.session is not origin:
-            link.session.deliver(stamped, link, now)
+            link.session.deliver(message, link, now)

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.admitting import answer_publish, check_quota, is_allowed
 from gossamer.broker.archiving import archive_plain, archive_run, must_refuse
+from gossamer.broker.arriving import distribute_arrived
 from gossamer.broker.distributing import distribute
 from gossamer.broker.routes import Route
 from gossamer.broker.sharing import give_to_group
 from gossamer.session.frames import IDENTIFIERS, PUBACK_HEAD, PUBREC_HEAD
 from gossamer.session.message import Message
+from gossamer.session.naming import NAMED_BLOCK, named_at
 from gossamer.session.outlet import Outlet
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver
@@ -49,6 +51,9 @@ def forward_plain(
     route = known_route(connection, data[body + 2 : after_topic])
     if route is None:
         return -1
+    own = connection.session
+    if own is not None and not own.gives_plain:
+        return stop  # a neighbour of an earlier tree: who is to have it gets it another way
     common = data[start:payload]
     size = stop - start
     end = len(data)
@@ -60,7 +65,6 @@ def forward_plain(
     count = (next_start - start) // size
     core = connection.core
     core.counters.messages_received += count
-    own = connection.session
     if route.archived and own is not None and not connection.is_peer:
         archive_run(core, route, data, start, payload - start, size, next_start, own, now)
     others = bool(route.groups) or bool(route.taps)
@@ -168,10 +172,17 @@ def forward_acknowledged(
         return False
     after_topic += data[body] << 8 | data[body + 1]
     payload = after_topic + 2
+    name = b""
     if version == V5:
         payload += 1
-        if payload > stop or data[payload - 1] != 0:
+        if payload > stop:
             return False
+        if data[payload - 1] != 0:
+            before = payload
+            payload += NAMED_BLOCK
+            if not connection.is_peer or payload > stop or not named_at(data, before - 1):
+                return False
+            name = data[before + 1 : payload]
     elif payload > stop:
         return False
     packet_id = data[after_topic] << 8 | data[after_topic + 1]
@@ -194,7 +205,7 @@ def forward_acknowledged(
     content = data[payload:stop]
     if route.archived and not connection.is_peer:
         archive_plain(core, route, content, qos, session, now)
-    if route.receivers or route.groups or route.taps:
+    if route.sure or route.groups or route.taps or name:
         message = Message(
             route.topic,
             content,
@@ -206,8 +217,13 @@ def forward_acknowledged(
             session.user,
             route.topic_bytes,
         )
-        message.preset_head(version, data[start:after_topic], data[after_topic + 2 : stop])
-        distribute(message, route, session, now)
+        if name:
+            message.name = name
+            message.preset_named(data[start:after_topic], data[after_topic + 2 : stop])
+            distribute_arrived(core, message, route, session, now)
+        else:
+            message.preset_head(version, data[start:after_topic], data[after_topic + 2 : stop])
+            distribute(message, route, session, now)
         answer = PUBACK_HEAD if qos == 1 else PUBREC_HEAD
         connection.outlet.put_promise(answer + IDENTIFIERS[packet_id])
     else:

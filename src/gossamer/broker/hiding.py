@@ -14,12 +14,19 @@ from gossamer.session.subscription import Subscription
 
 
 def distribute_guarded(
-    core: Core, message: Message, route: Route, origin: Session | None, now: float
+    core: Core,
+    message: Message,
+    route: Route,
+    origin: Session | None,
+    now: float,
+    here_only: bool = False,
 ) -> None:
     """Delivers a located message, as it is or without its place."""
     seeing = Route(route.topic, route.topic_bytes, route.branch)
     others = Route(route.topic, route.topic_bytes, route.branch)
-    for receiver in route.receivers:
+    for receiver in route.receivers if message.qos == 0 else route.sure:
+        if here_only and receiver.session.is_peer:
+            continue
         side = seeing if core.locations.may_see(receiver.session, message) else others
         side.receivers.append(receiver)
     for group in route.groups:

@@ -19,6 +19,14 @@ PEER_METHOD: Final = "GOSSAMER-MESH-1"
 # Topics that never leave the broker they are published on.
 LOCAL_TOPICS: Final = ("$SYS/", "$gossamer/")
 CONTROL_TOPIC: Final = "$gossamer/mesh"
+# Behind everything that a broker has sent on a link: see `mesh/settling.py`.
+MARKER_TOPIC: Final = "$gossamer/settle"
+
+# What is to be done with a message that came over a link.
+REPEATED: Final = 0  # nothing: it came before, by another way
+NEW: Final = 1  # what is done with any message
+WAVE: Final = 2  # it is delivered here, and goes to every neighbour
+PASSED: Final = 3  # it was delivered here before, and goes to every neighbour
 
 
 class Neighbours:
@@ -47,12 +55,19 @@ class Neighbours:
     def control(self, connection: Connection, payload: bytes, now: float) -> None:
         """A neighbour sent a control message."""
 
+    def admit(self, by: Session, message: Message, now: float) -> int:
+        """What to do with a message from this neighbour; it may be given another name."""
+        return NEW
+
+    def marker(self, connection: Connection, payload: bytes, now: float) -> None:
+        """A neighbour's marker came, behind everything that it had sent before."""
+
     def stamped(self, message: Message, now: float) -> Message:
         """The message as it travels between brokers when it is retained."""
         return message
 
     def links(self) -> list[Receiver]:
-        """All neighbours, connected or not."""
+        """The neighbours that get what is for all, connected or not."""
         return []
 
     def end_turn(self, now: float) -> None:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from gossamer.broker.admitting import answer_publish, check_quota, is_allowed
 from gossamer.broker.archiving import archive_message, must_refuse
+from gossamer.broker.arriving import distribute_arrived
 from gossamer.broker.core import Core
 from gossamer.broker.distributing import distribute, distribute_retained
 from gossamer.broker.hiding import distribute_guarded
-from gossamer.broker.neighbours import CONTROL_TOPIC
+from gossamer.broker.neighbours import CONTROL_TOPIC, MARKER_TOPIC
 from gossamer.broker.routes import Route
 from gossamer.geo.errors import GlpError
 from gossamer.geo.glp import Glp
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
     from gossamer.broker.connection import Connection
 
 
-def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
-    """Any PUBLISH, with everything it may carry. At QoS 1 each one is new [MQTT-4.3.2-5]."""
+def handle_publish(connection: Connection, packet: Publish, name: bytes, now: float) -> None:
+    """Any PUBLISH, with everything it may carry. At QoS 1 each one is new [MQTT-4.3.2-5].
+
+    `name` is what brokers know the message by, if a neighbour sent it and it has one.
+    """
     core = connection.core
     session = connection.session
     assert session is not None
@@ -33,12 +37,20 @@ def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
         core.neighbours.control(connection, packet.payload, now)
         return
     core.counters.messages_received += 1
+    if packet.qos == 0 and not name and not session.gives_plain:
+        return  # a neighbour of an earlier tree: who is to have it gets it another way
     if packet.qos == 2:
         if session.is_incoming(packet.packet_id):
             # [MQTT-4.3.3-10]
             connection.outlet.put_promise(PUBREC_HEAD + IDENTIFIERS[packet.packet_id])
             return
         check_quota(connection)
+    if connection.is_peer and topic == MARKER_TOPIC:
+        if packet.qos == 2:
+            session.accept_incoming(packet.packet_id)
+        core.neighbours.marker(connection, packet.payload, now)
+        answer_publish(connection, packet.qos, packet.packet_id, reasons.SUCCESS, "", True)
+        return
     if not is_allowed(connection, topic):
         core.counters.publications_refused += 1
         answer_publish(
@@ -84,13 +96,16 @@ def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
         archive_message(core, route, message, now)
     if glp is not None:
         core.locations.learn(session, glp, now)
-    if core.permissions.guards_positions and core.locations.place(message, now) is not None:
+    if name:
+        message.name = name
+        distribute_arrived(core, message, route, session, now)
+    elif core.permissions.guards_positions and core.locations.place(message, now) is not None:
         distribute_guarded(core, message, route, session, now)
     elif message.retain:  # [MQTT-3.3.1-8]
         distribute_retained(core, message, route, session, now)
     else:
         distribute(message, route, session, now)
-    matched = route.receivers or route.groups or route.taps
+    matched = route.sure or route.groups or route.taps
     reason = reasons.SUCCESS if matched else reasons.NO_MATCHING_SUBSCRIBERS
     # With a full store, what nobody keeps is answered all the same. A repeated packet may have been
     # kept the first time, and operators keep what they count.
@@ -155,7 +170,7 @@ def _refusal(core: Core, message: Message, route: Route, by_peer: bool) -> str:
         if not core.journal.accepts:
             return "the store is full"
     if message.qos and not core.journal.accepts:
-        for receiver in route.receivers:
+        for receiver in route.sure:
             if receiver.session.persistent:
                 return "the store is full"
         for group in route.groups:

@@ -132,6 +132,7 @@ class Route:
         "receivers",
         "seen_all",
         "seen_branch",
+        "sure",
         "taps",
         "topic",
         "topic_bytes",
@@ -144,7 +145,8 @@ class Route:
         self.archived = False  # whether what this broker's clients publish here is archived
         self.seen_branch = -1
         self.seen_all = -1
-        self.receivers: list[Receiver] = []
+        self.receivers: list[Receiver] = []  # of QoS 0
+        self.sure: list[Receiver] = self.receivers  # of QoS 1 and 2: some neighbours get no other
         self.groups: list[Group] = []
         self.taps: list[Tap] = []
 
@@ -208,6 +210,7 @@ class RouteTable:
         route.seen_branch = route.branch.changes
         route.seen_all = self.changes
         receivers: list[Receiver] = []
+        only_sure = 0
         groups: list[Group] = []
         restricts = self.permissions.restricts
         taps: list[Tap] = []
@@ -223,6 +226,8 @@ class RouteTable:
                     receiver = Receiver(subscription)
                     firsts[session] = (receiver, subscription)
                     receivers.append(receiver)
+                    if not session.takes_plain:
+                        only_sure += 1
                 else:
                     known[0].join(known[1], subscription)
             if entry.groups is not None:
@@ -233,6 +238,11 @@ class RouteTable:
             for view in self.peers:
                 if view.subscription.session not in firsts and view.takes(route.topic):
                     receivers.append(Receiver(view.subscription))
+                    if not view.subscription.session.takes_plain:
+                        only_sure += 1
+        route.sure = receivers
+        if only_sure:
+            receivers = [each for each in receivers if each.session.takes_plain]
         route.receivers = receivers
         route.groups = groups
         route.taps = taps

@@ -72,7 +72,7 @@ def unstamped(message: Message) -> Message:
 
 
 def remade(message: Message, properties: Properties) -> Message:
-    return Message(
+    made = Message(
         message.topic,
         message.payload,
         message.qos,
@@ -83,6 +83,8 @@ def remade(message: Message, properties: Properties) -> Message:
         message.user,
         message.topic_bytes,
     )
+    made.name = message.name
+    return made
 
 
 def copied(properties: Properties | None) -> Properties:

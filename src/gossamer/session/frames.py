@@ -3,6 +3,7 @@
 from typing import Final
 
 from gossamer.session.message import DUP_BIT, RETAIN_BIT, Message
+from gossamer.session.naming import with_name
 from gossamer.wire.frames import encode_varint
 from gossamer.wire.packets import PUBLISH, V5
 from gossamer.wire.properties import Properties
@@ -28,6 +29,7 @@ def special_publish(
     alias: int,
     alias_is_known: bool,
     now: float,
+    name: bytes = b"",
 ) -> bytes:
     """A PUBLISH with flags, remaining expiry, subscription identifiers or an alias of its own."""
     first = 0x30 | qos << 1
@@ -40,7 +42,8 @@ def special_publish(
     if qos:  # [MQTT-2.2.1-2]
         body.append(IDENTIFIERS[packet_id])
     if version == V5:
-        body.append(_properties_for(message, identifiers, alias, now))
+        block = _properties_for(message, identifiers, alias, now)
+        body.append(with_name(block, name) if name else block)
     body.append(message.payload)
     rest = b"".join(body)
     return bytes((first,)) + encode_varint(len(rest)) + rest

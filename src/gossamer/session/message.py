@@ -6,6 +6,7 @@ for QoS 1 and 2 it is what stands before the packet identifier, since only that 
 
 from typing import Final
 
+from gossamer.session.naming import with_name
 from gossamer.wire.frames import encode_varint
 from gossamer.wire.packets import PUBLISH, V5
 from gossamer.wire.properties import Properties
@@ -23,13 +24,16 @@ class Message:
     `properties` holds only what travels on to subscribers (no alias, no subscription identifier).
     `expires_at` is in absolute seconds of the wall clock, 0 for never; `properties.message_expiry`
     is the interval as published. `stored` is the number under which a store keeps the message, 0
-    while none does.
+    while none does. `name` is what neighbours know it by, empty while it has not been given one.
     """
 
     __slots__ = (
         "_heads",
+        "_named_heads",
+        "_named_tail",
         "_tail_v5",
         "expires_at",
+        "name",
         "payload",
         "properties",
         "publisher",
@@ -63,6 +67,9 @@ class Message:
         self.publisher = publisher
         self.user = user
         self.stored = 0
+        self.name = b""
+        self._named_heads: list[bytes | None] | None = None
+        self._named_tail: bytes | None = None
         self._heads: list[bytes | None] | None = None
         self._tail_v5: bytes | None = None
 
@@ -73,6 +80,19 @@ class Message:
         self._heads = heads
         if version == V5:
             self._tail_v5 = tail_v5
+
+    def preset_named(self, head: bytes, tail: bytes) -> None:
+        """What a neighbour sent can go on to others unchanged."""
+        heads: list[bytes | None] = [None, None, None]
+        heads[self.qos] = head
+        self._named_heads = heads
+        self._named_tail = tail
+
+    def rename(self, name: bytes) -> None:
+        """Between brokers it is known by another name from now on."""
+        self.name = name
+        self._named_heads = None
+        self._named_tail = None
 
     def head(self, version: int, qos: int) -> bytes:
         """The packet (QoS 0), or the packet up to its identifier (QoS 1 and 2)."""
@@ -100,8 +120,32 @@ class Message:
             self._tail_v5 = tail
         return tail
 
+    def named_head(self, qos: int) -> bytes:
+        """As `head`, for a neighbour."""
+        heads = self._named_heads
+        if heads is None:
+            heads = [None, None, None]
+            self._named_heads = heads
+        found = heads[qos]
+        if found is None:
+            found = self._encode(self.named_tail(), qos)
+            heads[qos] = found
+        return found
+
+    def named_tail(self) -> bytes:
+        """As `tail`, for a neighbour: with the message's name."""
+        tail = self._named_tail
+        if tail is None:
+            properties = self.properties
+            block = b"\x00" if properties is None else encode_properties(properties, PUBLISH)
+            tail = with_name(block, self.name) + self.payload
+            self._named_tail = tail
+        return tail
+
     def _encode_head(self, version: int, qos: int) -> bytes:
-        tail = self.tail(version)
+        return self._encode(self.tail(version), qos)
+
+    def _encode(self, tail: bytes, qos: int) -> bytes:
         topic = self.topic_bytes
         size = 2 + len(topic) + (2 if qos else 0) + len(tail)
         before = (

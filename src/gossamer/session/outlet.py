@@ -12,6 +12,7 @@ from mypy_extensions import mypyc_attr
 
 from gossamer.session.counters import Counters
 from gossamer.session.journal import Journal
+from gossamer.session.naming import Namer
 
 if TYPE_CHECKING:
     from gossamer.session.session import Session
@@ -38,7 +39,16 @@ class Sink:
 class Hub:
     """What all outlets and sessions of one broker share."""
 
-    __slots__ = ("counters", "dirty", "holding", "journal", "last_committed", "starving", "waiting")
+    __slots__ = (
+        "counters",
+        "dirty",
+        "holding",
+        "journal",
+        "last_committed",
+        "namer",
+        "starving",
+        "waiting",
+    )
 
     def __init__(self, journal: Journal, counters: Counters) -> None:
         self.journal = journal
@@ -46,6 +56,7 @@ class Hub:
         self.dirty: list[Outlet] = []
         self.holding: list[Outlet] = []
         self.last_committed = 0
+        self.namer = Namer()
         self.starving: list[Session] = []  # wait for the store to give back what they spilled
         self.waiting: list[Session] = []  # their queues were cut off by the size of a turn
 
@@ -74,6 +85,7 @@ class Outlet:
         "maximum_packet",
         "messages",
         "messages_sent",
+        "names",
         "pending",
         "sink",
         "size",
@@ -92,6 +104,7 @@ class Outlet:
         self.messages = 0  # PUBLISH packets among the chunks
         self.bytes_sent = 0
         self.messages_sent = 0
+        self.names = False  # whether messages are sent with their names: to a neighbour
         self.pending = False  # whether the hub knows that there is something to write
         self.blocked = False  # the socket does not take more; the shell says so
         self.closed = False

@@ -25,14 +25,15 @@ def send(
             outlet, aliases, message, qos, retain, dup, packet_id, identifiers, now
         )
     version = outlet.version
-    head = message.head(version, qos)
+    is_named = outlet.names and message.name != b""
+    head = message.named_head(qos) if is_named else message.head(version, qos)
     if qos == 0:
         if len(head) > outlet.maximum_packet:
             return False
         outlet.messages += 1
         outlet.put(head)
         return True
-    tail = message.tail(version)
+    tail = message.named_tail() if is_named else message.tail(version)
     if len(head) + 2 + len(tail) > outlet.maximum_packet:
         return False
     outlet.messages += 1
@@ -78,6 +79,7 @@ def _send_special(
         alias,
         is_known,
         now,
+        message.name if outlet.names else b"",
     )
     if len(packet) > outlet.maximum_packet:
         return False

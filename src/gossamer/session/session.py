@@ -47,6 +47,7 @@ class Session:
         "_number",
         "aliases",
         "client_id",
+        "gives_plain",
         "hub",
         "identity",
         "incoming",
@@ -62,6 +63,7 @@ class Session:
         "saved_in",
         "spilled",
         "subscriptions",
+        "takes_plain",
         "unsent",
         "user",
         "window",
@@ -75,6 +77,9 @@ class Session:
         self.identity = Identity(record.client_id, record.user, UNKNOWN_ADDRESS, "")
         self.persistent = record.expiry != 0
         self.is_peer = False  # a neighbouring broker's
+        # Of a neighbour: whether QoS 0 is accepted from it, and sent to it.
+        self.gives_plain = True
+        self.takes_plain = True
         self.queue_limit = queue_limit
         self.queue_bytes = 0  # payloads in the queue
         self.queue_bytes_limit = NO_BYTES_LIMIT
@@ -99,6 +104,8 @@ class Session:
         if qos == 0:
             self._deliver_at_most_once(message, receiver, now)
             return
+        if self.is_peer and not message.name:
+            message.name = self.hub.namer.name(message.qos)
         # [MQTT-3.3.1-12], [MQTT-3.3.1-13]
         retain = message.retain and receiver.retain_as_published
         self.enqueue(message, qos, retain, receiver.identifiers, "", now)

@@ -46,10 +46,10 @@ def _unsealed(row: Row) -> Row:
     return content
 
 
-def _properties_text(properties: Properties | None) -> str | None:
+def _properties_text(properties: Properties | None, message_name: bytes) -> str | None:
     if properties is None:
-        return None
-    kept: dict[str, object] = {}
+        return json.dumps({"name": message_name.hex()}) if message_name else None
+    kept: dict[str, object] = {"name": message_name.hex()} if message_name else {}
     for name in _TRAVELLING:
         value = getattr(properties, name)
         if value is not None:
@@ -61,10 +61,14 @@ def _properties_text(properties: Properties | None) -> str | None:
     return json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
 
 
-def _properties(text: str | None) -> Properties | None:
+def _properties(text: str | None) -> tuple[Properties | None, bytes]:
+    """The properties, and the name between brokers."""
     if text is None:
-        return None
+        return None, b""
     kept = json.loads(text)
+    message_name = bytes.fromhex(kept.pop("name", ""))
+    if message_name and not kept:
+        return None, message_name
     properties = Properties()
     for name in _TRAVELLING:
         if name in kept:
@@ -72,7 +76,7 @@ def _properties(text: str | None) -> Properties | None:
     if "correlation_data" in kept:
         properties.correlation_data = bytes.fromhex(kept["correlation_data"])
     properties.user = [(name, value) for name, value in kept.get("user", ())]
-    return properties
+    return properties, message_name
 
 
 def message_row(key: int, message: Message) -> Row:
@@ -85,7 +89,7 @@ def _message_columns(message: Message) -> Row:
         bytes(message.payload),
         message.qos,
         int(message.retain),
-        _properties_text(message.properties),
+        _properties_text(message.properties, message.name),
         float(message.expires_at),
         message.publisher,
         message.user,
@@ -93,17 +97,11 @@ def _message_columns(message: Message) -> Row:
 
 
 def _message_of(columns: Sequence[Any]) -> Message:
-    topic, payload, qos, retain, properties, expires_at, publisher, user = columns
-    return Message(
-        topic,
-        payload,
-        qos,
-        bool(retain),
-        _properties(properties),
-        expires_at,
-        publisher,
-        user,
-    )
+    topic, payload, qos, retain, text, expires_at, publisher, user = columns
+    properties, name = _properties(text)
+    message = Message(topic, payload, qos, bool(retain), properties, expires_at, publisher, user)
+    message.name = name
+    return message
 
 
 def message_from(row: Row) -> Message:
