@@ -9,6 +9,7 @@ from gossamer.broker.broker import Broker
 from gossamer.broker.reporting import statistics
 from gossamer.broker.settings import Settings
 from gossamer.net.admin.metrics import GAUGES, LINK_GAUGES, LINK_TOTALS, TOTALS
+from gossamer.net.admin.room_metrics import ROOM_GAUGES, ROOM_TOTALS
 from gossamer.net.admin.server import AdminServer
 from gossamer.net.config.observe import Admin
 from gossamer.session.journal import Journal
@@ -39,6 +40,10 @@ def test_the_guide_names_every_topic_request_and_metric() -> None:
     for name in (f"{name}_total" for _, name, _ in TOTALS):
         assert f"`{name}`" in OPERATIONS
     for name in (name for _, name, _ in GAUGES):
+        assert f"`{name}`" in OPERATIONS
+    for name, _, _ in ROOM_TOTALS:
+        assert f"`{name}_total`" in OPERATIONS
+    for name, _, _ in ROOM_GAUGES:
         assert f"`{name}`" in OPERATIONS
     for name in (f"link_{name}" for name, _ in LINK_GAUGES):
         assert f"`{name}`" in OPERATIONS

@@ -63,6 +63,13 @@ class Locations:
         known = self._clients.get(client_id)
         return known.point if known is not None and known.at >= self.oldest(now) else None
 
+    def counts(self) -> tuple[int, int]:
+        """How many clients' positions are known, and how many areas are watched."""
+        areas = 0
+        for located in self._filters.values():
+            areas += len(located.index)
+        return len(self._clients), areas
+
     # What packets say ---------------------------------------------------------------------------
 
     def read_publication(self, session: Session, properties: Properties, now: float) -> Glp | None:

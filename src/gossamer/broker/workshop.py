@@ -9,5 +9,10 @@ from gossamer.plus.jobs import Job
 class Workshop:
     """A broker without processors, whose vocabulary has none; so nothing is ever started."""
 
+    def __init__(self) -> None:
+        self.answered = 0  # publications that a worker looked at
+        self.failed = 0  # those that none could: busy, too slow, or the worker died
+        self.waiting = 0  # now
+
     def start(self, job: Job) -> None:
         """Answered once, by `Broker.processed`, with None if it failed. Must not block."""

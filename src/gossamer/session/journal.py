@@ -31,6 +31,17 @@ class PartSource:
         return []
 
 
+class Written:
+    """What a store has done since the start; its writer counts, others read."""
+
+    __slots__ = ("commits", "microseconds", "rows")
+
+    def __init__(self) -> None:
+        self.commits = 0
+        self.rows = 0  # put or deleted
+        self.microseconds = 0  # spent in commits
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Journal:
     """Keeps nothing; the interface that a store's journal overrides."""
@@ -43,6 +54,7 @@ class Journal:
         self.batch = 1  # the transaction that collects changes now
         self.dirty = False  # whether that transaction holds anything
         self.parts = PartSource()  # a journal that keeps things asks it as it ends a transaction
+        self.written = Written()
         self.archive = Collector()  # its rows belong to the transaction; the core sets `dirty`
 
     def session_saved(self, record: SessionRecord) -> None:

@@ -100,6 +100,7 @@ class SqliteStore:
             lambda batch: self._committed(batch),
             self._room,
             lambda error: self._failed(StoreDamaged(self.path, [str(error)])),
+            self.journal.written,
         )
 
     def open_archive(self, settings: "ArchiveSettings") -> "Archive":

@@ -7,10 +7,12 @@ follows it joins it, so that deletions can make the room that it needs.
 import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
+from gossamer.session.journal import Written
 from gossamer.storage.archive.errors import ArchiveFull
 from gossamer.storage.batch import Batch
 from gossamer.storage.schema import (
@@ -113,8 +115,10 @@ class Writer:
         committed: Callable[[int], None],
         room: Callable[[bool], None],
         failed: Callable[[Exception], None],
+        written: Written,
     ) -> None:
         self._target = target
+        self._written = written
         self._committed = committed
         self._room = room
         self._failed = failed
@@ -159,6 +163,7 @@ class Writer:
                 self._pending = None
                 self._writing = True
                 self._waiting = False
+            began = time.monotonic_ns()
             try:
                 self._target.write(batch)
             except NO_ROOM as error:
@@ -168,9 +173,12 @@ class Writer:
             except Exception as error:  # what cannot write must not go on promising
                 self._failed(error)
                 return
+            self._written.microseconds += (time.monotonic_ns() - began) // 1_000
             self._done(batch)
 
     def _done(self, batch: Batch) -> None:
+        self._written.commits += 1
+        self._written.rows += len(batch)
         with self._changed:
             self._writing = False
             self._retrying = False

@@ -62,6 +62,7 @@ class Pool(Workshop):
         limits: PoolLimits,
         answer: Callable[[Job, bytes | None], None],
     ) -> None:
+        super().__init__()
         self._places = places
         self._settings = settings
         self._limits = limits
@@ -84,6 +85,7 @@ class Pool(Workshop):
         limits = self._limits
         if self._queue.qsize() >= limits.queue or self._queued_bytes + size > limits.queue_bytes:
             job.trouble = BUSY
+            self.failed += 1
             self._loop.call_soon(self._answer, job, None)
             return
         task = Task(publication)
@@ -91,6 +93,7 @@ class Pool(Workshop):
         self._latest = task
         self._queued_bytes += size
         self._queue.put_nowait(task)
+        self.waiting += 1
         if self._queue.qsize() > self._idle and len(self._crew) < limits.workers:
             member = self._loop.create_task(self._work())
             self._crew.add(member)
@@ -135,6 +138,7 @@ class Pool(Workshop):
             task = self._queue.get_nowait()  # it came in the last moment
         finally:
             self._idle -= 1
+        self.waiting -= 1
         if self._latest is task:
             self._latest = None
         self._queued_bytes -= len(task.publication.payload)
@@ -168,6 +172,7 @@ class Pool(Workshop):
             logger.warning("an image on %r cost a worker: %s", publication.topic, error)
             self._fail(task, PROCESSOR_FAILED)
             return False
+        self.answered += 1
         answers, reasons, complaints = (
             _table(said, name) for name in ("answers", "reasons", "complaints")
         )
@@ -181,6 +186,7 @@ class Pool(Workshop):
         return True
 
     def _fail(self, task: Task, reason: str) -> None:
+        self.failed += 1
         for job in task.jobs:
             job.trouble = reason
             self._answer(job, None)

@@ -10,6 +10,7 @@ from prometheus_client.registry import Collector
 from gossamer import __version__
 from gossamer.broker.core import Core
 from gossamer.mesh.reporting import link_counts, mesh_of
+from gossamer.net.admin.room_metrics import ROOM_GAUGES, ROOM_TOTALS
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -67,6 +68,10 @@ class BrokerCollector(Collector):
             yield CounterMetricFamily(f"gossamer_{name}", text, getattr(counters, attribute))
         for attribute, name, text in GAUGES:
             yield GaugeMetricFamily(f"gossamer_{name}", text, getattr(counters, attribute))
+        for name, text, read in ROOM_TOTALS:
+            yield CounterMetricFamily(f"gossamer_{name}", text, read(self._core))
+        for name, text, read in ROOM_GAUGES:
+            yield GaugeMetricFamily(f"gossamer_{name}", text, read(self._core))
         started = self._core.started_at
         yield GaugeMetricFamily("gossamer_start_time_seconds", "When it was started.", started)
         about = GaugeMetricFamily("gossamer_build_info", "Its version.", labels=["version"])

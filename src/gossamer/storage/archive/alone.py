@@ -58,6 +58,7 @@ class LoneArchive:
             lambda batch: self._committed(batch),
             self._room,
             lambda error: self._failed(StoreError(f"the archive cannot be written: {error}")),
+            self.journal.written,
         )
 
     def start(self, committed: Callable[[int], None], failed: Callable[[StoreError], None]) -> None:

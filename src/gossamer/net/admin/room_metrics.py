@@ -1,0 +1,52 @@
+"""What the rooms around the broker say of themselves: operators, places, images, the store."""
+
+from collections.abc import Callable
+from typing import Final
+
+from gossamer.broker.core import Core
+
+Reading = Callable[[Core], float]
+
+# The metric's name, what it says, and where it is read; asked for when Prometheus asks.
+ROOM_TOTALS: Final[tuple[tuple[str, str, Reading], ...]] = (
+    (
+        "store_commits",
+        "Transactions of the store that are safe.",
+        lambda core: core.journal.written.commits,
+    ),
+    (
+        "store_rows",
+        "Rows that they wrote or deleted.",
+        lambda core: core.journal.written.rows,
+    ),
+    (
+        "store_commit_seconds",
+        "Seconds spent in them.",
+        lambda core: core.journal.written.microseconds / 1e6,
+    ),
+    (
+        "images_processed",
+        "Publications that a processor looked at.",
+        lambda core: core.operators.workshop.answered,
+    ),
+    (
+        "images_failed",
+        "Publications that no processor could look at: busy, too slow, or it died.",
+        lambda core: core.operators.workshop.failed,
+    ),
+)
+ROOM_GAUGES: Final[tuple[tuple[str, str, Reading], ...]] = (
+    ("operators", "Different operator subscriptions.", lambda core: core.counters.operators),
+    (
+        "images_waiting",
+        "Publications that wait for a processor.",
+        lambda core: core.operators.workshop.waiting,
+    ),
+    ("positions", "Clients whose position is known.", lambda core: core.locations.counts()[0]),
+    ("areas", "Areas that located subscriptions watch.", lambda core: core.locations.counts()[1]),
+    (
+        "store_accepts",
+        "Whether the disk takes new durable work.",
+        lambda core: int(core.journal.accepts),
+    ),
+)
