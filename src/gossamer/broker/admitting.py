@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gossamer.broker.neighbours import LOCAL_TOPICS
+from gossamer.broker.neighbours import LOCAL_TOPICS, SHARED_TOPICS
 from gossamer.broker.telling import spelled
 from gossamer.session.frames import IDENTIFIERS, PUBACK_HEAD, PUBREC_HEAD
 from gossamer.topics.names import TopicError, check_name
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gossamer.broker.connection import Connection
 
 # Written by the broker alone.
-RESERVED: Final = ("$SYS/", "$share/", "$gossamer/", "$GEO/")
+RESERVED: Final = ("$SYS/", "$share/", "$gossamer/", SHARED_TOPICS, "$GEO/")
 
 
 def is_allowed(connection: Connection, topic: str) -> bool:

@@ -207,6 +207,7 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
     connection.outlet.put(encode(answer, connect.version))  # [MQTT-3.1.4-5]
     core.counters.connections_accepted += 1
     session.outlet = connection.outlet
+    core.neighbours.presence_changed(session)
     if connection.is_peer:
         core.neighbours.opened(connection, now)
     session.resume(now)

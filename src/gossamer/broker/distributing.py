@@ -3,7 +3,6 @@
 from gossamer.broker.core import Core
 from gossamer.broker.neighbours import LOCAL_TOPICS
 from gossamer.broker.routes import Route
-from gossamer.broker.sharing import give_to_group
 from gossamer.broker.stamps import stamp_of, unstamped
 from gossamer.session.message import Message
 from gossamer.session.session import Session
@@ -20,8 +19,7 @@ def distribute(message: Message, route: Route, origin: Session | None, now: floa
             session.deliver(message, own, now)
         else:
             session.deliver(message, receiver, now)
-    for group in route.groups:
-        give_to_group(group, message, now)
+    route.share(message, origin, now)
     for tap in route.taps:
         tap.take(message, origin, now)
 
@@ -65,8 +63,7 @@ def distribute_here(message: Message, route: Route, origin: Session | None, now:
         own = receiver.for_own_message() if session is origin else receiver
         if own is not None:
             session.deliver(message, own, now)
-    for group in route.groups:
-        give_to_group(group, message, now)
+    route.share(message, origin, now)
     for tap in route.taps:
         tap.take(message, origin, now)
 

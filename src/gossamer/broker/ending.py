@@ -8,7 +8,6 @@ from gossamer.broker.agenda import Duty
 from gossamer.broker.archiving import archive_message
 from gossamer.broker.core import Core
 from gossamer.broker.hiding import publish_shown
-from gossamer.broker.sharing import give_to_group
 from gossamer.broker.subscriptions import find_group, leave
 from gossamer.session.message import Message
 from gossamer.session.records import RELEASED
@@ -29,6 +28,7 @@ def end_connection(connection: Connection, is_normal: bool, now: float) -> None:
         return
     session.outlet = None
     session.aliases = None
+    core.neighbours.presence_changed(session)
     if connection.is_peer:
         core.neighbours.closed(connection, now)
     record = session.record
@@ -89,9 +89,8 @@ def end_session(core: Core, session: Session, now: float) -> None:
             continue
         if delivery.qos == 2 and delivery.packet_id:
             continue
-        group = find_group(core, delivery.share)
-        if group is not None:
-            give_to_group(group, message, now)
+        name = delivery.share
+        core.routes.sharing.hand_on(name, find_group(core, name), message, now)
 
 
 def publish_will(core: Core, session: Session, now: float) -> None:

@@ -9,7 +9,6 @@ from gossamer.broker.archiving import archive_plain, archive_run, must_refuse
 from gossamer.broker.arriving import distribute_arrived
 from gossamer.broker.distributing import distribute
 from gossamer.broker.routes import Route
-from gossamer.broker.sharing import give_to_group
 from gossamer.session.frames import IDENTIFIERS, PUBACK_HEAD, PUBREC_HEAD
 from gossamer.session.message import Message
 from gossamer.session.naming import NAMED_BLOCK, named_at
@@ -67,7 +66,7 @@ def forward_plain(
     core.counters.messages_received += count
     if route.archived and own is not None and not connection.is_peer:
         archive_run(core, route, data, start, payload - start, size, next_start, own, now)
-    others = bool(route.groups) or bool(route.taps)
+    others = bool(route.groups) or bool(route.distant) or bool(route.taps)
     for receiver in route.receivers:
         session = receiver.session
         outlet = session.outlet
@@ -155,8 +154,7 @@ def _forward_singly(
                 own_receiver = receiver.for_own_message()
                 if own_receiver is not None:
                     session.deliver(message, own_receiver, now)
-        for group in route.groups:
-            give_to_group(group, message, now)
+        route.share(message, own, now)
         for tap in route.taps:
             tap.take(message, own, now)
         start += size
@@ -205,7 +203,7 @@ def forward_acknowledged(
     content = data[payload:stop]
     if route.archived and not connection.is_peer:
         archive_plain(core, route, content, qos, session, now)
-    if route.sure or route.groups or route.taps or name:
+    if route.sure or route.groups or route.distant or route.taps or name:
         message = Message(
             route.topic,
             content,

@@ -7,7 +7,8 @@ it comes tells them nothing.
 from gossamer.broker.core import Core
 from gossamer.broker.distributing import distribute, distribute_retained, publish
 from gossamer.broker.geofencing import LocatedFilter, without_place
-from gossamer.broker.routes import Group, Route
+from gossamer.broker.groups import Group
+from gossamer.broker.routes import Route
 from gossamer.session.message import Message
 from gossamer.session.session import Session
 from gossamer.session.subscription import Subscription
@@ -22,13 +23,14 @@ def distribute_guarded(
     here_only: bool = False,
 ) -> None:
     """Delivers a located message, as it is or without its place."""
-    seeing = Route(route.topic, route.topic_bytes, route.branch)
-    others = Route(route.topic, route.topic_bytes, route.branch)
+    seeing = Route(route.topic, route.topic_bytes, route.branch, route.sharing)
+    others = Route(route.topic, route.topic_bytes, route.branch, route.sharing)
     for receiver in route.receivers if message.qos == 0 else route.sure:
         if here_only and receiver.session.is_peer:
             continue
         side = seeing if core.locations.may_see(receiver.session, message) else others
         side.receivers.append(receiver)
+    seeing.distant = route.distant  # whoever serves them guards it there
     for group in route.groups:
         (seeing if _all_see(core, group, message) else others).groups.append(group)
     for tap in route.taps:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from gossamer.broker.policy import Exchange, Origin
 from gossamer.session.message import Message
 from gossamer.session.session import Session
-from gossamer.session.subscription import Receiver
+from gossamer.session.subscription import Receiver, Subscription
 
 if TYPE_CHECKING:
     from gossamer.broker.connection import Connection
@@ -27,6 +27,10 @@ REPEATED: Final = 0  # nothing: it came before, by another way
 NEW: Final = 1  # what is done with any message
 WAVE: Final = 2  # it is delivered here, and goes to every neighbour
 PASSED: Final = 3  # it was delivered here before, and goes to every neighbour
+# What is for one broker only, and reaches it by way of others.
+ERRAND_TOPIC: Final = "$gossamer/errand"
+# What every broker keeps for all of them; clients neither read nor write it.
+SHARED_TOPICS: Final = "$mesh/"
 
 
 class Neighbours:
@@ -37,6 +41,19 @@ class Neighbours:
 
     def unwanted(self, filter: str, by: Session) -> None:
         """A session does not subscribe to the filter any more."""
+
+    def needs(self, subscription: Subscription) -> tuple[str, ...]:
+        """The filters whose publications other brokers must send here for this subscription."""
+        return subscription.reads()
+
+    def group_changed(self, name: str) -> None:
+        """A member came to this shared group or left it."""
+
+    def presence_changed(self, session: Session) -> None:
+        """The session's client came or went."""
+
+    def errand(self, session: Session, message: Message, now: float) -> None:
+        """A neighbour passed something on that is for one broker only."""
 
     def begin_exchange(self, origin: Origin) -> Exchange | None:
         """Somebody who says it is a neighbour wants to prove it."""

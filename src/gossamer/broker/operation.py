@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gossamer.broker.routes import Group, Tap
+from gossamer.broker.groups import Group
+from gossamer.broker.routes import Tap
 from gossamer.broker.sharing import give_to_group
 from gossamer.plus.state import OperatorState, Result
 from gossamer.session.message import Message
@@ -102,7 +103,8 @@ class Operation(Tap):
             if receiver.session is not origin or not receiver.no_local:
                 receiver.session.deliver(message, receiver, now)
         for group in self.groups.values():
-            give_to_group(group, message, now)
+            if self.owner.core.routes.sharing.leads(group.name):
+                give_to_group(group, message, now)
 
 
 def made(result: Result) -> Message:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.agenda import Duty
+from gossamer.broker.groups import Group
 from gossamer.broker.operation import Operation, OperatorSubscription, forwarded, made
 from gossamer.broker.operator_parts import ChangedParts
-from gossamer.broker.routes import Group
 from gossamer.broker.showing import is_shown
 from gossamer.broker.workshop import Workshop
 from gossamer.plus.engine import Asked, Engine, read_key

@@ -10,7 +10,7 @@ from gossamer.broker.arriving import distribute_arrived
 from gossamer.broker.core import Core
 from gossamer.broker.distributing import distribute, distribute_retained
 from gossamer.broker.hiding import distribute_guarded
-from gossamer.broker.neighbours import CONTROL_TOPIC, MARKER_TOPIC
+from gossamer.broker.neighbours import CONTROL_TOPIC, ERRAND_TOPIC, MARKER_TOPIC
 from gossamer.broker.routes import Route
 from gossamer.geo.errors import GlpError
 from gossamer.geo.glp import Glp
@@ -45,6 +45,9 @@ def handle_publish(connection: Connection, packet: Publish, name: bytes, now: fl
             connection.outlet.put_promise(PUBREC_HEAD + IDENTIFIERS[packet.packet_id])
             return
         check_quota(connection)
+    if connection.is_peer and topic == ERRAND_TOPIC:
+        _handle_errand(connection, packet, now)
+        return
     if connection.is_peer and topic == MARKER_TOPIC:
         if packet.qos == 2:
             session.accept_incoming(packet.packet_id)
@@ -105,7 +108,7 @@ def handle_publish(connection: Connection, packet: Publish, name: bytes, now: fl
         distribute_retained(core, message, route, session, now)
     else:
         distribute(message, route, session, now)
-    matched = route.sure or route.groups or route.taps
+    matched = route.sure or route.groups or route.distant or route.taps
     reason = reasons.SUCCESS if matched else reasons.NO_MATCHING_SUBSCRIBERS
     # With a full store, what nobody keeps is answered all the same. A repeated packet may have been
     # kept the first time, and operators keep what they count.
@@ -118,6 +121,19 @@ def handle_publish(connection: Connection, packet: Publish, name: bytes, now: fl
         or len(route.taps) > 0
     )
     answer_publish(connection, packet.qos, packet.packet_id, reason, "", is_kept)
+
+
+def _handle_errand(connection: Connection, packet: Publish, now: float) -> None:
+    core = connection.core
+    session = connection.session
+    assert session is not None
+    if packet.qos and not core.journal.accepts:
+        raise ProtocolError(reasons.QUOTA_EXCEEDED, "the store is full")
+    if packet.qos == 2:
+        session.accept_incoming(packet.packet_id)
+    message = message_from(packet, ERRAND_TOPIC, session.client_id, session.user, now)
+    core.neighbours.errand(session, message, now)
+    answer_publish(connection, packet.qos, packet.packet_id, reasons.SUCCESS, "", True)
 
 
 def message_from(packet: Publish, topic: str, publisher: str, user: str, now: float) -> Message:

@@ -10,8 +10,10 @@ from __future__ import annotations
 from typing import Final
 
 from gossamer.bloom.summary import RemoteSummary
+from gossamer.broker.groups import Group
 from gossamer.broker.neighbours import LOCAL_TOPICS
 from gossamer.broker.policy import Permissions
+from gossamer.broker.sharing import Sharing
 from gossamer.session.message import Message
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
@@ -21,49 +23,6 @@ from gossamer.topics.tree import Entry, FilterTree
 # Enough for the topics in use on a large broker; past it the cache starts anew.
 MAX_ROUTES: Final = 131_072
 MAX_BRANCHES: Final = 131_072
-
-
-class Group:
-    """The members of one shared subscription, who take turns."""
-
-    __slots__ = ("members", "name", "turn")
-
-    def __init__(self, name: str) -> None:
-        self.name = name  # the whole `$share/group/filter`
-        self.members: list[Subscription] = []
-        self.turn = 0
-
-    def choose(self, message: Message, now: float) -> Subscription | None:
-        """The next member that wants the message and can take it now, else that will come back."""
-        members = self.members
-        count = len(members)
-        fallback: Subscription | None = None
-        for step in range(count):
-            member = members[(self.turn + step) % count]
-            if not member.takes(message, now):
-                continue
-            session = member.session
-            outlet = session.outlet
-            if outlet is not None and not outlet.blocked and session.queue is None:
-                self.turn = (self.turn + step + 1) % count
-                return member
-            if fallback is None and (outlet is not None or session.persistent):
-                fallback = member
-        if fallback is not None:
-            self.turn = (members.index(fallback) + 1) % count
-        return fallback
-
-    def put(self, subscription: Subscription) -> None:
-        """Adds or replaces the member of that session."""
-        for index, member in enumerate(self.members):
-            if member.session is subscription.session:
-                self.members[index] = subscription
-                return
-        self.members.append(subscription)
-
-    def drop(self, session: Session) -> None:
-        self.members = [member for member in self.members if member.session is not session]
-        self.turn = 0
 
 
 class Tap:
@@ -128,17 +87,19 @@ class Route:
     __slots__ = (
         "archived",
         "branch",
+        "distant",
         "groups",
         "receivers",
         "seen_all",
         "seen_branch",
+        "sharing",
         "sure",
         "taps",
         "topic",
         "topic_bytes",
     )
 
-    def __init__(self, topic: str, topic_bytes: bytes, branch: Branch) -> None:
+    def __init__(self, topic: str, topic_bytes: bytes, branch: Branch, sharing: Sharing) -> None:
         self.topic = topic
         self.topic_bytes = topic_bytes
         self.branch = branch
@@ -148,7 +109,14 @@ class Route:
         self.receivers: list[Receiver] = []  # of QoS 0
         self.sure: list[Receiver] = self.receivers  # of QoS 1 and 2: some neighbours get no other
         self.groups: list[Group] = []
+        self.distant: list[str] = []  # shared groups with members on other brokers
         self.taps: list[Tap] = []
+        self.sharing = sharing
+
+    def share(self, message: Message, origin: Session | None, now: float) -> None:
+        """One member of each shared group gets the message."""
+        if self.groups or self.distant:
+            self.sharing.share(message, self.groups, self.distant, origin, now)
 
 
 class PeerView:
@@ -169,11 +137,21 @@ class PeerView:
 class RouteTable:
     """All subscriptions of this broker's clients and neighbours, by filter."""
 
-    __slots__ = ("_archived", "_branches", "_routes", "changes", "peers", "permissions", "tree")
+    __slots__ = (
+        "_archived",
+        "_branches",
+        "_routes",
+        "changes",
+        "peers",
+        "permissions",
+        "sharing",
+        "tree",
+    )
 
     def __init__(self) -> None:
         self.tree = FilterTree()
         self.permissions = Permissions()
+        self.sharing = Sharing()
         self.changes = 0  # of filters that begin with a wildcard, and of neighbours' views
         self.peers: list[PeerView] = []
         self._archived: list[str] = []
@@ -186,7 +164,7 @@ class RouteTable:
         if found is None:
             if len(self._routes) >= MAX_ROUTES:
                 self._routes.clear()
-            found = Route(topic, topic_bytes, self._branch(topic))
+            found = Route(topic, topic_bytes, self._branch(topic), self.sharing)
             found.archived = self._is_archived(topic)
             self._routes[topic] = found
         if found.seen_branch != found.branch.changes or found.seen_all != self.changes:
@@ -245,6 +223,8 @@ class RouteTable:
             receivers = [each for each in receivers if each.session.takes_plain]
         route.receivers = receivers
         route.groups = groups
+        route.sharing = self.sharing
+        route.distant = self.sharing.distant(route.topic)
         route.taps = taps
 
     def _may_receive(self, session: Session, topic: str) -> bool:
@@ -264,7 +244,7 @@ class RouteTable:
                 group = Group(subscription.record.filter)
                 entry.groups[subscription.share] = group
             group.put(subscription)
-        self._changed(filter)
+        self.changed(filter)
 
     def remove(self, subscription: Subscription) -> None:
         filter = subscription.filter
@@ -282,14 +262,14 @@ class RouteTable:
                     del entry.groups[subscription.share]
         if entry.is_empty():
             self.tree.remove(filter)
-        self._changed(filter)
+        self.changed(filter)
 
     def add_tap(self, filter: str, tap: Tap) -> None:
         entry = self._entry(filter)
         if entry.taps is None:
             entry.taps = []
         entry.taps.append(tap)
-        self._changed(filter)
+        self.changed(filter)
 
     def remove_tap(self, filter: str, tap: Tap) -> None:
         entry = self.tree.get(filter)
@@ -300,7 +280,7 @@ class RouteTable:
             entry.taps = [one for one in entry.taps if one is not tap]
         if entry.is_empty():
             self.tree.remove(filter)
-        self._changed(filter)
+        self.changed(filter)
 
     def group(self, share: str, filter: str) -> Group | None:
         entry = self.tree.get(filter)
@@ -318,7 +298,8 @@ class RouteTable:
         assert isinstance(found, FilterEntry)
         return found
 
-    def _changed(self, filter: str) -> None:
+    def changed(self, filter: str) -> None:
+        """Somebody came to this filter or left it: routes that it matches are stale."""
         first = filter.split("/", 1)[0]
         if first == "+" or first == "#":
             self.changes += 1

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.broker.geofencing import LocatedSubscription
 from gossamer.broker.hiding import fitting
+from gossamer.broker.neighbours import SHARED_TOPICS
 from gossamer.broker.operation import OperatorSubscription
 from gossamer.broker.revoking import readable, remove_subscription
 from gossamer.broker.subscriptions import asked_of, enter, make
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from gossamer.broker.core import Core
 
 # What brokers say to each other is not for clients.
-RESERVED_FILTERS = ("$gossamer/",)
+RESERVED_FILTERS = ("$gossamer/", SHARED_TOPICS)
 
 # Retain handling, as asked for in the subscription options.
 SEND_ALWAYS = 0

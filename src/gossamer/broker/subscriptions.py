@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gossamer.broker.geofencing import LocatedSubscription
+from gossamer.broker.groups import Group
 from gossamer.broker.operation import OperatorSubscription
-from gossamer.broker.routes import Group
 from gossamer.geo.located import Located
 from gossamer.plus.engine import Asked
 from gossamer.plus.grammar import is_operator_filter
@@ -65,8 +65,10 @@ def enter(core: Core, subscription: Subscription) -> None:
     subscription.session.subscriptions[subscription.record.filter] = subscription
     if known is None:
         core.counters.subscriptions += 1
-        for read in subscription.reads():
+        for read in core.neighbours.needs(subscription):
             core.neighbours.wanted(read, subscription.session)
+    if subscription.share:
+        core.neighbours.group_changed(subscription.record.filter)
 
 
 def leave(core: Core, subscription: Subscription) -> None:
@@ -78,8 +80,10 @@ def leave(core: Core, subscription: Subscription) -> None:
         core.operators.detach(subscription)
     else:
         core.routes.remove(subscription)
-    for read in subscription.reads():
+    for read in core.neighbours.needs(subscription):
         core.neighbours.unwanted(read, subscription.session)
+    if subscription.share:
+        core.neighbours.group_changed(subscription.record.filter)
 
 
 def find_group(core: Core, name: str) -> Group | None:

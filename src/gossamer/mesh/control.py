@@ -16,6 +16,7 @@ RESTART: Final = 0x62  # `b`: all my interests follow
 COMPLETE: Final = 0x65  # `e`: those were all
 SUMMARY: Final = 0x73  # `s`: a summary, whole or as a change
 EPOCH: Final = 0x6E  # `n`: the life that my packet identifiers belong to
+REACH: Final = 0x77  # `w`: the brokers that I reach by my other links, and those I do not
 RETAINED: Final = 0x72  # `r`: digests of the retained messages I have
 FLOOD: Final = 0x66  # `f`: a word for everybody
 FLOOD_DIGEST: Final = 0x64  # `d`: a digest of the lasting words I have

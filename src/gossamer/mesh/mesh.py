@@ -11,22 +11,28 @@ from gossamer.broker.connection import Connection
 from gossamer.broker.core import Core
 from gossamer.broker.ending import end_session
 from gossamer.broker.neighbours import LOCAL_TOPICS, PEER_PREFIX, Neighbours
+from gossamer.broker.operation import OperatorSubscription
 from gossamer.broker.policy import Exchange, Origin
 from gossamer.broker.revoking import remove_subscription
 from gossamer.broker.stamps import Stamp, stamp_of, with_stamp
 from gossamer.mesh import control, hearing
+from gossamer.mesh.errands import Errands
 from gossamer.mesh.flooding import Flooding
+from gossamer.mesh.group_directory import GroupDirectory
 from gossamer.mesh.handshake import Accepting, introduce
+from gossamer.mesh.joint_sharing import KIND as SHARE
+from gossamer.mesh.joint_sharing import JointSharing, Shared
 from gossamer.mesh.link import Link
 from gossamer.mesh.mode_bloom import Summaries
 from gossamer.mesh.modes import teller_for
 from gossamer.mesh.note import Note
+from gossamer.mesh.reaching import Reaching
 from gossamer.mesh.retaining import digests_packet, missing_there
 from gossamer.mesh.settings import WITHOUT_FILTERS, MeshSettings
 from gossamer.session.message import Message
 from gossamer.session.records import SessionRecord
 from gossamer.session.session import NEVER, NO_BYTES_LIMIT, Session
-from gossamer.session.subscription import Receiver
+from gossamer.session.subscription import Receiver, Subscription
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
 
@@ -51,7 +57,17 @@ class Mesh(Neighbours):
             # Kept before there were neighbours: as old as can be, so that news of others win.
             if not message.topic.startswith(LOCAL_TOPICS):
                 core.retained.keep(message, with_stamp(message, Stamp(0, settings.name)))
+        self.reaching = Reaching(self)
+        self.errands = Errands(self)
+        self.directory = GroupDirectory(self)
+        if settings.is_joint:
+            sharing = JointSharing(self)
+            self.errands.handlers[SHARE] = Shared(self, sharing)
+            core.routes.sharing = sharing
+            core.routes.changes += 1
         self._adopt_restored()
+        if settings.is_joint:
+            self.directory.load(core.started_at)
 
     # What the core tells ------------------------------------------------------------------------
 
@@ -74,6 +90,22 @@ class Mesh(Neighbours):
                 if link.session is not by:
                     link.teller.remove(filter)
         self._changed = True
+
+    def needs(self, subscription: Subscription) -> tuple[str, ...]:
+        """A shared message is sent to the one broker that is to have it."""
+        is_drawn = subscription.share and not isinstance(subscription, OperatorSubscription)
+        return () if is_drawn and self.settings.is_joint else subscription.reads()
+
+    def group_changed(self, name: str) -> None:
+        if self.settings.is_joint:
+            self.directory.changed(name)
+
+    def presence_changed(self, session: Session) -> None:
+        if self.settings.is_joint and not session.is_peer:
+            self.directory.presence_changed(session)
+
+    def errand(self, session: Session, message: Message, now: float) -> None:
+        self.errands.arrived(message, self.link_of(session), now)
 
     def begin_exchange(self, origin: Origin) -> Exchange | None:
         own = introduce(self.settings)
@@ -102,6 +134,7 @@ class Mesh(Neighbours):
             # One whose picture is of another mode says so with no digest at all.
             held = b"" if link.view.takes_all else hearing.held_digest(link)
             link.send([control.control_packet(control.HOLD, held)])
+        self.reaching.link_changed(link.name)
         link.send([digests_packet(self.core.retained)])
         self.flooding.opened(link)
 
@@ -111,6 +144,7 @@ class Mesh(Neighbours):
         link = self.link_of(session)
         if link.connection is connection:
             link.lost(now)
+            self.reaching.link_changed(link.name)
 
     def control(self, connection: Connection, payload: bytes, now: float) -> None:
         session = connection.session
@@ -138,6 +172,8 @@ class Mesh(Neighbours):
             self._hear_summary(link, payload[1:])
         elif kind == control.EPOCH:
             hearing.hear_epoch(self.core, link, payload[1:17].decode("ascii", "replace"))
+        elif kind == control.REACH:
+            self.reaching.hear(link, payload[1:])
         elif kind == control.RETAINED:
             missing = missing_there(self.core.retained, payload[1:])
             session.enqueue_retained(missing, link.receiver, now)
@@ -167,6 +203,9 @@ class Mesh(Neighbours):
 
     def end_turn(self, now: float) -> None:
         self.flooding.end_turn(now)
+        if self.settings.is_joint:
+            self.reaching.end_turn()
+            self.directory.end_turn(now)
         if not self._changed:
             return
         self._changed = False
@@ -216,7 +255,7 @@ class Mesh(Neighbours):
             for other in self.core.sessions.values():
                 if other is not session:
                     for subscription in other.subscriptions.values():
-                        for read in subscription.reads():
+                        for read in self.needs(subscription):
                             link.teller.add(read)
         return link
 
@@ -255,6 +294,8 @@ class Mesh(Neighbours):
             link.connection.fail(reasons.ADMINISTRATIVE_ACTION, "forgotten", now)
         end_session(self.core, link.session, now)
         self._forget_link(link)
+        self.reaching.forget(name)
+        self.directory.forget(name, now)
         return True
 
     def held(self, link: Link) -> int:
@@ -301,7 +342,7 @@ class Mesh(Neighbours):
             for session in self.core.sessions.values():
                 if not session.is_peer:
                     for subscription in session.subscriptions.values():
-                        for read in subscription.reads():
+                        for read in self.needs(subscription):
                             self.summaries.add(read)
         for session in list(self.core.sessions.values()):
             if session.is_peer:

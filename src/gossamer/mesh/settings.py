@@ -21,3 +21,5 @@ class MeshSettings:
         # The neighbours that must show a verified certificate with their name; a certificate with
         # any other name is some client's.
         self.certified_names: frozenset[str] = frozenset()
+        # Whether clients see one broker: groups shared by all, sessions that follow their clients.
+        self.is_joint = True

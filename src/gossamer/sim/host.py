@@ -111,6 +111,7 @@ class Host(Party):
         cost: Cost,
         turn: float = 0.0,
         tick: float = 0.25,
+        is_joint: bool = False,
     ) -> None:
         super().__init__(timeline)
         self.name = name
@@ -122,6 +123,7 @@ class Host(Party):
         self.tick = tick
         self.settings = Settings()
         self.settings.sys_interval = 0.0
+        self.is_joint = is_joint
         self.is_up = True
         self.departure = 0.0  # when the work of this turn is done
         self.life = 0  # grows with each start: what belongs to an earlier one is void
@@ -235,6 +237,7 @@ class Host(Party):
 
     def _meshed(self) -> Mesh:
         settings = MeshSettings(self.name, self.mode, "sim", "key")
+        settings.is_joint = self.is_joint
         return Mesh(self.broker.core, settings)
 
 

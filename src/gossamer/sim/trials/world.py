@@ -170,7 +170,7 @@ class World:
     def _host(self, name: str) -> Host:
         clock = Clock(self._offset(), self.random.uniform(-1e-4, 1e-4))
         disk = SlowDisk(Random(self.random.random()), self.plan.disk)
-        return Host(self.timeline, name, self.plan.mode, disk, clock, Cost())
+        return Host(self.timeline, name, self.plan.mode, disk, clock, Cost(), is_joint=True)
 
     def _offset(self) -> float:
         return self.random.uniform(-self.plan.skew, self.plan.skew)
