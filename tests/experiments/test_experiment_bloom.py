@@ -20,8 +20,9 @@ from gossamer.experiments.bloom.measuring import (
     PREFIX,
     average_queries,
 )
+from gossamer.experiments.bloom.searching_broker import publications
 from gossamer.experiments.experiment import PAPER, SMALL, Row, Rows
-from gossamer.experiments.studies import bloom_queries
+from gossamer.experiments.studies import bloom_broker, bloom_errors, bloom_queries
 from gossamer.experiments.studies.bloom_queries import SWEEPS
 from gossamer.topics.matching import matches
 
@@ -105,3 +106,37 @@ def test_figures_and_claims_read_the_results(hybrid: float, verdict: str) -> Non
     assert [figure.name for figure in figures] == ["Figure 4", "Figure 5", "Figure 6"]
     verdicts = [claim.verdict for claim in figures[-1].claims]
     assert verdicts == ["holds", "holds", "holds", verdict]
+
+
+def test_errors_are_few_where_bits_are_many() -> None:
+    pytest.importorskip("matplotlib")
+    cell = {"rate": 0.001, "filters": 200, "topics": 200}
+    row = Row(cell, 1, bloom_errors.EXPERIMENT.measure(cell, 1))
+    assert row["errors"][HYBRID] <= 0.02
+    assert row["queries"][HYBRID] < row["queries"][BF]
+    assert bloom_errors.figures(Rows([row]))[0].claims
+
+
+@pytest.mark.processes
+def test_a_real_broker_searches_before_each_message() -> None:
+    pytest.importorskip("matplotlib")
+    rows = []
+    for queries in (0, 1_000):
+        cell = {"queries": queries, "seconds": 0.1}
+        measures = bloom_broker.EXPERIMENT.measure(cell, 1)
+        assert measures["messages_a_second"] > 0
+        rows.append(Row(cell, 1, measures))
+    assert bloom_broker.figures(Rows(rows))[0].claims
+
+
+@pytest.mark.parametrize(
+    ("chunk", "count", "rest"),
+    [
+        (b"\x30\x03\x00\x01a", 1, b""),
+        (b"\x30\x03\x00\x01a\xc0\x00\x30\x03\x00\x01a\x30", 2, b"\x30"),
+        (b"\x30\x03\x00", 0, b"\x30\x03\x00"),
+        (b"", 0, b""),
+    ],
+)
+def test_only_whole_publications_are_counted(chunk: bytes, count: int, rest: bytes) -> None:
+    assert publications(chunk) == (count, rest)

@@ -62,8 +62,6 @@ COMMANDS: tuple[str, ...] = (
     "experiment list",
     "experiment run",
     "experiment report",
-    "experiment testbed",
-    "experiment dissemination",
 )
 
 GROUPS = {

@@ -5,7 +5,21 @@ from typing import Final
 
 from gossamer.experiments.experiment import Experiment
 
-NAMES: Final = ("bloom-queries",)
+NAMES: Final = (
+    "bloom-queries",
+    "bloom-errors",
+    "bloom-broker",
+    "testbed-grid",
+    "testbed-shapes",
+    "mesh-traffic",
+    "mesh-hotspots",
+    "mesh-deliveries",
+    "mesh-summaries",
+    "plus-scalars",
+    "plus-images",
+    "geo-matching",
+    "geo-traffic",
+)
 
 
 class UnknownExperiment(LookupError):

@@ -37,7 +37,7 @@ MODE_STYLES: Final = dict(zip(("pf", "sf", "ssf", "bloom", "auto"), STYLES, stri
 
 SEQUENTIAL: Final = "cividis"  # for areas of colour: it reads the same in grey
 
-_SETTINGS: Final[dict[Any, Any]] = {
+SETTINGS: Final[dict[Any, Any]] = {
     "axes.grid": True,
     "grid.alpha": 0.25,
     "axes.spines.top": False,
@@ -54,16 +54,16 @@ _SETTINGS: Final[dict[Any, Any]] = {
 WIDTH, HEIGHT = 4.3, 3.3  # inches of a panel
 
 
-def panels(columns: int, rows: int = 1, **options: Any) -> tuple[Any, list[Any]]:
-    """A figure and its axes, row by row."""
+def panels(
+    columns: int, rows: int = 1, width: float = 0.0, **options: Any
+) -> tuple[Any, list[Any]]:
+    """A figure and its axes, row by row; as wide as that many inches, if given."""
     import matplotlib
+    from matplotlib.figure import Figure  # without a screen, and not kept anywhere
 
-    matplotlib.use("Agg")  # Files only: a server has no screen.
-    from matplotlib import pyplot
-
-    with matplotlib.rc_context(_SETTINGS):
-        size = (WIDTH * columns, HEIGHT * rows)
-        figure, axes = pyplot.subplots(rows, columns, figsize=size, squeeze=False, **options)
+    with matplotlib.rc_context(SETTINGS):
+        figure = Figure(figsize=(width or WIDTH * columns, HEIGHT * rows))
+        axes = figure.subplots(rows, columns, squeeze=False, **options)
         return figure, list(axes.flatten())
 
 

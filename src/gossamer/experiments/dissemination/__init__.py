@@ -1,1 +1,1 @@
-"""Figures 13 to 21 of the SSF paper: a thousand simulated brokers, in every mode."""
+"""The simulation of the SSF paper: a thousand brokers, in every mode."""

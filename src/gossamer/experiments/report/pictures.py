@@ -7,14 +7,19 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import matplotlib
+
+from gossamer.experiments.plotting import SETTINGS
+
 PNG_DPI = 120
 
 
 def inline(drawing: Any) -> str:
     """For the source of an image in the page."""
     data = BytesIO()
-    # Without a date the same figure is the same file.
-    drawing.savefig(data, format="svg", metadata={"Date": None})
+    with matplotlib.rc_context(SETTINGS):
+        # Without a date the same figure is the same file.
+        drawing.savefig(data, format="svg", metadata={"Date": None})
     return "data:image/svg+xml;base64," + b64encode(data.getvalue()).decode()
 
 

@@ -12,31 +12,15 @@ from typing import Final
 
 from gossamer.experiments.testbed.bed import Bed, Traffic, running_bed
 from gossamer.experiments.testbed.workload import BROKERS, payload_for, topics
-from gossamer.net.local.topologies import PARENTS
 
 SPR: Final = 1.0
 SAMPLE_SECONDS: Final = 0.25
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How much is measured, and how long each of the two phases takes (15 s in the paper)."""
-
-    topics: int
-    phase_seconds: float
-    modes: tuple[str, ...]
-
-
-FULL = Effort(420, 15.0, ("pf", "sf", "ssf", "bloom"))
-QUICK = Effort(84, 1.5, ("pf", "sf"))
 
 
 @dataclass
 class Curve:
     """Cumulative bytes over time, and what of them each phase brought."""
 
-    topology: str
-    mode: str
     samples: list[tuple[float, int]] = field(default_factory=list)
     subscribing: int = 0
     publishing: int = 0
@@ -57,19 +41,15 @@ def publisher_of(number: int) -> int:
     return (number + step) % BROKERS
 
 
-async def measure_shapes(effort: Effort, report: Callable[[str], None]) -> list[Curve]:
-    curves: list[Curve] = []
-    for topology in PARENTS:
-        for mode in effort.modes:
-            report(f"{topology}, {mode}")
-            async with running_bed(topology, mode) as bed:
-                curves.append(await _measure(bed, effort, Curve(topology, mode)))
-    return curves
+async def measure_shape(topology: str, mode: str, count: int, phase_seconds: float) -> Curve:
+    """`count` topics; each of the two phases takes so long (15 s in the paper)."""
+    async with running_bed(topology, mode) as bed:
+        return await _measure(bed, mode, topics(count), phase_seconds)
 
 
-async def _measure(bed: Bed, effort: Effort, curve: Curve) -> Curve:
+async def _measure(bed: Bed, mode: str, names: list[str], phase_seconds: float) -> Curve:
     """In mode pf no broker is told anything, so publishing starts at once."""
-    names = topics(effort.topics)
+    curve = Curve()
     start = await bed.traffic()
     began = time.monotonic()
     sampler = asyncio.ensure_future(_sample(bed, curve, start, began))
@@ -84,14 +64,14 @@ async def _measure(bed: Bed, effort: Effort, curve: Curve) -> Curve:
 
     payload = b"x" * payload_for(SPR)
     told = start
-    if curve.mode == "pf":
+    if mode == "pf":
         for number in range(len(names)):
             await subscribe(number)
     else:
-        await _paced(subscribe, len(names), effort.phase_seconds)
+        await _paced(subscribe, len(names), phase_seconds)
         told = await bed.settled()
         curve.subscribing = (told - start).bytes
-    await _paced(publish, len(names), effort.phase_seconds)
+    await _paced(publish, len(names), phase_seconds)
     curve.publishing = (await bed.settled() - told).bytes
     sampler.cancel()
     curve.samples.append((time.monotonic() - began, curve.total))

@@ -1,0 +1,1 @@
+"""A city of moving clients, for what geofences save."""
