@@ -26,6 +26,7 @@ from gossamer.mesh.link import Link
 from gossamer.mesh.mode_bloom import Summaries
 from gossamer.mesh.modes import teller_for
 from gossamer.mesh.note import Note
+from gossamer.mesh.overview import Overview
 from gossamer.mesh.reaching import Reaching
 from gossamer.mesh.retaining import digests_packet, missing_there
 from gossamer.mesh.settings import WITHOUT_FILTERS, MeshSettings
@@ -60,6 +61,7 @@ class Mesh(Neighbours):
         self.reaching = Reaching(self)
         self.errands = Errands(self)
         self.directory = GroupDirectory(self)
+        self.overview = Overview(self)
         if settings.is_joint:
             sharing = JointSharing(self)
             self.errands.handlers[SHARE] = Shared(self, sharing)

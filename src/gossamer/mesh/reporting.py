@@ -59,6 +59,7 @@ def start_reporting(mesh: Mesh, now: float) -> None:
     """Once; nothing where `$SYS` is switched off."""
     if mesh.core.settings.sys_interval:
         mesh.core.agenda.add(now, MeshReport(mesh))
+        mesh.overview.start(now)
 
 
 class MeshReport(Duty):
