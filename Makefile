@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-EXTRAS := dev,bench,docs,plots,data,geo,vision,console,spark
+EXTRAS := dev,bench,docs,plots,data,geo,vision,console,trace,spark
 # Two workers, a file each at a time; one hash seed, so that both collect the same cases.
 PYTEST := PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 2 --dist loadfile
 PYTEST_ARGS ?=

@@ -12,6 +12,7 @@ from gossamer.broker.policy import Authenticator, Permissions
 from gossamer.broker.retained import Retained
 from gossamer.broker.routes import RouteTable
 from gossamer.broker.settings import Settings
+from gossamer.broker.tracing import Tracer
 from gossamer.plus.engine import Engine
 from gossamer.session.counters import Counters
 from gossamer.session.journal import Journal
@@ -44,6 +45,7 @@ class Core:
         "settings",
         "started_at",
         "stopping",
+        "tracer",
     )
 
     def __init__(self, settings: Settings, journal: Journal, engine: Engine, now: float) -> None:
@@ -59,6 +61,7 @@ class Core:
         self.authenticator = Authenticator()
         self.permissions = Permissions()
         self.neighbours = Neighbours()
+        self.tracer = Tracer()
         self.policy_changes = 0  # connections forget what they knew to be allowed when it grows
         self.sessions: dict[str, Session] = {}
         self.connections: dict[int, Connection] = {}  # by token

@@ -12,6 +12,7 @@ from gossamer.broker.distributing import distribute, distribute_retained
 from gossamer.broker.hiding import distribute_guarded
 from gossamer.broker.neighbours import CONTROL_TOPIC, ERRAND_TOPIC, MARKER_TOPIC
 from gossamer.broker.routes import Route
+from gossamer.broker.tracing import trace_in
 from gossamer.geo.errors import GlpError
 from gossamer.geo.glp import Glp
 from gossamer.session.frames import IDENTIFIERS, PUBREC_HEAD
@@ -108,6 +109,12 @@ def handle_publish(connection: Connection, packet: Publish, name: bytes, now: fl
         distribute_retained(core, message, route, session, now)
     else:
         distribute(message, route, session, now)
+    if core.tracer.follows and properties is not None:
+        trace = trace_in(properties)
+        if trace:
+            core.tracer.published(
+                trace, message, session.client_id, connection.is_peer, route.count(), now
+            )
     matched = route.sure or route.groups or route.distant or route.taps
     reason = reasons.SUCCESS if matched else reasons.NO_MATCHING_SUBSCRIBERS
     # With a full store, what nobody keeps is answered all the same. A repeated packet may have been

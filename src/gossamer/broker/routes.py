@@ -118,6 +118,10 @@ class Route:
         if self.groups or self.distant:
             self.sharing.share(message, self.groups, self.distant, origin, now)
 
+    def count(self) -> int:
+        """How many get what is published there, a group as one."""
+        return len(self.sure) + len(self.groups) + len(self.taps)
+
 
 class PeerView:
     """A neighbour that does not name its filters: it takes everything, or has sent a summary."""

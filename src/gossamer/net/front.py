@@ -15,7 +15,7 @@ from gossamer.net.transport import Host
 
 SECONDS_PER_MINUTE = 60.0
 # Sections of the configuration that are read at the start only.
-NEEDING_A_RESTART = ("store", "archive", "admin", "log", "mesh", "plus", "vision")
+NEEDING_A_RESTART = ("store", "archive", "admin", "log", "mesh", "plus", "vision", "trace")
 
 
 class Front:

@@ -18,6 +18,7 @@ from gossamer.net.config.listeners import Listener
 from gossamer.net.front import Front
 from gossamer.net.material import Material, read_material
 from gossamer.net.peering import Peering
+from gossamer.net.tracing import BrokerTracer, Spans
 from gossamer.net.transport import Host
 from gossamer.storage.errors import StoreError
 from gossamer.storage.store import Store
@@ -50,6 +51,7 @@ class Server:
         self.archive = archive
         self.archive_service: ArchiveService | None = None
         self._peering: Peering | None = None
+        self._spans: Spans | None = None
         self._ticker: asyncio.TimerHandle | None = None
         if store is not None:
             store.start(
@@ -64,6 +66,10 @@ class Server:
             start_reporting(self.mesh, time.time())
         else:
             self._warn_of_neighbours()
+        trace = material.config.trace
+        if trace.endpoint is not None:
+            self._spans = Spans(trace.endpoint, trace.service)
+            self.broker.core.tracer = BrokerTracer(self._spans)
         front = Front(self.host, material)
         await front.open(material)
         self.front = front
@@ -110,6 +116,8 @@ class Server:
         self.broker.stop(time.time())
         if self.store is not None:
             self.store.close()
+        if self._spans is not None:
+            self._spans.close()
         await asyncio.sleep(0)
 
     def _tick(self) -> None:

@@ -1,4 +1,4 @@
-"""`[sys]`, `[admin]` and `[log]`: how the broker is watched and operated."""
+"""`[sys]`, `[admin]`, `[log]` and `[trace]`: how the broker is watched and operated."""
 
 from typing import Literal
 
@@ -45,3 +45,13 @@ class Log(Section):
         ge=0,
         description="Lines of one kind in ten seconds, below errors; more are counted. 0 for all.",
     )
+
+
+class Trace(Section):
+    """Traces of the messages whose publisher sends a User Property `traceparent`."""
+
+    endpoint: str | None = Field(
+        default=None,
+        description="A collector of OTLP over HTTP, such as `http://127.0.0.1:4318`.",
+    )
+    service: str = Field(default="gossamer", description="This broker's name there.")

@@ -11,7 +11,7 @@ from gossamer.net.config.geo import Geo
 from gossamer.net.config.limits import Limits
 from gossamer.net.config.listeners import Listener
 from gossamer.net.config.mesh import Mesh
-from gossamer.net.config.observe import Admin, Log, Sys
+from gossamer.net.config.observe import Admin, Log, Sys, Trace
 from gossamer.net.config.permissions import Permissions
 from gossamer.net.config.plus import Plus
 from gossamer.net.config.rates import Rates
@@ -41,6 +41,7 @@ class Config(Section):
     sys: Sys = Field(default=Sys(), description="The topics under `$SYS/`.")
     admin: Admin = Field(default=Admin(), description="The HTTP API for operators.")
     log: Log = Field(default=Log(), description="The log.")
+    trace: Trace = Field(default=Trace(), description="Traces for OpenTelemetry.")
 
     def limits_of(self, listener: Listener) -> Limits:
         """The limits in force on one listener."""
