@@ -5,10 +5,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gossamer.net.client import Client
+from selenium.webdriver import ActionChains
+
+from gossamer.net.client import Client, Disconnected
 from gossamer.net.local.mesh import LocalMesh
 from gossamer.wire.properties import Properties
-from tests.support.browser import Browser
+from tests.support.browser import PATIENCE, Browser
+
+HERE = ("gpl_current_pos", "43.7200;10.4000")
 
 
 @contextmanager
@@ -58,3 +62,75 @@ def test_topics_are_live(browser: Browser, address: str, mesh: LocalMesh) -> Non
         for path in ("city", "city/centre", "city/centre/air"):
             browser.click(f'[data-path="{path}"]')
         browser.until("[data-payload]", '"pm10": 15')
+
+
+def test_subscribing_with_an_operator_and_publishing(
+    browser: Browser, address: str, mesh: LocalMesh
+) -> None:
+    browser.open(f"{address}/exchange")
+    browser.type("[data-wanted-topics]", "try/+/temp")
+    browser.choose("Passes if", "GT: ")
+    browser.type('[aria-label="Value"]', "30")
+    browser.until("[data-filter]", "$GT;30/try/+/temp")
+    browser.click("[data-subscribe]")
+    browser.until("[role=status]", "0 results of $GT;30/try/+/temp")
+    for payload in ("21", "35"):
+        browser.type('[aria-label="Topic"]', "try/room/temp")
+        browser.type('[aria-label="Payload"]', payload)
+        browser.click("[data-publish]")
+        browser.until("[role=status]", "published on try/room/temp")
+    browser.until("[data-results]", "35")
+    assert "21" not in browser.text("[data-results]").replace("21:", "")
+
+
+def test_a_fence_is_drawn_and_subscribed_with(
+    browser: Browser, address: str, mesh: LocalMesh
+) -> None:
+    with publishing(mesh.brokers[1].port, "fleet/van7", "here", HERE):
+        browser.open(f"{address}/map")
+        browser.find('[data-track="fleet/van7"]')
+        browser.press("Circle")
+        browser.find(".map[data-tool=circle]")
+        van = browser.find('[data-track="fleet/van7"] circle')
+        actions = ActionChains(browser.driver)
+        actions.move_to_element(van).click_and_hold().move_by_offset(60, 40).release().perform()
+        browser.until("[data-fence-property]", "gpl_circleStatic = 1;m;1;43.7")
+        browser.click("[data-fence-subscribe]")
+        browser.until("[data-fence-status]", "messages from here")
+        browser.wait(lambda: not browser.text("[data-fence-status]").startswith("0 "))
+        browser.until("[data-fence-results]", "fleet/van7")
+
+
+def test_a_client_is_disconnected(browser: Browser, address: str, mesh: LocalMesh) -> None:
+    ended = threading.Event()
+
+    async def stay() -> None:
+        async with Client(f"mqtt://127.0.0.1:{mesh.brokers[0].port}", "doomed") as client:
+            await client.subscribe("its/own/filter")
+            try:
+                async for _ in client.messages():
+                    pass
+            except Disconnected:
+                ended.set()
+
+    thread = threading.Thread(target=lambda: asyncio.run(stay()), daemon=True)
+    thread.start()
+    browser.open(f"{address}/sessions")
+    browser.type('[aria-label="Find"]', "doomed")
+    browser.wait(lambda: browser.rows() == ["doomed"])
+    browser.click("tbody .q-checkbox")
+    browser.until("section", "its/own/filter")
+    browser.press("Disconnect")
+    assert ended.wait(PATIENCE)
+    thread.join()
+
+
+def test_a_link_breaks_and_heals(browser: Browser, address: str, mesh: LocalMesh) -> None:
+    browser.open(f"{address}/mesh")
+    browser.find('[data-link="b1 b2"][data-state=tree]')
+    mesh.brokers[1].kill()
+    browser.find('[data-link="b1 b2"][data-state=down]')
+    browser.until("[data-changes]", "tree → down")
+    mesh.brokers[1].start()
+    browser.find('[data-link="b1 b2"][data-state=tree]')
+    browser.until("[data-changes]", "down → tree")

@@ -17,8 +17,9 @@ from gossamer.net.config import ConfigError
 from gossamer.net.config.observe import Admin
 from gossamer.net.reloading import Reloader
 from gossamer.wire import reasons
-from gossamer.wire.packets import Disconnect
+from gossamer.wire.packets import Connack, Disconnect, Request, Suback, Subscribe
 from tests.support.live import PATIENCE, LiveBroker, RawClient, live_file
+from tests.support.located import PISA, ROUND_ME, connect_with, with_user
 
 TOKEN = "a-token-for-the-tests"
 
@@ -94,6 +95,41 @@ def test_sessions_and_subscriptions(admin: AdminClient) -> None:
     assert (listed["total"], listed["entries"][0]["filter"]) == (2, "$share/g/u")
     assert admin.get("/v1/subscriptions?client_id=other")["total"] == 0
     other.close()
+
+
+def test_search(admin: AdminClient) -> None:
+    one = client(admin, "Van7")
+    one.subscribe("fleet/+", "city/temp")
+    client(admin, "other")
+    assert admin.get("/v1/sessions?search=van")["entries"][0]["client_id"] == "Van7"
+    assert admin.get("/v1/sessions?search=nobody")["total"] == 0
+    assert admin.get("/v1/subscriptions?search=FLEET")["entries"][0]["filter"] == "fleet/+"
+    assert admin.get("/v1/subscriptions?search=van7&limit=1")["total"] == 2
+
+
+def test_places(admin: AdminClient) -> None:
+    one = RawClient.to(admin.broker.port())
+    one.send(connect_with("walker", PISA))
+    assert one.expect(Connack).reason == 0
+    events = ("gpl_events", "enter")
+    request = Subscribe(1, [Request("alerts/#", 0)], properties=with_user(ROUND_ME, events))
+    one.send(request)
+    assert one.expect(Suback).reasons == [0]
+    one.subscribe("plain")
+    assert admin.get("/v1/positions") == {
+        "total": 1,
+        "entries": [{"client_id": "walker", "lat": 43.72, "lon": 10.4}],
+    }
+    assert admin.get("/v1/fences")["entries"] == [
+        {
+            "client_id": "walker",
+            "filter": "alerts/#",
+            "lat": 43.72,
+            "lon": 10.4,
+            "events": ["enter"],
+            "entries": [list(ROUND_ME)],
+        }
+    ]
 
 
 def test_retained(admin: AdminClient) -> None:

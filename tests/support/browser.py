@@ -15,6 +15,7 @@ from selenium.common.exceptions import (
 )
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
@@ -67,11 +68,36 @@ class Browser:
     def type(self, css: str, text: str) -> None:
         def typed() -> bool:
             field = self.driver.find_element(By.CSS_SELECTOR, css)
-            field.clear()
+            # A page that draws itself puts back what clear() took; selected text is replaced.
+            field.send_keys(Keys.CONTROL + "a")
             field.send_keys(text)
             return True
 
         self.wait(typed)
+
+    def press(self, label: str) -> None:
+        """The button that says this."""
+        self._click_text("button", label)
+
+    def choose(self, field: str, option: str) -> None:
+        """The option that begins so, in the select with this label."""
+        self.click(f'[aria-label="{field}"]')
+        self._click_text(".q-item", option)
+
+    def rows(self) -> list[str]:
+        """The first column with text of a table."""
+        cells = self.driver.find_elements(By.CSS_SELECTOR, "tbody tr td:nth-child(2)")
+        return [cell.text for cell in cells]
+
+    def _click_text(self, css: str, text: str) -> None:
+        def clicked() -> bool:
+            for one in self.driver.find_elements(By.CSS_SELECTOR, css):
+                if one.text.startswith(text):
+                    one.click()
+                    return True
+            return False
+
+        self.wait(clicked)
 
     def until(self, css: str, text: str) -> None:
         """Until an element says this."""

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from gossamer.console.broker_watch import BrokerWatch
+from gossamer.console.mesh_graph import MeshGraph
 from gossamer.console.settings import Settings
 from gossamer.console.sign_ins import SignIns
 from gossamer.console.watcher import Watcher
@@ -28,6 +29,7 @@ class Console:
             BrokerWatch(number, address, executor)
             for number, address in enumerate(settings.brokers, 1)
         ]
+        self.mesh = MeshGraph()
         self.watchers = [Watcher(address) for address in settings.brokers]
         self._looked_at = 0.0
         self._tasks: list[asyncio.Task[None]] = []
@@ -38,6 +40,7 @@ class Console:
 
     async def start(self) -> None:
         self._tasks = [asyncio.create_task(self._follow(broker)) for broker in self.brokers]
+        self._tasks.append(asyncio.create_task(self._join()))
 
     async def stop(self) -> None:
         for task in self._tasks:
@@ -51,6 +54,12 @@ class Console:
             await broker.look()
             while time.monotonic() - asked_at < self._pause():
                 await asyncio.sleep(LOOKED_AT_SECONDS / 2)
+
+    async def _join(self) -> None:
+        """What single brokers say of their links makes one mesh."""
+        while True:
+            self.mesh.renew(self.brokers, time.time())
+            await asyncio.sleep(LOOKED_AT_SECONDS)
 
     def _pause(self) -> float:
         is_looked_at = time.monotonic() - self._looked_at < A_LOOK_LASTS

@@ -1,14 +1,15 @@
 """Every topic seen, as a tree that a page looks at through a small window of rows.
 
-Children are kept in order, and only opened branches are walked, so a window costs as much as it
-shows, whatever the tree holds. Topics, kept bytes and kept numbers are bounded.
+Children are put in order when they are looked at, and only opened branches are walked, so a window
+costs little more than it shows, whatever the tree holds. Topics, kept bytes and kept numbers are bounded.
 """
 
 from array import array
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from gossamer.console.payloads import as_number
@@ -38,17 +39,25 @@ class Seen:
 class Topic:
     """One level. `count` is of the messages here and below it."""
 
-    __slots__ = ("children", "count", "last", "name", "names", "numbers", "parent", "tail")
+    __slots__ = ("_names", "children", "count", "last", "name", "numbers", "parent", "tail")
 
     def __init__(self, name: str, parent: "Topic | None") -> None:
         self.name = name
         self.parent = parent
         self.children: dict[str, Topic] = {}
-        self.names: list[str] = []  # of the children, in order
+        self._names: list[str] = []
         self.count = 0
         self.last: Seen | None = None
         self.numbers: array[float] | None = None
         self.tail: deque[Seen] | None = None  # while somebody looks
+
+    @property
+    def names(self) -> list[str]:
+        """Of the children, in order; new ones are sorted in now."""
+        if len(self._names) != len(self.children):
+            self._names.extend(islice(self.children, len(self._names), None))
+            self._names.sort()
+        return self._names
 
     @property
     def path(self) -> str:
@@ -147,7 +156,6 @@ class TopicModel:
                     return None
                 child = Topic(level, node)
                 node.children[level] = child
-                insort(node.names, level)
                 self._nodes += 1
             node = child
         return node

@@ -13,6 +13,11 @@ THEME_COOKIE: Final = "gossamer_theme"
 THEMES: Final[dict[str, bool | None]] = {"auto": None, "light": False, "dark": True}
 THEME_ICONS: Final = {"auto": "brightness_auto", "light": "light_mode", "dark": "dark_mode"}
 REFRESH_SECONDS: Final = 1.0
+# On a phone the menu is a strip that may have scrolled its current entry out of sight.
+SHOW_CURRENT: Final = (
+    "document.querySelector('.menu [aria-current=page]')"
+    ".scrollIntoView({inline: 'center', block: 'nearest'})"
+)
 
 STYLE: Final = """
 :root { --quiet: #64748b; --line: #e2e8f0; --surface: #ffffff; --ground: #f8fafc; --ink: #0f172a;
@@ -21,7 +26,10 @@ STYLE: Final = """
         --ink: #e2e8f0; --good: #4ade80; --bad: #f87171; --warn: #fbbf24; --accent: #2dd4bf; }
 body, .body--dark { background: var(--ground) !important; color: var(--ink); }
 .q-header { background: var(--surface); color: var(--ink); border-bottom: 1px solid var(--line); }
-.q-drawer { background: var(--surface) !important; border-right: 1px solid var(--line); }
+.shell { display: flex; width: 100%; align-items: flex-start; }
+.menu { flex: none; width: 13.5rem; position: sticky; top: 50px; padding: .75rem .5rem; }
+.content { flex: 1 1 0; min-width: 0; padding: 1rem; max-width: 88rem; }
+.content:focus { outline: none !important; }
 .q-card, .panel { background: var(--surface) !important; border: 1px solid var(--line);
         border-radius: 10px; box-shadow: none !important; }
 .quiet { color: var(--quiet); } .good { color: var(--good); } .bad { color: var(--bad); }
@@ -30,8 +38,9 @@ body, .body--dark { background: var(--ground) !important; color: var(--ink); }
         font-variant-numeric: tabular-nums; }
 .mono { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: .8125rem; }
 .breaks { overflow-wrap: anywhere; white-space: pre-wrap; }
-.nicegui-content { padding: 1rem; gap: 1rem; max-width: 90rem; margin: 0 auto; }
-.menu-link { display: flex; align-items: center; gap: .75rem; padding: .55rem 1rem; margin: 0 .5rem;
+.nicegui-content { padding: 0; }
+.menu-link { display: flex; align-items: center; gap: .75rem; padding: .55rem .9rem;
+        white-space: nowrap;
         border-radius: 8px; color: inherit !important; text-decoration: none !important; }
 .menu-link:hover { background: rgba(100, 116, 139, .14); }
 .menu-link[aria-current=page] { background: rgba(20, 184, 166, .16);
@@ -42,8 +51,13 @@ body, .body--dark { background: var(--ground) !important; color: var(--ink); }
 .skip:focus { top: .5rem; }
 .q-table__card { background: transparent !important; }
 .q-table tbody td { font-variant-numeric: tabular-nums; }
-@media (max-width: 600px) { .nicegui-content { padding: .6rem; gap: .6rem; }
-        .figure { font-size: 1.2rem; } }
+@media (max-width: 900px) { .shell { flex-direction: column; }
+        .menu { width: 100%; display: flex; gap: .25rem; overflow-x: auto; padding: .4rem .6rem;
+                top: 46px; z-index: 20; background: var(--surface);
+                border-bottom: 1px solid var(--line); scrollbar-width: none; }
+        .menu-link { padding: .4rem .7rem; gap: .4rem; font-size: .85rem; }
+        .content { width: 100%; flex: none; padding: .7rem; } }
+@media (max-width: 600px) { .figure { font-size: 1.2rem; line-height: 1.5rem; } }
 """
 
 
@@ -53,21 +67,19 @@ def frame(console: Console, page: Page) -> Iterator[None]:
     ui.add_css(STYLE)
     ui.colors(primary="#0f766e", accent="#0f766e", positive="#15803d", negative="#b91c1c")
     ui.link("Skip to the content", "#content").classes("skip")
-    drawer = ui.left_drawer(value=None).props("breakpoint=1000 width=220").classes("px-0 py-3")
-    with drawer:
-        _menu(page)
-    with ui.header().classes("items-center px-3 py-1 gap-3"):
-        menu = ui.button(icon="menu", on_click=drawer.toggle)
-        menu.props('flat dense round color=inherit aria-label="Menu"')
+    with ui.header().classes("items-center px-4 py-1 gap-3"):
         _header(console, page)
-    with ui.column().classes("w-full gap-4").props('id=content role=main tabindex="-1"'):
-        yield
+    with ui.element("div").classes("shell"):
+        _menu(page)
+        with ui.column().classes("content gap-4").props('id=content role=main tabindex="-1"'):
+            yield
+    ui.run_javascript(SHOW_CURRENT)
     ui.timer(REFRESH_SECONDS, console.look)
     console.look()
 
 
 def _menu(page: Page) -> None:
-    with ui.element("nav").props('aria-label="Pages"').classes("w-full"):
+    with ui.element("nav").props('aria-label="Pages"').classes("menu"):
         for one in PAGES:
             link = ui.link(target=one.path).classes("menu-link")
             if one.path == page.path:

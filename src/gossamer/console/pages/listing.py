@@ -26,4 +26,8 @@ class Page:
 PAGES: Final = (
     Page("/", "Overview", "monitor_heart", "overview"),
     Page("/topics", "Topics", "account_tree", "topics"),
+    Page("/exchange", "Publish, subscribe", "swap_horiz", "exchange"),
+    Page("/mesh", "Mesh", "hub", "mesh"),
+    Page("/map", "Map", "map", "map"),
+    Page("/sessions", "Sessions", "devices", "sessions"),
 )

@@ -37,7 +37,7 @@ class _TopicsPage:
             with ui.element("section").classes("panel p-4 min-w-0"):
                 self._list = MessageList()
         ui.timer(REFRESH_SECONDS, self._refresh)
-        ui.context.client.on_disconnect(self._unfollow)
+        ui.context.client.on_delete(self._unfollow)
 
     @property
     def _watcher(self) -> Watcher:

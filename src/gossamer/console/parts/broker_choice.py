@@ -1,6 +1,8 @@
 """Which broker a page is about, where there are several."""
 
 from collections.abc import Callable
+from inspect import isawaitable
+from typing import Any
 
 from nicegui import ui
 
@@ -12,7 +14,7 @@ from gossamer.console.watcher import Watcher
 class BrokerChoice:
     """Shown only if there is something to choose."""
 
-    def __init__(self, console: Console, on_change: Callable[[], None]) -> None:
+    def __init__(self, console: Console, on_change: Callable[[], Any]) -> None:
         self._console = console
         self._number = 0
         self._on_change = on_change
@@ -34,6 +36,8 @@ class BrokerChoice:
     def name(self) -> str:
         return self.broker.name
 
-    def _chosen(self) -> None:
+    async def _chosen(self) -> None:
         self._number = int(self._select.value)
-        self._on_change()
+        answer = self._on_change()
+        if isawaitable(answer):
+            await answer

@@ -38,7 +38,7 @@ class MessageList:
         with self._box:
             ui.label(topic.path).classes("font-semibold mono breaks").props("data-topic")
             if not tail:
-                ui.label(f"{len(topic.names):,} topics below it").classes("quiet")
+                ui.label(f"{len(topic.children):,} topics below it").classes("quiet")
                 return
             if topic.numbers is not None and len(topic.numbers) > 1:
                 _line(topic.numbers)

@@ -86,7 +86,7 @@ class TopicTree(Element, component="topic_tree.js"):
             "name": row.path if self.wanted else topic.name,
             "depth": row.depth,
             "open": row.is_open,
-            "children": 0 if self.wanted else len(topic.names),
+            "children": 0 if self.wanted else len(topic.children),
             "value": preview(topic.last.payload) if topic.last is not None else "",
             "line": points(topic.numbers) if topic.numbers is not None else "",
             "count": short(topic.count),

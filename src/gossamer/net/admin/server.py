@@ -8,7 +8,7 @@ from typing import Final
 from gossamer import __version__
 from gossamer.broker.broker import Broker
 from gossamer.broker.rates import AddressRates
-from gossamer.net.admin import mesh_views, views
+from gossamer.net.admin import mesh_views, place_views, views
 from gossamer.net.admin.http import LONGEST_HEAD, HttpError, Request, Response, answer
 from gossamer.net.admin.metrics import CONTENT_TYPE, exposition
 from gossamer.net.admin.routes import Route, find, openapi
@@ -72,7 +72,7 @@ class AdminServer:
         done = views.schema(done="boolean")
         notes = views.schema(notes="string[]")
         filtered = {**views.PAGE, "filter": "A topic filter; # by default."}
-        by_client = {**views.PAGE, "client_id": "Only this client's."}
+        by_client = {**views.SEARCHED, "client_id": "Only this client's."}
         discard = {"discard": "true to end the session as well."}
         return [
             Route("GET", "/health", self._health, "Whether it is up.", health, is_open=True),
@@ -84,7 +84,7 @@ class AdminServer:
                 self._sessions,
                 "All sessions.",
                 views.listing(views.SESSION),
-                views.PAGE,
+                views.SEARCHED,
             ),
             Route("GET", one, self._session, "One session.", views.SESSION),
             Route("DELETE", one, self._disconnect, "Disconnect a client.", done, discard),
@@ -103,6 +103,22 @@ class AdminServer:
                 "Retained messages.",
                 views.listing(views.RETAINED),
                 filtered,
+            ),
+            Route(
+                "GET",
+                "/v1/positions",
+                self._positions,
+                "Where clients are.",
+                views.listing(place_views.POSITION),
+                views.PAGE,
+            ),
+            Route(
+                "GET",
+                "/v1/fences",
+                self._fences,
+                "The areas that subscriptions are about.",
+                views.listing(place_views.FENCE),
+                views.PAGE,
             ),
             Route("GET", "/v1/mesh", self._mesh, "The neighbours.", mesh_views.MESH, views.PAGE),
             Route("DELETE", "/v1/mesh/{name}", self._forget, "Forget a neighbour.", done),
@@ -130,6 +146,12 @@ class AdminServer:
 
     async def _retained(self, request: Request) -> Response:
         return Response.json(views.retained(self._core, request.query, time.time()))
+
+    async def _positions(self, request: Request) -> Response:
+        return Response.json(place_views.positions(self._core, request.query, time.time()))
+
+    async def _fences(self, request: Request) -> Response:
+        return Response.json(place_views.fences(self._core, request.query, time.time()))
 
     async def _disconnect(self, request: Request, client_id: str) -> Response:
         discard = request.query.get("discard", "false")

@@ -16,6 +16,7 @@ PAGE: Final = {
     "limit": f"At most so many entries (1 to {MOST_ENTRIES}).",
     "offset": "Skip so many entries.",
 }
+SEARCHED: Final = {**PAGE, "search": "Only entries with this text in a name or filter."}
 
 
 def schema(**fields: str) -> dict[str, Any]:
@@ -94,8 +95,17 @@ def session_view(session: Session) -> dict[str, Any]:
 
 def sessions(core: Core, query: dict[str, str]) -> dict[str, Any]:
     offset, limit = page(query)
-    chosen = islice(core.sessions.values(), offset, offset + limit)
-    return {"total": len(core.sessions), "entries": [session_view(one) for one in chosen]}
+    wanted = query.get("search", "").lower()
+    if not wanted:
+        chosen = islice(core.sessions.values(), offset, offset + limit)
+        return {"total": len(core.sessions), "entries": [session_view(one) for one in chosen]}
+    found = [
+        one
+        for one in core.sessions.values()
+        if wanted in one.client_id.lower() or wanted in one.user.lower()
+    ]
+    entries = [session_view(one) for one in found[offset : offset + limit]]
+    return {"total": len(found), "entries": entries}
 
 
 def one_session(core: Core, client_id: str) -> dict[str, Any]:
@@ -112,13 +122,18 @@ def subscriptions(core: Core, query: dict[str, str]) -> dict[str, Any]:
         owners = list(core.sessions.values())
     else:
         owners = [core.sessions[client_id]] if client_id in core.sessions else []
-    found = (
-        {"client_id": owner.client_id, "filter": filter, "qos": one.record.qos}
+    wanted = query.get("search", "").lower()
+    found = [
+        (owner.client_id, filter, one.record.qos)
         for owner in owners
         for filter, one in owner.subscriptions.items()
-    )
-    total = sum(len(owner.subscriptions) for owner in owners)
-    return {"total": total, "entries": list(islice(found, offset, offset + limit))}
+        if wanted in filter.lower() or wanted in owner.client_id.lower()
+    ]
+    entries = [
+        {"client_id": client_id, "filter": filter, "qos": qos}
+        for client_id, filter, qos in found[offset : offset + limit]
+    ]
+    return {"total": len(found), "entries": entries}
 
 
 def retained(core: Core, query: dict[str, str], now: float) -> dict[str, Any]:

@@ -1,0 +1,101 @@
+"""The operator builder: what choices make, and that the broker's own grammar takes it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.console.capabilities import BUILT_IN, read_capabilities
+from gossamer.console.filter_builder import Wanted, built
+from gossamer.plus.capabilities import capabilities
+from gossamer.plus.grammar import parse
+from gossamer.plus.vocabulary import ProcessorKind, Vocabulary
+from gossamer.plus.windows import Window
+
+CIRCLE = (("gpl_circleStatic", "1;km;1;43.72;10.40;2"),)
+VOCABULARY = Vocabulary(processors=[ProcessorKind("CNTPPL", "people", "value")])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "filter"),
+    [
+        (Wanted(), "#"),
+        (Wanted("+/temp", rule="GT", operand="30"), "$GT;30/+/temp"),
+        (Wanted("a", rule="EQ", operand="50%/x", field="s.t"), "$EQ;50%25%2Fx;s.t/a"),
+        (Wanted("a/+", over_topics="AVG", field="t"), "$AVG;;t/a/+"),
+        (Wanted("a/+", over_topics="AVG", names_topics=True), "$AVG;RPT/a/+"),
+        (Wanted("a/+", rule="GT", operand="1", over_topics="AVG"), "$GT;1$AVG/a/+"),
+        (
+            Wanted("a/+", rule="GT", operand="1", over_topics="AVG", judges_values=True),
+            "$AVG$GT;1/a/+",
+        ),
+        (Wanted("a", window="HOURLY", over_time="MAX", field="t"), "$HOURLYMAX;;t/a"),
+        (
+            Wanted("c/+", over_topics="SUM", window="DAILY", over_time="AVG", processor="CNTPPL"),
+            "$SUM$DAILYAVG$CNTPPL/c/+",
+        ),
+    ],
+)
+def test_filters(wanted: Wanted, filter: str) -> None:
+    made = built(wanted)
+    assert made.filter == filter
+    assert made.trouble == ""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        (Wanted(rule="GT"), "needs a value"),
+        (Wanted(window="DAILY"), "a window needs a function"),
+        (Wanted("a/#/b"), "#"),
+        (Wanted(rule="GT", operand="1", areas=CIRCLE), "operators take no areas"),
+        (Wanted(events=("enter",)), "about an area"),
+        (Wanted(areas=(("gpl_circleStatic", "1;km;1;43.72;10.40;x"),)), "gpl_circleStatic"),
+    ],
+)
+def test_troubles(wanted: Wanted, words: str) -> None:
+    assert words in built(wanted).trouble
+
+
+def test_user_properties_and_the_command() -> None:
+    made = built(Wanted("fleet/+", areas=CIRCLE, events=("enter", "exit")))
+    assert made.user == (*CIRCLE, ("gpl_events", "enter,exit"))
+    assert made.command("mqtt://127.0.0.1:1883") == (
+        "gossamer sub -v -L mqtt://127.0.0.1:1883 -t fleet/+ "
+        "--user-property 'gpl_circleStatic=1;km;1;43.72;10.40;2' "
+        "--user-property gpl_events=enter,exit"
+    )
+    assert built(Wanted("a/+", over_topics="AVG", every="5")).user == (("plus_every", "5"),)
+
+
+@given(
+    st.builds(
+        Wanted,
+        topics=st.sampled_from(["a/+", "#", "a;b/c"]),
+        rule=st.sampled_from(["", "EQ", "CONTAINS", "GT"]),
+        operand=st.sampled_from(["1", "30.5", "-2"]),
+        field=st.sampled_from(["", "temp", "/a/b", "x%;y"]),
+        judges_values=st.booleans(),
+        over_topics=st.sampled_from(["", "AVG", "P95"]),
+        names_topics=st.booleans(),
+        window=st.sampled_from(["", "DAILY"]),
+        over_time=st.sampled_from(["", "AVG"]),
+        processor=st.sampled_from(["", "CNTPPL"]),
+    )
+)
+def test_whatever_has_no_trouble_is_taken_by_the_grammar(wanted: Wanted) -> None:
+    made = built(wanted)
+    if not made.trouble and made.filter.startswith("$"):
+        parse(made.filter, VOCABULARY)
+
+
+def test_capabilities_are_sorted_for_the_form() -> None:
+    assert "GT" in BUILT_IN.rules
+    assert "AVG" in BUILT_IN.functions
+    assert BUILT_IN.windows == ("DAILY", "HOURLY", "QUARTERHOURLY")
+    vocabulary = Vocabulary(
+        [Window("MINUTE", 60.0)],
+        [ProcessorKind("CNTPPL", "people", "value"), ProcessorKind("X", "x", "json", "no model")],
+    )
+    read = read_capabilities(capabilities(vocabulary))
+    assert read.windows == ("MINUTE",)
+    assert list(read.processors) == ["CNTPPL"]

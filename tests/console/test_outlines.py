@@ -1,0 +1,63 @@
+"""Outlines of areas lie on the border of what the broker takes them for."""
+
+import pytest
+
+from gossamer.console.outlines import circle, rings_of
+from gossamer.console.places import Places
+from gossamer.console.topic_model import Seen
+from gossamer.console.tracks import Tracks
+from gossamer.geo.earth import Point
+from gossamer.geo.glp import parse
+
+HERE = (43.72, 10.40)
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("gpl_circleStatic", "1;km;1;43.72;10.40;2"),
+        ("gpl_rectangleStatic", "1;m;1;43.72;10.40;1000;3000"),
+        ("gpl_polygonStatic", "1;m;1;43.7;10.3;43.7;10.5;43.8;10.4"),
+        ("gpl_circleDynamic", "1;km;1;2"),
+        ("gpl_rectangleDynamic", "1;km;1;2;1"),
+        (
+            "gpl_geojson",
+            '1;m;1;{"type":"Polygon","coordinates":[[[10.3,43.7],[10.5,43.7],[10.4,43.8],'
+            "[10.3,43.7]]]}",
+        ),
+    ],
+)
+def test_corners_are_on_the_border(key: str, text: str) -> None:
+    glp = parse([(key, text)])
+    assert glp is not None
+    area = glp.areas[0]
+    shape = area.fixed or area.around(Point(*HERE))
+    (ring,) = rings_of([(key, text)], HERE)
+    assert len(ring) >= 3
+    for lat, lon in ring:
+        assert abs(shape.clearance(Point(lat, lon))) < 1.0  # metres
+
+
+def test_what_follows_nobody_is_nowhere() -> None:
+    assert rings_of([("gpl_circleDynamic", "1;km;1;2"), ("gpl_events", "enter")], None) == []
+
+
+def test_a_line_is_there_and_back() -> None:
+    entries = [
+        ("gpl_lineStart", "1;m;1;43.7;10.3;50"),
+        ("gpl_linePoint", "1;m;1;43.8;10.4"),
+        ("gpl_lineEnd", "1;m;1;43.9;10.5"),
+    ]
+    assert len(rings_of(entries, None)[0]) == 6
+
+
+def test_clients_are_shown_once() -> None:
+    tracks = Tracks()
+    tracks.add(Seen("fleet/van7", b'{"lat": 1, "lon": 2}', 0, False, 0.0))
+    places = Places()
+    places.clients = [
+        {"label": "van7", "name": "van7", "points": [[1.0, 2.0]]},
+        {"label": "walker", "name": "walker", "points": [[3.0, 4.0]]},
+    ]
+    assert [one["label"] for one in places.tracks(tracks)] == ["fleet/van7", "walker"]
+    assert len(circle(0.0, 0.0, 1000.0)) == 48
