@@ -17,6 +17,7 @@ LARGEST_IMAGE: Final = 4 * 1024 * 1024
 BINARY_SHOWN: Final = 512
 BYTES_A_LINE: Final = 16
 LONGEST_NUMBER: Final = 64
+NUMBER_STARTS: Final = b" \t\r\n-0123456789"  # most payloads are told by their first byte
 
 IMAGES: Final = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -36,7 +37,7 @@ class Shown:
 
 def as_number(payload: bytes) -> float | None:
     """The number that the payload is, as JSON writes numbers."""
-    if not payload or len(payload) > LONGEST_NUMBER:
+    if payload[:1] not in NUMBER_STARTS or not payload or len(payload) > LONGEST_NUMBER:
         return None
     value = read_number(payload)
     return value if value - value == 0.0 else None

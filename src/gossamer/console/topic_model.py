@@ -1,7 +1,8 @@
 """Every topic seen, as a tree that a page looks at through a small window of rows.
 
 Children are put in order when they are looked at, and only opened branches are walked, so a window
-costs little more than it shows, whatever the tree holds. Topics, kept bytes and kept numbers are bounded.
+costs little more than it shows, whatever the tree holds. Topics, kept bytes and kept numbers are
+bounded.
 """
 
 from array import array

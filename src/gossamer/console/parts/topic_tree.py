@@ -1,5 +1,6 @@
 """The element that shows a `TopicModel`: rows in sight and a few around them, nothing else."""
 
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from gossamer.console.topic_model import Row, TopicModel
 ROW_HEIGHT: Final = 28  # pixels
 FEWEST_ROWS: Final = 30
 MOST_ROWS: Final = 200  # whatever a browser asks for
+SEARCH_SECONDS: Final = 3.0
 AROUND: Final = 15  # rows above and below those in sight, so that scrolling finds some there
 
 STYLE: Final = """
@@ -51,6 +53,8 @@ class TopicTree(Element, component="topic_tree.js"):
         self._model = model
         self._on_choose = on_choose
         self._opened: set[str] = set()
+        self._searched: tuple[str, int] = ("", 0)
+        self._found: list[Row] = []
         self._first = 0
         self._count = FEWEST_ROWS
         self._props["rowHeight"] = ROW_HEIGHT
@@ -63,7 +67,7 @@ class TopicTree(Element, component="topic_tree.js"):
         offset = max(0, self._first - AROUND)
         limit = min(self._count + 2 * AROUND, MOST_ROWS)
         if self.wanted:
-            found = self._model().search(self.wanted)
+            found = self._search()
             rows, total = found[offset : offset + limit], len(found)
         else:
             rows, total = self._model().window(self._opened, offset, limit)
@@ -75,6 +79,14 @@ class TopicTree(Element, component="topic_tree.js"):
         self._props["offset"] = offset
         self._props["chosen"] = self.chosen
         self.update()
+
+    def _search(self) -> list[Row]:
+        """Looks through all topics, so not at every refresh."""
+        asked = (self.wanted, int(time.monotonic() / SEARCH_SECONDS))
+        if asked != self._searched:
+            self._searched = asked
+            self._found = self._model().search(self.wanted)
+        return self._found
 
     def _sent(self) -> tuple[Any, ...]:
         return tuple(self._props.get(name) for name in ("rows", "total", "offset", "chosen"))
