@@ -8,7 +8,14 @@ import pytest
 from gossamer.broker.broker import Broker
 from gossamer.broker.reporting import statistics
 from gossamer.broker.settings import Settings
-from gossamer.net.admin.metrics import GAUGES, LINK_GAUGES, LINK_TOTALS, TOTALS
+from gossamer.net.admin.metrics import (
+    GAUGES,
+    LINK_GAUGES,
+    LINK_TOTALS,
+    STOCK_GAUGES,
+    STOCK_TOTALS,
+    TOTALS,
+)
 from gossamer.net.admin.room_metrics import ROOM_GAUGES, ROOM_TOTALS
 from gossamer.net.admin.server import AdminServer
 from gossamer.net.config.observe import Admin
@@ -47,6 +54,9 @@ def test_the_guide_names_every_topic_request_and_metric() -> None:
         assert f"`{name}`" in OPERATIONS
     for name in (f"link_{name}" for name, _ in LINK_GAUGES):
         assert f"`{name}`" in OPERATIONS
-    for name, _ in LINK_TOTALS:
+    for name in (f"stock_{name}" for name, _ in STOCK_GAUGES):
+        assert f"`{name}`" in OPERATIONS
+    totals = [f"link_{name}" for name, _ in LINK_TOTALS]
+    for name in totals + [f"stock_{name}" for name, _ in STOCK_TOTALS]:
         both = re.sub("received|sent", "…", name)
-        assert f"`link_{both}_total`" in OPERATIONS
+        assert f"`{both}_total`" in OPERATIONS

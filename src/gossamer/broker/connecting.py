@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gossamer.broker.admitting import is_allowed
 from gossamer.broker.ending import disconnect_session, end_session, settle
 from gossamer.broker.keeping import KeepAlive
-from gossamer.broker.neighbours import PEER_METHOD, PEER_PREFIX
+from gossamer.broker.neighbours import PEER_METHOD, PEER_PREFIX, STOCK_PREFIX
 from gossamer.broker.policy import Verdict
 from gossamer.broker.publishing import message_from
 from gossamer.broker.revoking import revoke
@@ -153,6 +153,13 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
     ):
         connection.fail(
             reasons.CLIENT_IDENTIFIER_NOT_VALID, f"{PEER_PREFIX} is for brokers of the mesh", now
+        )
+        return
+    if client_id.startswith(STOCK_PREFIX):
+        connection.fail(
+            reasons.CLIENT_IDENTIFIER_NOT_VALID,
+            f"{STOCK_PREFIX} is for brokers of other makes",
+            now,
         )
         return
     if not client_id:

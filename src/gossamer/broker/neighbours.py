@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # Client ids of neighbours begin with this, and no client's may.
 PEER_PREFIX: Final = "$mesh/"
+# And those of the sessions that wait for brokers of other makes with this, likewise.
+STOCK_PREFIX: Final = "$stock/"
 # The method of enhanced authentication that neighbours use.
 PEER_METHOD: Final = "GOSSAMER-MESH-1"
 # Topics that never leave the broker they are published on.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from gossamer.bloom.errors import SummaryError
 from gossamer.bloom.summary import RemoteSummary
@@ -37,6 +37,9 @@ from gossamer.session.subscription import Receiver, Subscription
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
 
+if TYPE_CHECKING:
+    from gossamer.mesh.stocks import Stocks
+
 # A neighbour that is away keeps its messages; only the disk bounds how many.
 _UNBOUNDED: Final = 1 << 60
 
@@ -50,6 +53,7 @@ class Mesh(Neighbours):
         self.summaries = Summaries(f"{settings.mesh}\0{settings.key}".encode())
         self.by_name: dict[str, Link] = {}
         self.flooding = Flooding(core, settings.name, self.by_name)
+        self.stocks: Stocks | None = None  # brokers of other makes, if any are configured
         self._receivers: list[Receiver] = []
         self._changed = False
         self._last_micros = core.retained.latest_stamp()
@@ -74,6 +78,8 @@ class Mesh(Neighbours):
     # What the core tells ------------------------------------------------------------------------
 
     def wanted(self, filter: str, by: Session) -> None:
+        if self.stocks is not None:
+            self.stocks.wanted(filter, by)
         if self.settings.mode == "bloom":
             if not by.is_peer:
                 self.summaries.add(filter)
@@ -84,6 +90,8 @@ class Mesh(Neighbours):
         self._changed = True
 
     def unwanted(self, filter: str, by: Session) -> None:
+        if self.stocks is not None:
+            self.stocks.unwanted(filter, by)
         if self.settings.mode == "bloom":
             if not by.is_peer:
                 self.summaries.remove(filter)
@@ -204,6 +212,8 @@ class Mesh(Neighbours):
         return self._receivers
 
     def end_turn(self, now: float) -> None:
+        if self.stocks is not None:
+            self.stocks.end_turn(now)
         self.flooding.end_turn(now)
         if self.settings.is_joint:
             self.reaching.end_turn()

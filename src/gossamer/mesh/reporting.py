@@ -7,6 +7,7 @@ from gossamer.broker.core import Core
 from gossamer.broker.distributing import publish
 from gossamer.mesh.link import Link
 from gossamer.mesh.mesh import Mesh
+from gossamer.mesh.stock_reporting import stock_statistics
 from gossamer.session.message import Message
 
 _PREFIX: Final = "$SYS/mesh/"
@@ -52,6 +53,8 @@ def statistics(mesh: Mesh) -> dict[str, str]:
         found[f"link/{link.name}/connected"] = "1" if link.connection is not None else "0"
         for field, count in link_counts(mesh, link).items():
             found[f"link/{link.name}/{field.replace('_', '/')}"] = str(count)
+    if mesh.stocks is not None:
+        found.update(stock_statistics(mesh.stocks))
     return found
 
 

@@ -9,12 +9,14 @@ from pathlib import Path
 from gossamer.broker.policy import Permissions
 from gossamer.broker.settings import Settings
 from gossamer.mesh.settings import MeshSettings
+from gossamer.mesh.stock_settings import StockSettings
 from gossamer.net.archiving import archive_settings
 from gossamer.net.auth.assembly import REPLAY, login_rules
 from gossamer.net.auth.logins import LoginRules
 from gossamer.net.config import Config, ConfigError, load
 from gossamer.net.config.limits import Limits
 from gossamer.net.config.mesh import Mesh as MeshSection
+from gossamer.net.config.stock import Stock as StockSection
 from gossamer.net.config.tls import Tls
 from gossamer.net.permissions import RulePermissions, load_rules
 from gossamer.net.tls import client_context, server_context
@@ -50,7 +52,7 @@ def read_material(config: Config) -> Material:
     logins, permissions = None, Permissions()
     contexts: dict[str, ssl.SSLContext] = {}
     names = [listener.name for listener in config.listener]
-    problems += [f"listener {name} is there twice" for name in set(names) if names.count(name) > 1]
+    problems += [f"listener {name} is there twice" for name in _repeated(names)]
     try:
         logins = login_rules(config)
     except ConfigError as error:
@@ -80,6 +82,17 @@ def read_material(config: Config) -> Material:
                 client_context(peer.tls)
             except ConfigError as error:
                 problems += error.problems
+    names = [] if config.mesh is None else [stock.name for stock in config.mesh.stock]
+    problems += [
+        f"mesh.stock {name} is there twice" for name in set(names) if names.count(name) > 1
+    ]
+    for stock in () if config.mesh is None else config.mesh.stock:
+        try:
+            stock_settings(stock)
+            if stock.tls is not None:
+                client_context(stock.tls)
+        except ConfigError as error:
+            problems += error.problems
     if problems or logins is None:
         raise ConfigError(list(dict.fromkeys(problems)))  # two listeners may share a file
     return Material(config, logins, permissions, contexts)
@@ -106,6 +119,23 @@ def mesh_settings(mesh: MeshSection | None) -> MeshSettings | None:
     settings = MeshSettings(mesh.name, mesh.mode, mesh.mesh, key)
     settings.certified_names = frozenset(mesh.trust_certificates)
     return settings
+
+
+def stock_settings(section: StockSection) -> StockSettings:
+    """With the password; ConfigError if its file cannot be read."""
+    settings = section.settings()
+    if section.password_file is not None:
+        try:
+            settings.password = section.password_file.read_bytes().strip()
+        except OSError as error:
+            raise ConfigError(
+                [f"mesh.stock.password_file = {section.password_file}: cannot be read"]
+            ) from error
+    return settings
+
+
+def _repeated(names: list[str]) -> set[str]:
+    return {name for name in names if names.count(name) > 1}
 
 
 def load_material(path: Path) -> Material:

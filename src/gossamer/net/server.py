@@ -18,6 +18,7 @@ from gossamer.net.config.listeners import Listener
 from gossamer.net.front import Front
 from gossamer.net.material import Material, read_material
 from gossamer.net.peering import Peering
+from gossamer.net.stock_peering import StockPeering
 from gossamer.net.tracing import BrokerTracer, Spans
 from gossamer.net.transport import Host
 from gossamer.storage.errors import StoreError
@@ -51,6 +52,7 @@ class Server:
         self.archive = archive
         self.archive_service: ArchiveService | None = None
         self._peering: Peering | None = None
+        self._stock_peering: StockPeering | None = None
         self._spans: Spans | None = None
         self._ticker: asyncio.TimerHandle | None = None
         if store is not None:
@@ -75,6 +77,9 @@ class Server:
         self.front = front
         if self.mesh is not None and material.config.mesh is not None:
             self._peering = Peering(self.host, self.mesh, material.config.mesh.peer)
+            if material.config.mesh.stock:
+                stocks = material.config.mesh.stock
+                self._stock_peering = StockPeering(self.host, self.mesh, stocks)
         if self.archive is not None:
             self._serve_archive(self.archive, front, material)
         self._tick()
@@ -109,6 +114,8 @@ class Server:
             self._ticker.cancel()
         if self.front is not None:
             self.front.close()
+        if self._stock_peering is not None:
+            await self._stock_peering.stop()
         if self._peering is not None:
             await self._peering.stop()
         if self.archive_service is not None:

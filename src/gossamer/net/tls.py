@@ -4,7 +4,7 @@ import ssl
 from typing import Any, Final
 
 from gossamer.net.config.errors import ConfigError
-from gossamer.net.config.mesh import PeerTls
+from gossamer.net.config.peer_tls import PeerTls
 from gossamer.net.config.tls import Tls
 
 # TLS 1.2 with forward secrecy and authenticated encryption only; those of TLS 1.3 all have both.

@@ -6,6 +6,7 @@ from gossamer.broker.core import Core
 from gossamer.mesh.link import Link
 from gossamer.mesh.mesh import Mesh
 from gossamer.mesh.reporting import link_counts, mesh_of
+from gossamer.mesh.stock_reporting import stock_counts
 from gossamer.net.admin.http import HttpError
 from gossamer.net.admin.views import listing, page, schema
 
@@ -28,11 +29,22 @@ LINK: Final = schema(
     spilled="integer",
     inflight="integer",
 )
+STOCK: Final = schema(
+    stock="string",
+    connected="integer",
+    owner="integer",
+    subscribed="integer",
+    messages_received="integer",
+    messages_sent="integer",
+    queued="integer",
+    inflight="integer",
+)
 MESH: Final = {
     "type": "object",
     "properties": {
         **schema(name="string", mesh="string", mode="string")["properties"],
         **listing(LINK)["properties"],
+        "stocks": {"type": "array", "items": STOCK},
     },
 }
 
@@ -55,6 +67,12 @@ def link_view(mesh: Mesh, link: Link) -> dict[str, Any]:
     }
 
 
+def stock_views(mesh: Mesh) -> list[dict[str, Any]]:
+    if mesh.stocks is None:
+        return []
+    return [{"stock": name, **stock_counts(stock)} for name, stock in mesh.stocks.by_name.items()]
+
+
 def mesh_view(core: Core, query: dict[str, str]) -> dict[str, Any]:
     mesh = mesh_in(core)
     offset, limit = page(query)
@@ -65,4 +83,5 @@ def mesh_view(core: Core, query: dict[str, str]) -> dict[str, Any]:
         "mode": mesh.settings.mode,
         "total": len(links),
         "entries": [link_view(mesh, link) for link in links[offset : offset + limit]],
+        "stocks": stock_views(mesh),
     }

@@ -10,6 +10,7 @@ from prometheus_client.registry import Collector
 from gossamer import __version__
 from gossamer.broker.core import Core
 from gossamer.mesh.reporting import link_counts, mesh_of
+from gossamer.mesh.stock_reporting import stock_counts
 from gossamer.net.admin.room_metrics import ROOM_GAUGES, ROOM_TOTALS
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -54,6 +55,17 @@ LINK_GAUGES: Final = (
     ("spilled", "Those of them that are in the store only."),
     ("inflight", "QoS 1 and 2 messages that the neighbour has not acknowledged."),
 )
+STOCK_TOTALS: Final = (
+    ("messages_received", "PUBLISH packets from the stock broker."),
+    ("messages_sent", "PUBLISH packets to the stock broker."),
+)
+STOCK_GAUGES: Final = (
+    ("connected", "Whether the stock broker is reached."),
+    ("owner", "Whether it is this broker that deals with it."),
+    ("subscribed", "Filters that are subscribed on the stock broker."),
+    ("queued", "QoS 1 and 2 messages that wait for the stock broker."),
+    ("inflight", "QoS 1 and 2 messages that it has not acknowledged."),
+)
 
 
 class BrokerCollector(Collector):
@@ -80,6 +92,7 @@ class BrokerCollector(Collector):
         yield self._skipped()
         yield from self._archive_metrics()
         yield from self._link_metrics()
+        yield from self._stock_metrics()
 
     def _skipped(self) -> Metric:
         text = "Values that operators left out."
@@ -116,6 +129,22 @@ class BrokerCollector(Collector):
             yield total
         for field, text in LINK_GAUGES:
             gauge = GaugeMetricFamily(f"gossamer_link_{field}", text, labels=["neighbour"])
+            for name, values in counts.items():
+                gauge.add_metric([name], values[field])
+            yield gauge
+
+    def _stock_metrics(self) -> Iterator[Metric]:
+        mesh = mesh_of(self._core)
+        if mesh is None or mesh.stocks is None:
+            return
+        counts = {name: stock_counts(stock) for name, stock in mesh.stocks.by_name.items()}
+        for field, text in STOCK_TOTALS:
+            total = CounterMetricFamily(f"gossamer_stock_{field}", text, labels=["stock"])
+            for name, values in counts.items():
+                total.add_metric([name], values[field])
+            yield total
+        for field, text in STOCK_GAUGES:
+            gauge = GaugeMetricFamily(f"gossamer_stock_{field}", text, labels=["stock"])
             for name, values in counts.items():
                 gauge.add_metric([name], values[field])
             yield gauge

@@ -5,29 +5,10 @@ from typing import Literal
 
 from pydantic import Field
 
+from gossamer.net.config.peer_tls import PeerTls
 from gossamer.net.config.section import Section
+from gossamer.net.config.stock import Stock
 from gossamer.net.config.units import FilePath
-
-
-class PeerTls(Section):
-    """`[mesh.peer.tls]`: how a neighbour is dialled with TLS."""
-
-    ca: FilePath | None = Field(
-        default=None, description="PEM file with the authorities that sign the neighbour's."
-    )
-    certificate: FilePath | None = Field(
-        default=None, description="PEM file with this broker's own certificate chain."
-    )
-    key: FilePath | None = Field(default=None, description="PEM file with its private key.")
-    server_name: str | None = Field(
-        default=None, description="The name in the neighbour's certificate, if not the host's."
-    )
-
-    def at(self, folder: Path) -> "PeerTls":
-        """With every path taken relative to `folder`."""
-        paths = {"ca": self.ca, "certificate": self.certificate, "key": self.key}
-        found = {name: folder / path for name, path in paths.items() if path is not None}
-        return self.model_copy(update=found)
 
 
 class Peer(Section):
@@ -62,6 +43,10 @@ class Mesh(Section):
     )
     peer: tuple[Peer, ...] = Field(default=(), description="The neighbours that are dialled.")
 
+    stock: tuple[Stock, ...] = Field(
+        default=(), description="Brokers of other makes that are neighbours too."
+    )
+
     def at(self, folder: Path) -> "Mesh":
         """With every path taken relative to `folder`."""
         peers = tuple(
@@ -69,4 +54,5 @@ class Mesh(Section):
             for peer in self.peer
         )
         key_file = None if self.key_file is None else folder / self.key_file
-        return self.model_copy(update={"peer": peers, "key_file": key_file})
+        stocks = tuple(stock.at(folder) for stock in self.stock)
+        return self.model_copy(update={"peer": peers, "key_file": key_file, "stock": stocks})

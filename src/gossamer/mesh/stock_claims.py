@@ -1,0 +1,84 @@
+"""Which broker of the mesh deals with a stock broker that several can reach: exactly one.
+
+Each of them says every two seconds which stock brokers it reaches and which it owns. The owner is
+the first by name of those that reach it and were heard of lately; the others stand by.
+"""
+
+import json
+from typing import Final
+
+from gossamer.wire import reasons
+from gossamer.wire.errors import ProtocolError
+
+# The kind of these words among those that are flooded.
+STOCK_WORD: Final = 0x53
+SAY_SECONDS: Final = 2.0
+# Three words missed, and a bit of patience with a busy machine.
+SILENCE_SECONDS: Final = 7.0
+_MOST_STOCKS: Final = 1_000
+_REACHED: Final = 1
+_OWNED: Final = 2
+
+
+def encode_claims(reached: set[str], owned: set[str]) -> bytes:
+    claims = {name: _REACHED | (_OWNED if name in owned else 0) for name in sorted(reached)}
+    return json.dumps(claims).encode()
+
+
+class Claim:
+    """What one broker said last."""
+
+    __slots__ = ("heard_at", "owned", "reached")
+
+    def __init__(self, heard_at: float, reached: set[str], owned: set[str]) -> None:
+        self.heard_at = heard_at
+        self.reached = reached
+        self.owned = owned
+
+
+def decode_claims(body: bytes, now: float) -> Claim:
+    """Whatever is wrong with it is the neighbour's error."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or len(found) > _MOST_STOCKS:
+        raise ProtocolError(reasons.MALFORMED_PACKET, "claims of stock brokers that are none")
+    reached: set[str] = set()
+    owned: set[str] = set()
+    for name, flags in found.items():
+        if isinstance(flags, int):
+            if flags & _REACHED:
+                reached.add(name)
+            if flags & _OWNED:
+                owned.add(name)
+    return Claim(now, reached, owned)
+
+
+class Claims:
+    """What all others said."""
+
+    def __init__(self) -> None:
+        self._by_broker: dict[str, Claim] = {}
+
+    def hear(self, broker: str, body: bytes, now: float) -> None:
+        self._by_broker[broker] = decode_claims(body, now)
+
+    def reaching(self, stock: str, now: float) -> list[str]:
+        """The brokers that reach it, as far as is known."""
+        return [
+            broker
+            for broker, claim in self._by_broker.items()
+            if stock in claim.reached and _is_fresh(claim, now)
+        ]
+
+    def is_owned(self, stock: str, now: float) -> bool:
+        """Whether another broker says that it deals with it."""
+        return any(
+            stock in claim.owned and _is_fresh(claim, now) for claim in self._by_broker.values()
+        )
+
+
+def _is_fresh(claim: Claim, now: float) -> bool:
+    """A clock that was set back makes nobody immortal."""
+    return abs(now - claim.heard_at) < SILENCE_SECONDS

@@ -1,0 +1,186 @@
+"""A mesh and a broker of another make, joined in memory, with time that the test moves."""
+
+from itertools import pairwise
+
+from gossamer.broker.policy import Origin
+from gossamer.mesh.stock import Stock
+from gossamer.mesh.stock_claims import SILENCE_SECONDS
+from gossamer.mesh.stock_dialing import StockDial
+from gossamer.mesh.stock_settings import StockSettings
+from gossamer.mesh.stocks import Stocks
+from tests.support.memory import World
+from tests.support.meshes import Net, Node, Wire
+
+ORIGIN = Origin("127.0.0.1", "stock")
+SETTINGS = StockSettings("plant", exports=("#",))
+
+
+class _End:
+    """What a shell does for one attempt."""
+
+    def __init__(self, dial: StockDial) -> None:
+        self.dial = dial
+
+    def receive(self, data: bytes, now: float) -> None:
+        self.dial.receive(data, now)
+
+    def lost(self, now: float) -> None:
+        self.dial.lost(now)
+        self.dial.stock.lost()
+
+
+class Plant:
+    """Nodes of one mesh, and a broker that knows nothing of meshes."""
+
+    def __init__(self, *names: str) -> None:
+        self.net = Net()
+        self.stock = World()
+        self.wires: dict[str, tuple[Wire, Wire]] = {}
+        self.cut: set[str] = set()  # those that do not reach the stock broker
+        for name in names:
+            node = self.net.node(name)
+            Stocks(node.mesh, [SETTINGS], node.now)
+        for one, other in pairwise(names):
+            self.net.join(one, other)
+
+    def node(self, name: str) -> Node:
+        return self.net.nodes[name]
+
+    def stock_of(self, name: str) -> Stock:
+        stocks = self.node(name).mesh.stocks
+        assert stocks is not None
+        return stocks.by_name["plant"]
+
+    def owners(self) -> list[str]:
+        return [name for name in self.net.nodes if self.stock_of(name).is_owner]
+
+    def pass_time(self, seconds: float) -> None:
+        for _ in range(round(seconds / 0.5)):
+            for name in self.net.nodes:
+                self._keep_dialled(name)
+            for world in (*self.net.nodes.values(), self.stock):
+                world.wait(0.5)
+            self.run()
+
+    def run(self) -> None:
+        self.stock.broker.flush(self.stock.now)
+        while True:
+            self.net.run()
+            self.stock.broker.flush(self.stock.now)
+            if not self.net.queue:
+                return
+
+    def lose(self, name: str) -> None:
+        """The node and the stock broker do not reach each other any more."""
+        self.cut.add(name)
+        near, far = self.wires.pop(name)
+        near.other = far.other = None
+        near.is_closed = True
+        near.end.lost(self.node(name).now)  # type: ignore[attr-defined]
+        far.end.lost(self.stock.now)  # type: ignore[attr-defined]
+        self.run()
+
+    def _keep_dialled(self, name: str) -> None:
+        stock = self.stock_of(name)
+        if stock.connection is not None:
+            stock.connection.outlet.put(b"\xc0\x00")  # PINGREQ, as a shell does
+        if name in self.cut or stock.connection is not None:
+            return
+        near, far = Wire(self.net.queue), Wire(self.net.queue)
+        near.other, far.other = far, near
+        far.end = self.stock.broker.open(far, ORIGIN, self.stock.now)
+        node = self.node(name)
+        near.end = _End(StockDial(node.broker.core, stock, near, ORIGIN, node.now))
+        self.wires[name] = (near, far)
+        self.run()
+
+
+def test_the_first_by_name_owns_it_and_the_next_takes_over() -> None:
+    plant = Plant("b", "a", "c")
+    plant.pass_time(10.0)
+    assert plant.owners() == ["a"]
+    plant.lose("a")
+    plant.pass_time(10.0)
+    assert plant.owners() == ["b"]
+    plant.cut.clear()
+    plant.pass_time(10.0)
+    assert plant.owners() == ["a"]
+
+
+def test_an_owner_that_falls_silent_is_replaced() -> None:
+    plant = Plant("a", "b")
+    plant.pass_time(5.0)
+    assert plant.owners() == ["a"]
+    plant.net.cut("a", "b")
+    plant.lose("a")
+    plant.pass_time(SILENCE_SECONDS + 2.0)
+    assert plant.stock_of("b").is_owner
+
+
+def test_parts_of_a_mesh_that_lost_each_other_do_not_fight_over_it() -> None:
+    plant = Plant("a", "b")
+    plant.pass_time(5.0)
+    plant.net.cut("a", "b")
+    plant.pass_time(20.0)
+    # `b` cannot know that `a` lives. It takes over, and `a` leaves it to `b` for a while.
+    assert plant.owners() == ["b"]
+    accepted = plant.stock.broker.core.counters.connections_accepted
+    plant.pass_time(20.0)
+    assert plant.stock.broker.core.counters.connections_accepted == accepted
+    plant.net.join("a", "b")
+    plant.pass_time(60.0)
+    assert plant.owners() == ["a"]
+
+
+def test_every_message_crosses_once_in_either_direction() -> None:
+    plant = Plant("a", "b", "c")
+    plant.pass_time(5.0)
+    inside = {name: plant.node(name).client("reader") for name in "abc"}
+    for reader in inside.values():
+        reader.subscribe("t/#", qos=1)
+    plant.run()
+    outside = plant.stock.client("reader")
+    outside.subscribe("t/#", qos=1)
+    for name in "abc":
+        plant.node(name).client("writer").publish("t/1", name, qos=1)
+        plant.run()
+    plant.stock.client("writer").publish("t/2", "m", qos=1)
+    plant.run()
+    for reader in (*inside.values(), outside):
+        assert reader.payloads() == ["a", "b", "c", "m"]
+
+
+def test_exports_wait_and_follow_the_owner() -> None:
+    plant = Plant("a", "b")
+    plant.pass_time(5.0)
+    outside = plant.stock.client("reader")
+    outside.subscribe("t", qos=1)
+    plant.lose("a")
+    writer = plant.node("b").client("writer")
+    writer.publish("t", "while nobody has it", qos=1)
+    plant.run()
+    plant.pass_time(12.0)
+    assert plant.owners() == ["b"]
+    writer.publish("t", "by b", qos=1, packet_id=2)
+    plant.run()
+    assert outside.payloads() == ["by b"]
+    plant.cut.clear()
+    plant.pass_time(10.0)
+    assert outside.payloads() == ["while nobody has it"]
+    writer.publish("t", "by a again", qos=1, packet_id=3)
+    plant.run()
+    assert outside.payloads() == ["by a again"]
+
+
+def test_neighbours_that_name_no_filters_want_all_that_may_come() -> None:
+    plant = Plant("a")
+    plant.pass_time(5.0)
+    plant.node("a").client("reader").subscribe("t")
+    plant.run()
+    assert list(plant.stock_of("a").asked) == ["t"]
+    plant.net.mode = "pf"
+    plant.node("a").mesh.settings.mode = "pf"
+    plant.net.node("b")
+    plant.net.join("b", "a")
+    plant.run()
+    assert list(plant.stock_of("a").asked) == ["#"]

@@ -1,0 +1,143 @@
+"""The parts of a link to a broker of another make: filters, marks, replays, claims."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.mesh.stock_claims import SILENCE_SECONDS, Claims, encode_claims
+from gossamer.mesh.stock_marks import MarkingSink, has_mark, mark_of
+from gossamer.mesh.stock_replays import REPLAY_SECONDS, Replays
+from gossamer.mesh.stock_settings import StockSettings, echoes
+from gossamer.mesh.stock_wants import StockWants
+from gossamer.net.config import ConfigError, parse
+from gossamer.topics.containment import contains
+from gossamer.topics.matching import matches
+from gossamer.topics.meeting import meet
+from gossamer.wire.codec import decode, encode
+from gossamer.wire.errors import ProtocolError
+from gossamer.wire.frames import header_length, packet_length
+from gossamer.wire.packets import V5, V311, Pingreq, Publish
+from tests.support.memory import MemorySink, properties
+from tests.support.topic_strategies import filters, topics
+
+ROOT = "[mesh]\nname = 'a'\nkey_file = 'k'\n[[mesh.stock]]\nname = 'p'\nhost = 'h'\n"
+
+
+@given(filters(), filters(), topics())
+def test_a_meeting_matches_what_both_match(a: str, b: str, topic: str) -> None:
+    both = meet(a, b)
+    assert (matches(a, topic) and matches(b, topic)) == (both is not None and matches(both, topic))
+
+
+@given(
+    st.lists(filters(), min_size=1, max_size=3),
+    st.lists(st.tuples(st.booleans(), filters()), max_size=12),
+    st.booleans(),
+    st.lists(topics(), max_size=20),
+)
+def test_wishes_are_what_is_asked_within_what_is_allowed(
+    imports: list[str], steps: list[tuple[bool, str]], is_blind: bool, published: list[str]
+) -> None:
+    wants = StockWants(tuple(imports))
+    asked: list[str] = []
+    for is_new, filter in steps:
+        if is_new or not asked:
+            asked.append(filter)
+            wants.add(filter)
+        else:
+            wants.remove(asked.pop())
+    wants.set_blind(is_blind)
+    for topic in published:
+        is_allowed = any(matches(filter, topic) for filter in imports)
+        is_asked = is_blind or any(matches(filter, topic) for filter in asked)
+        is_wanted = any(matches(filter, topic) for filter in wants.wanted)
+        assert is_wanted == (is_allowed and is_asked)
+    for one in wants.wanted:
+        assert not any(other != one and contains(other, one) for other in wants.wanted)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.binary(max_size=200), st.booleans()), max_size=5))
+def test_every_publication_is_marked_and_nothing_else(
+    messages: list[tuple[int, bytes, bool]],
+) -> None:
+    sink = MemorySink()
+    marking = MarkingSink(sink, mark_of("m"))
+    data = b""
+    for qos, payload, has_user in messages:
+        user = properties(user=[("k", "v" * 100)]) if has_user else None
+        packet_id = 7 if qos else 0
+        data += encode(Publish("t", payload, qos, packet_id=packet_id, properties=user), V5)
+        data += encode(Pingreq(), V5)
+    middle = len(data) // 2
+    marking.write(data[:middle])
+    marking.write(data[middle:])
+    found: list[Publish] = []
+    position = 0
+    while position < len(sink.data):
+        size = packet_length(sink.data, position)
+        body = sink.data[position + header_length(sink.data, position) : position + size]
+        packet = decode(sink.data[position], body, V5)
+        if isinstance(packet, Publish):
+            assert has_mark(packet, "m")
+            assert not has_mark(packet, "another")
+            found.append(packet)
+        position += size
+    assert [(one.qos, one.payload) for one in found] == [(qos, body) for qos, body, _ in messages]
+
+
+def test_a_subscription_brings_each_retained_message_once() -> None:
+    replays = Replays()
+    assert not replays.is_due("a/b", 0.0)
+    replays.subscribed("a/#", 0.0)
+    assert replays.is_due("a/b", 1.0)
+    assert not replays.is_due("a/b", 1.0)
+    assert not replays.is_due("b", 1.0)
+    replays.subscribed("#", 2.0)
+    assert replays.is_due("a/b", 3.0)
+    assert not replays.is_due("a/c", REPLAY_SECONDS + 2.0)
+
+
+def test_claims_grow_old() -> None:
+    claims = Claims()
+    claims.hear("b", encode_claims({"p", "q"}, {"p"}), 100.0)
+    assert claims.reaching("q", 101.0) == ["b"]
+    assert claims.is_owned("p", 101.0)
+    assert not claims.is_owned("q", 101.0)
+    assert claims.reaching("p", 100.0 + SILENCE_SECONDS) == []
+    claims.hear("b", encode_claims(set(), set()), 101.0)
+    assert claims.reaching("p", 101.0) == []
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b"1", b'{"' + b"a" * 10])
+def test_claims_of_a_strange_form_are_the_neighbours_error(body: bytes) -> None:
+    with pytest.raises(ProtocolError):
+        Claims().hear("b", body, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("version", "imports", "exports", "both"),
+    [
+        (V5, ("#",), ("#",), ""),
+        (V311, ("#",), (), ""),
+        (V311, ("in/#",), ("out/#",), ""),
+        (V311, ("in/#", "+/x"), ("out/#",), "out/x"),
+    ],
+)
+def test_where_echoes_cannot_be_told(
+    version: int, imports: tuple[str, ...], exports: tuple[str, ...], both: str
+) -> None:
+    assert echoes(StockSettings("p", version, imports, exports)) == both
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ("protocol = '3.1.1'\nexports = ['a']", "exports and imports both have 'a'"),
+        ("imports = ['a#']", "'a#' is no filter"),
+        ("qos = 3", "mesh.stock"),
+    ],
+)
+def test_a_wrong_section_says_what_is_wrong(more: str, problem: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse(ROOT + more)
+    assert problem in str(caught.value)
