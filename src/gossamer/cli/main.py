@@ -48,6 +48,8 @@ COMMANDS: tuple[str, ...] = (
     "archive info",
     "archive cat",
     "archive verify",
+    "pipeline list",
+    "pipeline run",
     "bench brokers",
     "bench plus",
     "bench images",
@@ -72,6 +74,7 @@ GROUPS = {
     "models": "Models that look at images.",
     "store": "Look after the files that a broker keeps.",
     "archive": "Look into the messages that a broker has archived.",
+    "pipeline": "Keep what comes through the brokers, and put it in order, with Spark.",
     "ctl": "Speak with a running broker.",
 }
 

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -12,9 +11,12 @@ from pyspark.sql import SparkSession
 import gossamer
 from gossamer.spark.java import java_home
 from gossamer.spark.registering import register
+from gossamer.spark.shipping import scratch, shipping
 
 # A task may fail once (a broker that restarts, say) without ending the query.
 LOCAL: Final = "local[*,4]"
+CONNECT: Final = "sc://"  # how the address of a Spark Connect server begins
+PYTHON: Final = "spark.pyspark.python"
 
 _DEFAULTS: Final = {
     "spark.ui.enabled": "false",
@@ -28,20 +30,35 @@ _DEFAULTS: Final = {
 def start(
     name: str = "gossamer", master: str = LOCAL, config: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """The running session, or a new one with the source and sink registered. Raises NoJava."""
-    os.environ["JAVA_HOME"] = java_home(Path(tempfile.gettempdir()) / f"gossamer-java-{_user()}")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    _make_importable()
+    """The running session, or a new one with the source and sink registered. Raises NoJava.
+
+    On a cluster, executors get this package from here. With a Spark Connect server (`sc://…`) the
+    server brings its own Java and needs the package on its own PYTHONPATH.
+    """
+    settings = {**_DEFAULTS, **(config or {})}
+    if master.startswith(CONNECT):
+        spark = SparkSession.builder.remote(master).getOrCreate()
+        spark.conf.set("spark.sql.session.timeZone", settings["spark.sql.session.timeZone"])
+        register(spark)
+        return spark
+    prepare(settings.get(PYTHON))
+    if not master.startswith("local"):
+        settings |= shipping(settings)
     builder = SparkSession.builder.appName(name).master(master)
-    for key, value in {**_DEFAULTS, **(config or {})}.items():
+    for key, value in settings.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     register(spark)
     return spark
 
 
-def _user() -> int:
-    return os.getuid() if hasattr(os, "getuid") else 0
+def prepare(python: str | None = None) -> None:
+    """The environment that Spark's own programs need, set for this process. Raises NoJava."""
+    os.environ["JAVA_HOME"] = java_home(scratch("java"))
+    if python is not None:
+        os.environ["PYSPARK_PYTHON"] = python
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    _make_importable()
 
 
 def _make_importable() -> None:

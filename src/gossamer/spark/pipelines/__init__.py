@@ -1,0 +1,1 @@
+"""Pipelines: what comes through the brokers, kept and put in order in a lake."""

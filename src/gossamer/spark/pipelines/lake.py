@@ -1,0 +1,156 @@
+"""Bronze, silver, gold: messages as archived, typed readings, and aggregates of them.
+
+bronze/messages     as the brokers archived them            by date, hour received, batch
+silver/readings     a row for each number or field          by date, hour of its time, batch
+silver/aside        what could not be read, and why         by date, hour received, batch
+gold/minute …       count, min, max, sum, avg, first, last  by topic and field
+gold/corrections    windows that changed after they were final
+batches             what each batch held
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from gossamer.plus.errors import PlusError
+from gossamer.plus.fields import parse_field
+from gossamer.spark.lake.batches import BatchLog, Entry, moment
+from gossamer.spark.lake.compacting import Compactor
+from gossamer.spark.lake.event_time import pointer
+from gossamer.spark.lake.gold import LEVELS, READINGS, recompute
+from gossamer.spark.lake.hours import hour_columns, hours_between
+from gossamer.spark.lake.silver import readings
+from gossamer.spark.lake.tables import by_batch, by_hour_and_batch
+from gossamer.spark.pipelines.pipeline import Pipeline, PipelineError, Settings
+
+# Listing all hours takes a while in an old lake.
+BATCHES_BETWEEN_COMPACTIONS: Final = 100
+
+
+@dataclass
+class Seen:
+    """What went by while a table was written."""
+
+    rows: int
+    first: datetime | None  # UTC
+    last: datetime | None
+
+
+class Lake:
+    def __init__(self, spark: SparkSession, settings: Settings) -> None:
+        self._root = root = settings.lake
+        self._messages = by_hour_and_batch(root, "bronze/messages")
+        self._readings = by_hour_and_batch(root, READINGS)
+        self._aside = by_hour_and_batch(root, "silver/aside")
+        self._corrections = by_batch(root, "gold/corrections")
+        self._log = BatchLog(spark, root, settings.lateness)
+        self._event_field = _pointer(settings.event_field)
+        self._until_compaction = 0
+        self._totals = Entry()
+        tables = (self._messages, self._readings, self._aside)
+        self._compactors = [Compactor(spark, table) for table in tables]
+        for compactor in self._compactors:
+            compactor.finish()
+
+    def take(self, frame: DataFrame, batch: int) -> None:
+        spark = frame.sparkSession
+        watermark = self._log.watermark(batch)
+        self._compact_now_and_then(watermark, batch)
+        written = self._write_bronze(frame, batch)
+        if written.first is None or written.last is None:
+            return
+        received = hours_between(written.first, written.last)
+        messages = self._messages.read_batch(spark, received, batch)
+        if messages is None:
+            return
+        entry = Entry(messages=written.rows)
+        made = self._write_silver(messages, batch, entry)
+        if made.first is not None and made.last is not None:
+            entry.newest = made.last
+            hours = self._readings.hours_of(spark, hours_between(made.first, made.last), batch)
+            recompute(spark, self._root, hours)
+            new = self._readings.read_batch(spark, hours, batch)
+            if watermark is not None and made.first < watermark and new is not None:
+                entry.late = self._note_corrections(new, batch, watermark)
+        self._log.write(batch, entry)
+        self._totals = self._totals.plus(entry)
+
+    def summary(self) -> list[str]:
+        totals = self._totals
+        lines = [
+            f"{totals.messages:,} messages, {totals.readings:,} readings, "
+            f"{totals.aside:,} payloads set aside"
+        ]
+        if totals.aside:
+            lines.append(f"why they are aside: {self._aside.path}, column reason")
+        if totals.late:
+            lines.append(f"late readings that corrected final windows: {totals.late:,}, listed in ")
+            lines[-1] += self._corrections.path
+        names = ", ".join(level.name for level in LEVELS)
+        lines.append(f"{self._root} has {self._readings.name}, {names}")
+        return lines
+
+    def _write_bronze(self, frame: DataFrame, batch: int) -> Seen:
+        seen = Observation()
+        watched = frame.observe(seen, *_range())
+        self._messages.write_batch(watched.withColumns(hour_columns(F.col("time"))), batch)
+        return _told(seen)
+
+    def _write_silver(self, messages: DataFrame, batch: int, entry: Entry) -> Seen:
+        bad, good = Observation(), Observation()
+        read = readings(messages, self._event_field)
+        made = read.observe(bad, F.count("reason").alias("aside")).where("reason is null")
+        made = made.drop("content_type", "payload", "reason").observe(good, *_range())
+        self._readings.write_batch(made.withColumns(hour_columns(F.col("time"))), batch)
+        entry.aside = int(bad.get["aside"])
+        if entry.aside:
+            aside = read.where("reason is not null").drop("field", "kind", "number", "text")
+            self._aside.write_batch(aside.withColumns(hour_columns(F.col("time"))), batch)
+        seen = _told(good)
+        entry.readings = seen.rows
+        return seen
+
+    def _note_corrections(self, new: DataFrame, batch: int, watermark: datetime) -> int:
+        """Which minutes had late readings; how many they were."""
+        minute = F.date_trunc("minute", F.col("time")).alias("start")
+        late = new.where(F.col("time") < F.lit(watermark)).groupBy("topic", "field", minute)
+        counted = late.agg(F.count("*").alias("readings")).persist()
+        self._corrections.write_batch(counted.coalesce(1), batch)
+        total = counted.agg(F.coalesce(F.sum("readings"), F.lit(0))).first()
+        counted.unpersist()
+        return 0 if total is None else int(total[0])
+
+    def _compact_now_and_then(self, watermark: datetime | None, batch: int) -> None:
+        self._until_compaction -= 1
+        if watermark is not None and self._until_compaction < 0:
+            self._until_compaction = BATCHES_BETWEEN_COMPACTIONS
+            for compactor in self._compactors:
+                compactor.compact(watermark, batch)
+
+
+def _range() -> list[Column]:
+    times = F.unix_micros("time")
+    return [F.count("*").alias("rows"), F.min(times).alias("first"), F.max(times).alias("last")]
+
+
+def _told(seen: Observation) -> Seen:
+    told = seen.get
+    return Seen(int(told["rows"]), moment(told["first"]), moment(told["last"]))
+
+
+def _pointer(text: str) -> str:
+    try:
+        return pointer(parse_field(text)) if text else ""
+    except PlusError as problem:
+        raise PipelineError(f"the field of the event time: {problem}") from None
+
+
+LAKE: Final = Pipeline(
+    "lake",
+    "archive to typed readings to 1-minute, 15-minute, hourly and daily aggregates",
+    (),
+    Lake,
+)

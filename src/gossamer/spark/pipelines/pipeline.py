@@ -1,0 +1,58 @@
+"""What a pipeline is: a name, a summary, and the work that takes one batch after another."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final, NamedTuple, Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+
+# Readings that are later than this correct windows that were called final.
+LATENESS: Final = timedelta(hours=1)
+# Between two batches; each rewrites the hours that it touches, so more often costs more.
+EVERY_SECONDS: Final = 30.0
+
+
+class PipelineError(Exception):
+    """It cannot run; the text says why and what to do."""
+
+
+class Admin(NamedTuple):
+    """The admin API of one broker."""
+
+    host: str
+    port: int
+    token: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    brokers: str  # as the option of the source
+    lake: str  # a folder, or any address that Spark can write to
+    filter: str = "#"
+    starting: str = "earliest"
+    source: Mapping[str, str] = field(default_factory=dict)  # more options of the source
+    is_once: bool = False  # read what is there and end
+    every: float = EVERY_SECONDS
+    lateness: timedelta = LATENESS
+    event_field: str = ""  # of JSON payloads, with their time; empty for the time received
+    fences: str = ""  # a GeoJSON file
+    admins: tuple[Admin, ...] = ()
+
+
+class Work(Protocol):
+    """One run of a pipeline."""
+
+    def take(self, frame: DataFrame, batch: int) -> None:
+        """Writes a batch; again, if the first attempt was interrupted, without a trace of it."""
+
+    def summary(self) -> list[str]:
+        """What a person may want to know at the end, a line each."""
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    name: str
+    says: str
+    columns: tuple[str, ...]  # of the source; none for all
+    open: Callable[[SparkSession, Settings], Work]

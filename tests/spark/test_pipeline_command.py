@@ -1,0 +1,94 @@
+"""`gossamer pipeline`: run on a cluster, stopped, run again, and asked wrongly."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+
+import gossamer
+from gossamer.cli.main import run
+from tests.support.archive_brokers import archiving, endpoint, publish
+from tests.support.processes import command
+
+pytest.importorskip("pyspark")
+
+from gossamer.spark.pipelines.catalog import find
+from gossamer.spark.pipelines.pipeline import Settings
+from gossamer.spark.pipelines.running import Run, Step
+from tests.support.spark_cluster import spark_cluster
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PATIENCE = 300.0  # seconds; four Java machines start, beside other tests
+SMALL = (
+    *("--conf", "spark.driver.host=127.0.0.1"),
+    *("--conf", "spark.driver.memory=512m"),
+    *("--conf", "spark.executor.memory=512m"),
+    *("--conf", "spark.sql.shuffle.partitions=2"),
+)
+
+
+def test_stopped_on_a_cluster_and_run_again_here(spark: "SparkSession", tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    with archiving(tmp_path / "archive") as broker, spark_cluster(tmp_path) as master:
+        publish(broker, [("t", b"%d" % number) for number in range(10)])
+        asked = ("--brokers", endpoint(broker), "--lake", str(lake), "--every", "1 s")
+        process = subprocess.Popen(
+            command("pipeline", "run", "lake", *asked, "--master", master, *SMALL),
+            env={**os.environ, "PYTHONPATH": str(Path(gossamer.__file__).parents[1])},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            deadline = time.monotonic() + PATIENCE
+            while not list(lake.glob("batches/batch=0/*.parquet")):
+                assert process.poll() is None, process.communicate()
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            process.send_signal(signal.SIGTERM)
+            out, errors = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
+        assert process.returncode == 0, errors
+        assert "10 messages, 10 readings, 0 payloads" in out
+        publish(broker, [("t", b"%d" % number) for number in range(10, 15)])
+        settings = Settings(endpoint(broker), str(lake), is_once=True)
+        steps: list[Step] = []
+        Run(spark, find("lake"), settings).follow(steps.append)
+    assert [(step.batch, step.rows) for step in steps] == [(1, 5)]
+    numbers = pq.read_table(lake / "silver" / "readings").column("number").to_pylist()
+    assert sorted(numbers) == [float(number) for number in range(15)]
+    # Nothing was installed where the executors work: they used what was sent along.
+    assert list(tmp_path.glob("work/*/*/gossamer_code/gossamer/spark/__pycache__/*.pyc"))
+
+
+WRONG = [
+    (["run", "pond"], "there is no pipeline 'pond'; there are lake"),
+    (["run", "lake", "--every", "soon"], "--every: not a duration"),
+    (["run", "lake", "--conf", "spark.x"], "--conf is NAME=VALUE, not 'spark.x'"),
+    (["run", "lake", "--data-loss", "cry"], "--data-loss is fail or warn"),
+    (["run", "lake", "--admin", "ftp://x"], "--admin is like http://"),
+    (["run", "lake", "--password-file", "nowhere"], "--password-file: cannot read nowhere"),
+    (["run", "lake", "--master", "sc://x"], "pipelines need a master"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "complaint"), WRONG, ids=[text for _, text in WRONG])
+def test_wrong_use(
+    arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["pipeline", *arguments]) == 2
+    assert complaint in capsys.readouterr().err
+
+
+def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["pipeline", "list"]) == 0
+    assert capsys.readouterr().out.startswith("lake ")

@@ -1,0 +1,172 @@
+"""The lake: what is in it after batches, interruptions, late readings and compaction."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.archive_brokers import archiving, endpoint, publish
+from tests.support.live import LiveBroker
+
+pytest.importorskip("pyspark")
+
+from gossamer.spark.lake import compacting
+from gossamer.spark.lake.files import Files
+from gossamer.spark.lake.tables import Table
+from gossamer.spark.pipelines.catalog import find
+from gossamer.spark.pipelines.pipeline import PipelineError, Settings
+from gossamer.spark.pipelines.running import Run, Step
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Readings state their own time, so that windows do not depend on when the test runs.
+NOON = (datetime.now(UTC) - timedelta(days=2)).replace(hour=12, minute=0, second=0, microsecond=0)
+
+
+def reading(value: object, minutes: float) -> bytes:
+    at = NOON + timedelta(minutes=minutes)
+    return json.dumps({"v": value, "ts": at.timestamp()}).encode()
+
+
+def settings(lake: Path, *brokers: LiveBroker, **more: Any) -> Settings:
+    fields: dict[str, Any] = {"is_once": True, "event_field": "/ts", **more}
+    return Settings(endpoint(*brokers), str(lake), **fields)
+
+
+def run(spark: "SparkSession", asked: Settings) -> list[Step]:
+    steps: list[Step] = []
+    Run(spark, find("lake"), asked).follow(steps.append)
+    return steps
+
+
+def rows(spark: "SparkSession", lake: Path, table: str, *columns: str) -> list[tuple[Any, ...]]:
+    return sorted(
+        tuple(row) for row in spark.read.parquet(f"{lake}/{table}").select(*columns).collect()
+    )
+
+
+def windows(spark: "SparkSession", lake: Path, level: str) -> list[tuple[Any, ...]]:
+    frame = spark.read.parquet(f"{lake}/gold/{level}").where("field = '/v'")
+    start = f"cast((unix_micros(start) - {int(NOON.timestamp() * 1e6)}) / 60e6 as int) as minute"
+    found = frame.selectExpr(
+        "topic", start, "count", "others", "min", "max", "avg", "first", "last"
+    )
+    return sorted(tuple(row) for row in found.collect())
+
+
+def test_from_messages_to_aggregates(spark: "SparkSession", tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    with archiving(tmp_path, "b1") as broker:
+        publish(broker, [("t", reading(value, minutes)) for value, minutes in
+                         [(1, 0), (5, 0.5), (3, 1), ("off", 16), (7, 61)]])  # fmt: skip
+        publish(broker, [("t", b"{"), ("t", b'{"v": 1, "ts": 0}'), ("image", b"\xff\xd8")])
+        assert [step.rows for step in run(spark, settings(lake, broker))] == [8]
+        assert windows(spark, lake, "minute") == [
+            ("t", 0, 2, 0, 1.0, 5.0, 3.0, 1.0, 5.0),
+            ("t", 1, 1, 0, 3.0, 3.0, 3.0, 3.0, 3.0),
+            ("t", 16, 0, 1, None, None, None, None, None),
+            ("t", 61, 1, 0, 7.0, 7.0, 7.0, 7.0, 7.0),
+        ]
+        assert windows(spark, lake, "quarter")[0] == ("t", 0, 3, 0, 1.0, 5.0, 3.0, 1.0, 3.0)
+        assert [row[1] for row in windows(spark, lake, "quarter")] == [0, 15, 60]
+        assert windows(spark, lake, "hour") == [
+            ("t", 0, 3, 1, 1.0, 5.0, 3.0, 1.0, 3.0),
+            ("t", 60, 1, 0, 7.0, 7.0, 7.0, 7.0, 7.0),
+        ]
+        assert windows(spark, lake, "day") == [("t", -720, 4, 1, 1.0, 7.0, 4.0, 1.0, 7.0)]
+        assert rows(spark, lake, "silver/aside", "offset", "reason") == [
+            (5, "it is not JSON"),
+            (6, "its event time is implausible"),
+            (7, "it is not UTF-8"),
+        ]
+        assert len(rows(spark, lake, "bronze/messages", "offset")) == 8
+
+        # Two hours later a reading comes that is older than the watermark: gold is corrected.
+        publish(broker, [("t", reading(9, 0.9)), ("t", reading(4, 120))])
+        run(spark, settings(lake, broker))
+        assert windows(spark, lake, "minute")[0] == ("t", 0, 3, 0, 1.0, 9.0, 5.0, 1.0, 9.0)
+        assert windows(spark, lake, "day") == [("t", -720, 6, 1, 1.0, 9.0, 29 / 6, 1.0, 4.0)]
+        assert rows(spark, lake, "gold/corrections", "topic", "field", "readings", "batch") == [
+            ("t", "/ts", 1, 1),
+            ("t", "/v", 1, 1),
+        ]
+        assert rows(spark, lake, "batches", "batch", "messages", "readings", "aside", "late") == [
+            (0, 8, 10, 3, 0),
+            (1, 2, 4, 0, 2),
+        ]
+
+
+def test_an_interrupted_batch_leaves_no_trace(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = tmp_path / "lake"
+    replace = Table.replace
+    with archiving(tmp_path, "b1") as broker:
+        publish(broker, [("t", reading(value, value)) for value in range(10)])
+        publish(broker, [("t", b"{")])
+        for failing in ("bronze/messages", "silver/readings", "gold/quarter", "batches"):
+
+            def interrupted(table: Table, frame: Any, failing: str = failing) -> None:
+                replace(table, frame)
+                if table.name == failing:
+                    raise OSError("the power is gone")
+
+            monkeypatch.setattr(Table, "replace", interrupted)
+            with pytest.raises(PipelineError, match="the power is gone"):
+                run(spark, settings(lake, broker))
+            monkeypatch.setattr(Table, "replace", replace)
+        run(spark, settings(lake, broker))
+    assert [row[1] for row in windows(spark, lake, "minute")] == list(range(10))
+    assert [row[2] for row in windows(spark, lake, "day")] == [10]
+    assert len(rows(spark, lake, "bronze/messages", "offset")) == 11
+    assert len(rows(spark, lake, "silver/readings", "offset")) == 20
+    assert len(rows(spark, lake, "silver/aside", "offset")) == 1
+    assert rows(spark, lake, "batches", "batch") == [(0,)]
+
+
+def test_compaction(spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake = tmp_path / "lake"
+    table = Table(str(lake), "silver/readings", "date", "hour", "batch")
+    for batch in range(3):
+        frame = spark.createDataFrame([(f"{batch}", batch)], "topic string, time int")
+        table.write_batch(frame.selectExpr("*", "'2031-05-24' as date", "15 as hour"), batch)
+    monkeypatch.setattr(compacting, "FEWEST_FILES", 2)
+    compactor = compacting.Compactor(spark, table)
+    files = Files(spark, str(lake))
+    hour = f"{table.path}/date=2031-05-24/hour=15"
+    over = datetime(2031, 5, 24, 16, tzinfo=UTC)
+    assert not compactor.compact(over - timedelta(seconds=1), 3)
+    assert not compactor.compact(over, 2)
+    assert len(compactor.compact(over, 3)) == 1
+    assert files.folders(hour) == ["batch=2"]
+    everything = [("0", 0), ("1", 1), ("2", 2)]
+    assert rows(spark, lake, table.name, "topic", "time") == everything
+
+    # Killed between the two moves, and killed before them.
+    new, old = f"{table.path}/_compacting/new", f"{table.path}/_compacting/old"
+    files.move(hour, f"{old}/date=2031-05-24/hour=15")
+    compactor.finish()
+    assert rows(spark, lake, table.name, "topic", "time") == everything
+    files.make(f"{new}/date=2031-05-24/hour=15/batch=2")
+    compactor.finish()
+    assert rows(spark, lake, table.name, "topic", "time") == everything
+    assert not files.exists(f"{table.path}/_compacting")
+
+
+def test_what_cannot_run(spark: "SparkSession", tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    with archiving(tmp_path, "b1") as broker:
+        with pytest.raises(PipelineError, match="the field of the event time"):
+            run(spark, settings(lake, broker, event_field="a..b"))
+        with pytest.raises(PipelineError, match="unknown option"):
+            run(spark, settings(lake, broker, source={"colour": "red"}))
+        run(spark, settings(lake, broker))
+        checkpoint = lake / "_checkpoints" / "lake"
+        checkpoint.rename(tmp_path / "elsewhere")
+        with pytest.raises(PipelineError, match=r"the checkpoint .* is gone"):
+            run(spark, settings(lake, broker))
+    with pytest.raises(PipelineError, match="there are lake"):
+        find("pond")
