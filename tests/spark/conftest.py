@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # A machine with other things to do takes half a minute to start Spark.
-LONGEST_SECONDS = 600
+LONGEST_SECONDS = 900
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

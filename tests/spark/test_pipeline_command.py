@@ -25,12 +25,14 @@ from tests.support.spark_cluster import spark_cluster
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PATIENCE = 300.0  # seconds; four Java machines start, beside other tests
+PATIENCE = 500.0  # seconds; four Java machines start, beside other tests
 SMALL = (
     *("--conf", "spark.driver.host=127.0.0.1"),
     *("--conf", "spark.driver.memory=512m"),
     *("--conf", "spark.executor.memory=512m"),
     *("--conf", "spark.sql.shuffle.partitions=2"),
+    *("--conf", "spark.sql.codegen.wholeStage=false"),
+    *("--conf", "spark.sql.codegen.factoryMode=NO_CODEGEN"),
 )
 
 

@@ -43,6 +43,9 @@ def run(
     event_time: Annotated[
         str, typer.Option(help="lake: field of JSON payloads with their time, as /ts.")
     ] = "",
+    compact: Annotated[
+        bool, typer.Option("--compact/--no-compact", help="lake: put small files together.")
+    ] = True,
     fences: Annotated[
         str, typer.Option(help="geo: GeoJSON file of fences; else subscriptions with areas.")
     ] = "",
@@ -85,6 +88,7 @@ def run(
         every=seconds_of("--every", every),
         lateness=timedelta(seconds=seconds_of("--lateness", lateness)),
         event_field=event_time,
+        compacts=compact,
         fences=fences,
         admins=admins_of(admin or [], token_file),
     )

@@ -50,7 +50,7 @@ class Lake:
         self._event_field = _pointer(settings.event_field)
         self._until_compaction = 0
         self._totals = Entry()
-        tables = (self._messages, self._readings, self._aside)
+        tables = (self._messages, self._readings, self._aside) if settings.compacts else ()
         self._compactors = [Compactor(spark, table) for table in tables]
         for compactor in self._compactors:
             compactor.finish()

@@ -36,6 +36,7 @@ class Settings:
     every: float = EVERY_SECONDS
     lateness: timedelta = LATENESS
     event_field: str = ""  # of JSON payloads, with their time; empty for the time received
+    compacts: bool = True  # puts small files together
     fences: str = ""  # a GeoJSON file
     admins: tuple[Admin, ...] = ()
 
