@@ -7,6 +7,7 @@ import pytest
 
 from gossamer.experiments.experiment import Row, Rows
 from gossamer.experiments.studies import (
+    beyond_scale,
     mesh_deliveries,
     mesh_hotspots,
     mesh_summaries,
@@ -78,3 +79,12 @@ def test_summaries_miss_nothing() -> None:
     ]
     (figure,) = mesh_summaries.figures(rows_of(mesh_summaries, cells))
     assert figure.claims[1].holds, figure.claims[1].ours
+
+
+def test_beyond_compares_the_reduced_form_with_the_brokers() -> None:
+    cells: list[dict[str, Any]] = [
+        {"fidelity": beyond_scale.FULL, "mode": mode, "brokers": 10} for mode in beyond_scale.MODES
+    ]
+    cells += [{"fidelity": beyond_scale.REDUCED, "brokers": brokers} for brokers in (10, 100)]
+    (figure,) = beyond_scale.figures(rows_of(beyond_scale, cells))
+    assert all(claim.verdict in ("holds", "differs") for claim in figure.claims), figure.claims

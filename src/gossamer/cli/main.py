@@ -64,6 +64,7 @@ COMMANDS: tuple[str, ...] = (
     "experiment list",
     "experiment run",
     "experiment report",
+    "experiment speedup",
 )
 
 GROUPS = {

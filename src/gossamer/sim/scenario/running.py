@@ -13,9 +13,9 @@ from gossamer.sim.cable import Cable
 from gossamer.sim.host import Clock, Cost, Disk, Host
 from gossamer.sim.network import Road
 from gossamer.sim.scenario.crowd import STAMP, Chorus, CrowdEnd, ObservedEnd, Speech, Tally
+from gossamer.sim.scenario.drawing import Drawing, draw
 from gossamer.sim.scenario.metering import Metering, Sample
 from gossamer.sim.scenario.settings import ScenarioSettings
-from gossamer.sim.scenario.workload import filter_of, places, topics, tree
 from gossamer.sim.timeline import Timeline
 from gossamer.wire.codec import encode
 from gossamer.wire.frames import encode_varint
@@ -50,6 +50,8 @@ class Result:
     forwards: int = 0  # publications that crossed a link
     interests: int = 0
     control_bytes: int = 0  # of interests and summaries, on all links
+    joining_bytes: int = 0  # of the same before anybody subscribed
+    told: int = 0  # interests (set bits, in mode bloom) that neighbours hold at the end
     link_bytes: int = 0
     virtual_seconds: float = 0.0
     wall_seconds: float = 0.0  # of the part that counts
@@ -70,7 +72,7 @@ class Scenario:
         self.settings = settings
         self.timeline = Timeline()
         self.tally = Tally()
-        random = Random(settings.seed)
+        drawing = draw(settings)
         cost = Cost(settings.cost, settings.cost)
         self.hosts = [
             Host(
@@ -87,16 +89,16 @@ class Scenario:
         ]
         self.cables: list[Cable] = []
         self.numbers: list[tuple[int, int]] = []
-        for number, parent in enumerate(tree(settings.brokers, random), 1):
-            there, back = self._road(random), self._road(random)
+        joined = zip(drawing.parents, drawing.latencies, strict=True)
+        for number, (parent, latencies) in enumerate(joined, 1):
+            there, back = (self._road(latency) for latency in latencies)
             cable = Cable(self.hosts[number], self.hosts[parent], there, back)
             cable.begin(0.0)
             self.cables.append(cable)
             self.numbers.append((number, parent))
         self.subscribers: list[CrowdEnd] = []
         self.metering = Metering(self.timeline, self.hosts, self.cables)
-        self._list = topics(settings, random)
-        self._welcome(random)
+        self._welcome(drawing)
 
     def run(self, show: Progress) -> Result:
         """Without garbage collection: a hundred thousand live objects, and hardly a cycle."""
@@ -127,6 +129,7 @@ class Scenario:
         result = self._result()
         result.wall_seconds = time.perf_counter() - started
         result.control_bytes = self._control_bytes() - before
+        result.joining_bytes = before
         return result
 
     # Phases ---------------------------------------------------------------------------------------
@@ -154,35 +157,30 @@ class Scenario:
 
     # Parts ----------------------------------------------------------------------------------------
 
-    def _road(self, random: Random) -> Road:
-        settings = self.settings
-        latency = random.uniform(settings.shortest_latency, settings.longest_latency)
-        return Road(latency, settings.bandwidth, settings.step)
+    def _road(self, latency: float) -> Road:
+        return Road(latency, self.settings.bandwidth, self.settings.step)
 
-    def _welcome(self, random: Random) -> None:
+    def _welcome(self, drawing: Drawing) -> None:
         """Every client connects, and what it will say is prepared."""
         settings = self.settings
         self.singing = Chorus(self.timeline, settings.step, 1, 0)
         self.speaking = Chorus(self.timeline, settings.step, int(settings.seconds), settings.seed)
         self.speaking.filling = bytes(settings.payload - STAMP.size)
-        self.speaking.heads = [publish_head(topic, settings.payload) for topic in self._list]
+        self.speaking.heads = [publish_head(topic, settings.payload) for topic in drawing.topics]
         nowhere = Road(0.0)
-        seats = places(settings.subscribers, settings, settings.crowding, random)
-        for number, seat in enumerate(seats):
-            is_observed = random.random() < settings.observed
-            kind = ObservedEnd if is_observed else CrowdEnd
-            end = kind(self.hosts[seat], nowhere, self.tally)
+        random = Random(settings.seed)
+        for number, subscriber in enumerate(drawing.subscribers):
+            kind = ObservedEnd if subscriber.is_observed else CrowdEnd
+            end = kind(self.hosts[subscriber.seat], nowhere, self.tally)
             self._connect(end, f"s{number}", random)
             self.subscribers.append(end)
-            for _ in range(settings.subscriptions):
-                filter = filter_of(random.choice(self._list), settings, random)
+            for at, filter in subscriber.subscriptions:
                 packet = encode(Subscribe(1, [Request(filter, 0)]), V5)
-                at = random.random() * settings.subscribing
                 self.singing.speeches.append(Speech(at, end, packet))
-        for number, seat in enumerate(places(settings.publishers, settings, 0.0, random)):
-            end = CrowdEnd(self.hosts[seat], nowhere, self.tally)
+        for number, publisher in enumerate(drawing.publishers):
+            end = CrowdEnd(self.hosts[publisher.seat], nowhere, self.tally)
             self._connect(end, f"p{number}", random)
-            self.speaking.speeches.append(Speech(random.random(), end))
+            self.speaking.speeches.append(Speech(publisher.at, end))
 
     def _connect(self, end: CrowdEnd, name: str, random: Random) -> None:
         at = JOINING * (0.5 + 0.4 * random.random())
@@ -212,6 +210,9 @@ class Scenario:
         result.forwards = sum(link.publications for link in result.links)
         result.interests = sum(link.interests for link in result.links)
         result.link_bytes = sum(link.bytes for link in result.links)
+        result.told = sum(
+            link.teller.told() for host in self.hosts for link in host.mesh.by_name.values()
+        )
         for end in self.subscribers:
             result.got.append(end.got)
             if isinstance(end, ObservedEnd):

@@ -1,0 +1,46 @@
+"""``gossamer experiment speedup``: the same simulations on one core and on several."""
+
+from typing import Annotated
+
+import typer
+
+from gossamer.cli.errors import CommandError
+from gossamer.cli.experiment import missing
+
+
+def speedup(
+    cores: Annotated[int, typer.Option(min=2, help="Compare one core with so many.")] = 2,
+    count: Annotated[int, typer.Option("--cells", min=2, help="Simulations in the grid.")] = 12,
+) -> None:
+    """Run a grid of simulations by Spark on one core and on several, and print the ratio."""
+    from rich.console import Console
+
+    console = Console()
+    try:
+        from gossamer.experiments.speedup import WANTED, SpeedupFailed, measure
+        from gossamer.spark.java import NoJava
+        from gossamer.spark.session import start
+    except ModuleNotFoundError as problem:
+        raise missing(problem) from None
+    timings = []
+    for number in (1, cores):
+        try:
+            spark = start("gossamer speedup", f"local[{number}]")
+        except NoJava as problem:
+            raise CommandError(str(problem)) from None
+        try:
+            with console.status(f"{count} simulations on {number} of the cores"):
+                timings.append(measure(spark, number, count))
+        except SpeedupFailed as problem:
+            raise CommandError(str(problem)) from None
+        finally:
+            spark.stop()
+        timing = timings[-1]
+        console.print(
+            f"local[{number}]: {timing.cells} simulations in {timing.seconds:.1f} s "
+            f"({timing.work:.1f} s of work)",
+            highlight=False,
+        )
+    ratio = timings[0].seconds / timings[1].seconds
+    wanted = f"; at least {WANTED} is wanted" if cores == 2 else ""
+    console.print(f"{ratio:.2f} times as fast on {cores} as on one{wanted}", highlight=False)
