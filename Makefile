@@ -28,7 +28,7 @@ install: $(STAMP) compile ## create .venv with everything in it and compile the 
 compile: $(STAMP) ## compile the core with mypyc if its sources changed
 	@$(BIN)/python tools/compile_core.py
 
-run: install ## a broker, simulated sensors and a subscriber that prints what arrives (Ctrl-C ends)
+run: install ## a city of sensors on three brokers, the console, a Spark pipeline (Ctrl-C ends)
 	@$(BIN)/gossamer demo
 
 test: install ## run all tests (PYTEST_ARGS="-k name" for some of them)

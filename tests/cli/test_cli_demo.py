@@ -13,7 +13,7 @@ from tests.support.processes import PATIENCE_SECONDS, command, free_port, stop
 def test_it_prints_until_it_is_stopped(number: int) -> None:
     port = free_port()
     process = subprocess.Popen(
-        command("demo", "--port", str(port), "--interval", "0.01"),
+        command("demo", "--one", "--port", str(port), "--interval", "0.01"),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -39,7 +39,7 @@ def test_a_taken_port_is_one_line_and_exit_code_1() -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         done = subprocess.run(
-            command("demo", "--port", str(other.getsockname()[1])),
+            command("demo", "--one", "--port", str(other.getsockname()[1])),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=PATIENCE_SECONDS,

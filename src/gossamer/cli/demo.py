@@ -1,12 +1,9 @@
-"""``gossamer demo``: a broker, simulated sensors, and a subscriber that prints what arrives."""
+"""``gossamer demo``: a city on a mesh of three brokers, with the console and a Spark pipeline."""
 
 import asyncio
-import math
-import random
-import subprocess
-import sys
-import time
-from contextlib import suppress
+import tempfile
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,16 +12,18 @@ from gossamer.cli.errors import CommandError
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.status import Status
 
-ROOMS = ("kitchen", "bedroom", "office", "garage")
-WARM = 23.0
-WARM_FILTER = f"$GT;{WARM:g}/home/+/temperature"
-PREFERRED_PORT = 1883
-START_SECONDS = 20.0
-STOP_SECONDS = 5.0
+    from gossamer.city.crowd import Tally
+    from gossamer.city.town import Town
+
+LOOK_SECONDS = 1.0
 
 
 def demo(
+    one: Annotated[
+        bool, typer.Option("--one", help="One broker in memory and a few sensors, nothing else.")
+    ] = False,
     port: Annotated[
         int | None,
         typer.Option(
@@ -32,8 +31,8 @@ def demo(
             "--port",
             metavar="PORT",
             min=0,
-            max=65535,
-            help="The broker's port.",
+            max=65000,
+            help="The first broker's port.",
             show_default="1883 or a free one",
         ),
     ] = None,
@@ -41,132 +40,132 @@ def demo(
         float | None, typer.Option("--seconds", min=0, help="End after so many seconds.")
     ] = None,
     interval: Annotated[
-        float, typer.Option("--interval", min=0.001, help="Seconds between two readings.")
+        float, typer.Option("--interval", min=0.001, help="--one: seconds between two readings.")
     ] = 0.5,
+    share: Annotated[
+        float, typer.Option("--share", min=0.01, max=10, help="How much of a city: 0.1 is a tenth.")
+    ] = 1.0,
+    with_console: Annotated[
+        bool, typer.Option("--console/--no-console", help="Start the web console.")
+    ] = True,
+    with_spark: Annotated[
+        bool, typer.Option("--spark/--no-spark", help="Start the Spark pipeline.")
+    ] = True,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Keep everything in this folder.")
+    ] = None,
 ) -> None:
-    """See it work: a broker, sensors that publish, a subscriber that prints. Ctrl-C ends all."""
+    """See it work: a city of sensors, buses and cameras on three brokers. Ctrl-C ends all."""
+    if one:
+        from gossamer.cli.home_demo import show_home
+
+        show_home(port, seconds, interval)
+        return
     from rich.console import Console
 
+    from gossamer.city.town import Town
     from gossamer.cli.signals import until_stopped
+    from gossamer.net.local.broker import LocalMeshError
     from gossamer.net.loops import run
 
-    chosen = _free_port((PREFERRED_PORT, 0) if port is None else (port,))
-    console = Console(highlight=False)
-    broker = subprocess.Popen(
-        [sys.executable, "-m", "gossamer", "serve", "--port", str(chosen), "--memory"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        # Ctrl-C is for this process, which then ends the broker.
-        start_new_session=True,
-    )
-
-    async def work() -> None:
-        await _until_it_answers(broker, chosen)
-        _welcome(console, chosen)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds), asyncio.TaskGroup() as tasks:
-                tasks.create_task(_print_arrivals(console, chosen))
-                tasks.create_task(_publish_readings(chosen, interval))
-
-    try:
-        run(until_stopped(work()))
-    except BaseExceptionGroup as problems:
-        raise problems.exceptions[0] from None
-    finally:
-        _stop(broker)
-    console.print("\nThe broker has stopped.", style="dim")
-
-
-def _free_port(wishes: tuple[int, ...]) -> int:
-    """The first of these ports that is free; 0 stands for any."""
-    import socket
-
-    for wish in wishes:
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", wish))
-                probe.listen()
-            except OSError:
-                continue
-            port: int = probe.getsockname()[1]
-            return port
-    raise CommandError(f"port {wishes[0]} is taken or not allowed: choose another with --port")
-
-
-def _stop(broker: "subprocess.Popen[bytes]") -> None:
-    broker.terminate()
-    try:
-        broker.wait(STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        broker.kill()
-        broker.wait()
-
-
-async def _until_it_answers(broker: "subprocess.Popen[bytes]", port: int) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while broker.poll() is None and time.monotonic() < deadline:
+    screen = Console(highlight=False)
+    with ExitStack() as stack:
+        if data is None:
+            data = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gossamer-city-")))
+        data.mkdir(parents=True, exist_ok=True)
         try:
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
-        except OSError:
-            await asyncio.sleep(0.05)
-        else:
-            writer.close()
-            return
-    raise CommandError(f"the broker did not start on port {port}: choose another with --port")
+            town = stack.enter_context(Town(data, port))
+            with screen.status("starting") as status:
+                show = _show(screen, status, town, share, seconds, with_console, with_spark)
+                run(until_stopped(show))
+        except LocalMeshError as error:
+            raise CommandError(str(error)) from error
+        except OSError as error:
+            raise CommandError(f"the city cannot start: {error}") from error
+    screen.print("\nEverything has stopped.", style="dim")
 
 
-def _welcome(console: "Console", port: int) -> None:
-    flag = "" if port == PREFERRED_PORT else f" -p {port}"
-    console.print(f"[bold]Gossamer[/] listens on 127.0.0.1:{port}. Paste into another terminal:\n")
-    for line in (
-        f".venv/bin/gossamer sub{flag} -t 'home/#' -v",
-        f".venv/bin/gossamer sub{flag} -t '{WARM_FILTER}' -v",
-        f".venv/bin/gossamer pub{flag} -t home/kitchen/lamp -m on",
-        f"mosquitto_sub{flag} -t 'home/#' -v",
-    ):
-        console.print(f"    [green]{line}[/]")
-    console.print(
-        f"\n[yellow]●[/] marks a temperature above {WARM:g}, which the broker picked out itself "
-        f"for the subscription {WARM_FILTER}. Ctrl-C ends.\n"
+async def _show(
+    screen: "Console",
+    status: "Status",
+    town: "Town",
+    share: float,
+    seconds: float | None,
+    with_console: bool,
+    with_spark: bool,
+) -> None:
+    from gossamer.city.crowd import Tally, populate
+    from gossamer.city.things import everything
+
+    await asyncio.to_thread(town.start_brokers, status.update)
+    address = ""
+    if with_console and not _left_out(screen, "console"):
+        address = town.start_console()
+    has_archive = not _left_out(screen, "archive")
+    if with_spark and has_archive and not _left_out(screen, "pipeline"):
+        town.start_pipeline()
+    _welcome(screen, town, address)
+    things = everything(share=share)
+    tally = Tally()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds), asyncio.TaskGroup() as tasks:
+            tasks.create_task(populate(things, town.urls, tally))
+            tasks.create_task(_watch(screen, status, town, tally))
+
+
+def _left_out(screen: "Console", part: str) -> bool:
+    """Whether a part is not installed; says so."""
+    from gossamer.city.town import missing
+
+    why = missing(part)
+    if why:
+        screen.print(why, style="yellow")
+    return bool(why)
+
+
+def _welcome(screen: "Console", town: "Town", address: str) -> None:
+    first, _, last = town.mesh.brokers
+    near = "" if first.port == 1883 else f" -p {first.port}"
+    far = f" -p {last.port}"
+    ports = ", ".join(str(broker.port) for broker in town.mesh.brokers)
+    screen.print(f"[bold]Gossamer[/]: three brokers on 127.0.0.1, ports {ports}, look like one.")
+    if address:
+        screen.print(f"[bold]Console[/]: {address}  (sign in with the token {town.token})")
+    screen.print("\nFive things to try in another terminal:\n")
+    gossamer = "export PATH=$PWD/.venv/bin:$PATH"
+    lines = (
+        (f"gossamer sub{near} -v '$AVG/city/+/temp'", "the city's average, as it changes"),
+        (f"gossamer sub{far} -v '$GT;28/city/+/temp'", "only what is above 28, at another broker"),
+        (
+            f"gossamer sub{near} -v 'city/+/drive' --area {town.folder}/market.geojson "
+            "--events enter,exit",
+            "buses that come to the market and leave it",
+        ),
+        (
+            f"gossamer ctl mesh --url http://127.0.0.1:{first.admin_port} --token-file "
+            f"{town.folder}/admin.token",
+            "what the links carry",
+        ),
+        (f"gossamer pub{near} -r -t city/north-1/temp -m 60", "a fire: watch the first two"),
     )
+    screen.print(f"    [dim]{gossamer}[/]", soft_wrap=True)
+    for line, what in lines:
+        screen.print(f"    [green]{line}[/]   [dim]# {what}[/]", soft_wrap=True)
+    screen.print(f"\nEverything is in {town.folder} until Ctrl-C ends it.\n", soft_wrap=True)
 
 
-async def _publish_readings(port: int, interval: float) -> None:
-    """Rooms whose temperature swings slowly, and whose light is sometimes switched."""
-    from gossamer.cli.connecting import trouble_in_one_line
-    from gossamer.net.client import Client
-
-    chance = random.Random(1)
-    place = f"mqtt://127.0.0.1:{port}"
-    with trouble_in_one_line(place):
-        async with Client(place, "demo-sensors") as client:
-            step = 0
-            while True:
-                room = ROOMS[step % len(ROOMS)]
-                swing = 3 * math.sin(step / 9) + chance.gauss(0, 0.4)
-                await client.publish(f"home/{room}/temperature", f"{21 + swing:.1f}", qos=1)
-                if chance.random() < 0.2:
-                    state = chance.choice(("on", "off"))
-                    await client.publish(f"home/{room}/light", state, qos=1, retain=True)
-                step += 1
-                await asyncio.sleep(interval)
-
-
-async def _print_arrivals(console: "Console", port: int) -> None:
-    from rich.markup import escape
-
-    from gossamer.cli.connecting import trouble_in_one_line
-    from gossamer.net.client import Client
-
-    place = f"mqtt://127.0.0.1:{port}"
-    with trouble_in_one_line(place):
-        async with Client(place, "demo-display") as client:
-            await client.subscribe("home/#", WARM_FILTER, qos=1)
-            async for message in client.messages():
-                mark = "[yellow]●[/]" if message.topic.startswith("$GT") else " "
-                text = escape(message.payload.decode(errors="replace"))
-                console.print(
-                    f"[dim]{time.strftime('%H:%M:%S')}[/] {mark} "
-                    f"[cyan]{escape(message.topic):32}[/] [bold]{text}[/]"
-                )
+async def _watch(screen: "Console", status: "Status", town: "Town", tally: "Tally") -> None:
+    """The line at the bottom; a part that ends by itself is said once."""
+    told = ""
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        ended = town.ended()
+        if ended and ended != told:
+            told = ended
+            screen.print(ended, style="yellow", soft_wrap=True)
+        files = town.gold_files()
+        spark = f", {files} files of gold tables" if files else ""
+        status.update(
+            f"{tally.connected} things, {tally.published:,} messages published, "
+            f"{tally.received:,} answers read{spark}"
+        )

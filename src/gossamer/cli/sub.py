@@ -22,6 +22,9 @@ LONGEST_WAIT_SECONDS = 30.0
 
 
 def sub(
+    filter: Annotated[
+        list[str] | None, typer.Argument(metavar="FILTER", help="What to read; the same as -t.")
+    ] = None,
     topic: Annotated[
         list[str] | None,
         typer.Option("-t", "--topic", metavar="FILTER", help="What to read; may be repeated."),
@@ -116,7 +119,7 @@ def sub(
         will_topic, will_payload, will_qos, will_retain, scram,
     )  # fmt: skip
     in_url = wish.read_url()
-    filters = [*(topic or ()), *([in_url] if in_url else [])]
+    filters = [*(filter or ()), *(topic or ()), *([in_url] if in_url else [])]
     if not filters:
         raise WrongUse("no filter: add -t FILTER")
     check_filters(filters + (not_topic or []))

@@ -1,0 +1,50 @@
+"""``gossamer demo``: brokers that look like one, lines to paste that work, nothing left behind."""
+
+import re
+import shlex
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+from gossamer.net.local.ports import free_ports
+from tests.support.processes import PATIENCE_SECONDS, command, stop
+
+
+def test_the_shown_lines_work_until_it_is_stopped(tmp_path: Path) -> None:
+    port = min(free_ports(40))
+    process = subprocess.Popen(
+        command(
+            *("demo", "--no-spark", "--no-console", "--share", "0.05"),
+            *("--port", str(port), "--data", str(tmp_path / "city")),
+        ),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    shown: list[str] = []
+    while not any("until Ctrl-C" in line for line in shown):
+        line = process.stdout.readline()
+        assert line, shown
+        shown.append(line)
+    lines = [line.split("   #")[0].split() for line in shown if line.startswith("    gossamer ")]
+    assert len(lines) == 5
+    ports = [int(found) for found in re.findall(r"\d+", shown[0])[4:7]]
+    average, above, _, links, fire = (
+        shlex.split(" ".join(words).removeprefix("gossamer ")) for words in lines
+    )
+    for arguments in ([*average, "-C", "1"], links, fire, [*above, "-C", "1"]):
+        done = subprocess.run(
+            command(*arguments), capture_output=True, text=True, timeout=PATIENCE_SECONDS
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout or arguments is fire
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=PATIENCE_SECONDS)
+    assert stop(process) == 0, errors
+    assert "Everything has stopped." in out
+    for one in ports:
+        with socket.socket() as probe:
+            assert probe.connect_ex(("127.0.0.1", one)) != 0
