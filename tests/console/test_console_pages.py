@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from selenium.webdriver import ActionChains
 
@@ -11,6 +12,7 @@ from gossamer.net.client import Client, Disconnected
 from gossamer.net.local.mesh import LocalMesh
 from gossamer.wire.properties import Properties
 from tests.support.browser import PATIENCE, Browser
+from tests.support.lakes import fill_lake
 
 HERE = ("gpl_current_pos", "43.7200;10.4000")
 
@@ -123,6 +125,20 @@ def test_a_client_is_disconnected(browser: Browser, address: str, mesh: LocalMes
     browser.press("Disconnect")
     assert ended.wait(PATIENCE)
     thread.join()
+
+
+def test_a_pipeline_and_its_tables(browser: Browser, address: str, lake: Path) -> None:
+    fill_lake(lake)
+    browser.open(f"{address}/pipelines")
+    browser.until('[data-figure="Last batch"]', "2")
+    browser.wait(lambda: browser.rows() == ["batches", "gold/minute", "silver/readings"])
+    browser.click("tbody tr:nth-child(2) .q-checkbox")
+    browser.until("tbody", "city/1/temp")
+
+
+def test_savings_are_shown(browser: Browser, address: str) -> None:
+    browser.open(f"{address}/savings")
+    browser.wait(lambda: browser.text('[data-saved="Mesh"]').endswith(("saved", "much")))
 
 
 def test_a_link_breaks_and_heals(browser: Browser, address: str, mesh: LocalMesh) -> None:

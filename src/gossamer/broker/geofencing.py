@@ -103,6 +103,8 @@ class LocatedFilter(Tap):
 
     def take(self, message: Message, origin: Session | None, now: float) -> None:
         locations = self.locations
+        size = len(message.topic_bytes) + len(message.payload)
+        locations.core.counters.located_bytes_read += len(self.subscriptions) * size
         place = locations.place(message, now)
         if place is None:
             for subscription in self.subscriptions.values():
@@ -143,6 +145,8 @@ class LocatedFilter(Tap):
         permissions = self.locations.core.permissions
         if permissions.restricts and not permissions.may_receive(session.identity, message.topic):
             return
+        counters = self.locations.core.counters
+        counters.located_bytes_sent += len(message.topic_bytes) + len(message.payload)
         session.deliver(message, subscription.receiver, now)
 
     def _watch(self, message: Message, position: Point, now: float) -> None:

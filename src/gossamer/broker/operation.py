@@ -57,6 +57,7 @@ class Operation(Tap):
     def take(self, message: Message, origin: Session | None, now: float) -> None:
         owner = self.owner
         state = self.state
+        owner.core.counters.operators_bytes_read += self._bytes_for_all(message)
         for result in state.accept(owner.publication(message, now), now):
             if result.forwarded:
                 self._send(forwarded(message, result), origin, now)
@@ -98,7 +99,13 @@ class Operation(Tap):
     def _changed(self) -> None:
         self._receivers = [Receiver(one) for one in self.subscriptions.values()]
 
+    def _bytes_for_all(self, message: Message) -> int:
+        """What all subscribers together get if they get this."""
+        copies = len(self._receivers) + len(self.groups)
+        return copies * (len(message.topic_bytes) + len(message.payload))
+
     def _send(self, message: Message, origin: Session | None, now: float) -> None:
+        self.owner.core.counters.operators_bytes_sent += self._bytes_for_all(message)
         for receiver in self._receivers:
             if receiver.session is not origin or not receiver.no_local:
                 receiver.session.deliver(message, receiver, now)

@@ -14,9 +14,13 @@ class Counters:
         "dropped_slow",
         "dropped_too_large",
         "expired",
+        "located_bytes_read",
+        "located_bytes_sent",
         "messages_received",
         "messages_sent",
         "operators",
+        "operators_bytes_read",
+        "operators_bytes_sent",
         "protocol_errors",
         "publications_refused",
         "retained",
@@ -34,9 +38,14 @@ class Counters:
         self.dropped_slow = 0  # QoS 0, to a subscriber that does not read
         self.dropped_too_large = 0  # over the receiver's Maximum Packet Size
         self.expired = 0
+        # Topics and payloads for all subscribers: as they came, and of those that were sent on.
+        self.located_bytes_read = 0
+        self.located_bytes_sent = 0
         self.messages_received = 0
         self.messages_sent = 0
         self.operators = 0  # distinct operator subscriptions
+        self.operators_bytes_read = 0
+        self.operators_bytes_sent = 0
         self.protocol_errors = 0
         self.publications_refused = 0
         self.retained = 0

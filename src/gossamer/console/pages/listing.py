@@ -30,4 +30,6 @@ PAGES: Final = (
     Page("/mesh", "Mesh", "hub", "mesh"),
     Page("/map", "Map", "map", "map"),
     Page("/sessions", "Sessions", "devices", "sessions"),
+    Page("/pipelines", "Pipelines", "water", "pipelines"),
+    Page("/savings", "Savings", "savings", "savings"),
 )

@@ -29,6 +29,10 @@ TOTALS: Final = (
     ("expired", "messages_expired", "Messages whose time ran out."),
     ("protocol_errors", "protocol_errors", "Connections ended for breaking the protocol."),
     ("publications_refused", "publications_refused", "Publications that were not allowed."),
+    ("operators_bytes_read", "operators_bytes_read", "What operators read for all subscribers."),
+    ("operators_bytes_sent", "operators_bytes_sent", "What their subscribers were sent of it."),
+    ("located_bytes_read", "located_bytes_read", "What matched topics of located subscriptions."),
+    ("located_bytes_sent", "located_bytes_sent", "What was also of their place, and was sent."),
 )
 GAUGES: Final = (
     ("connections_open", "connections_open", "Connections, logged in or not."),

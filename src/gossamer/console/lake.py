@@ -1,0 +1,182 @@
+"""A pipeline's lake, read as files: what its batches held, and what is in its tables.
+
+A pipeline writes while this reads, so a file may be gone when it is opened: it is left out then.
+Everything here blocks; pages ask from a worker thread.
+"""
+
+import json
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+BATCHES: Final = "batches"
+MOST_FILES: Final = 20_000  # looked at in one lake
+MOST_COUNTED: Final = 2_000  # files of a table whose rows are counted
+SHOWN_BATCHES: Final = 60
+SHOWN_ROWS: Final = 50
+LONGEST_CELL: Final = 80
+
+
+@dataclass(frozen=True)
+class Table:
+    """`rows` is None where there are too many files to count them."""
+
+    name: str
+    files: tuple[Path, ...]  # the newest first
+    size: int
+    rows: int | None
+    changed: float
+
+
+@dataclass(frozen=True)
+class Batch:
+    number: int
+    messages: int
+    readings: int
+    aside: int
+    late: int
+    newest: float | None  # seconds since 1970, as the next two
+    watermark: float | None
+    written: float
+
+
+@dataclass(frozen=True)
+class View:
+    tables: tuple[Table, ...]
+    batches: tuple[Batch, ...]  # the last ones, oldest first
+    at: float
+
+    @property
+    def lag(self) -> float | None:
+        """Seconds from the newest time that is in the lake to now."""
+        known = [batch.newest for batch in self.batches if batch.newest is not None]
+        return max(0.0, self.at - max(known)) if known else None
+
+
+class Lake:
+    """Row counts are remembered: files do not change once they are written."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._rows: dict[Path, int] = {}
+
+    def look(self) -> View:
+        found = self._files()
+        tables = tuple(self._table(name, files) for name, files in sorted(found.items()))
+        return View(tables, tuple(_batches(found.get(BATCHES, []))), time.time())
+
+    def rows(self, table: Table) -> tuple[list[str], list[dict[str, Any]]]:
+        """The columns and some of the newest rows, as texts and numbers."""
+        columns: dict[str, None] = {}
+        rows: list[dict[str, Any]] = []
+        for file in table.files:
+            for row in _read(file, SHOWN_ROWS - len(rows)):
+                rows.append({name: _cell(value) for name, value in row.items()})
+                columns.update(dict.fromkeys(row))
+            if len(rows) >= SHOWN_ROWS:
+                break
+        return list(columns), rows
+
+    def _files(self) -> dict[str, list[tuple[float, int, Path]]]:
+        """By table: when each file was written, its size and its path."""
+        found: dict[str, list[tuple[float, int, Path]]] = {}
+        for path in islice(self.folder.rglob("*.parquet"), MOST_FILES):
+            parts = path.relative_to(self.folder).parts[:-1]
+            if any(part.startswith(("_", ".")) for part in parts):
+                continue
+            name = "/".join(part for part in parts if "=" not in part)
+            try:
+                about = path.stat()
+            except OSError:
+                continue
+            found.setdefault(name, []).append((about.st_mtime, about.st_size, path))
+        return found
+
+    def _table(self, name: str, files: list[tuple[float, int, Path]]) -> Table:
+        files = sorted(files, reverse=True)
+        rows = None
+        if len(files) <= MOST_COUNTED:
+            rows = sum(self._count(path) for _, _, path in files)
+        return Table(
+            name,
+            tuple(path for _, _, path in files),
+            sum(size for _, size, _ in files),
+            rows,
+            files[0][0],
+        )
+
+    def _count(self, path: Path) -> int:
+        if path not in self._rows:
+            try:
+                self._rows[path] = pq.read_metadata(path).num_rows
+            except (OSError, pa.ArrowException):
+                return 0
+        return self._rows[path]
+
+
+def _batches(files: list[tuple[float, int, Path]]) -> list[Batch]:
+    found = []
+    for written, _, path in sorted(files)[-SHOWN_BATCHES:]:
+        for row in _read(path, 1):
+            found.append(
+                Batch(
+                    int(row.get("batch", 0)),
+                    *(
+                        int(row.get(name) or 0)
+                        for name in ("messages", "readings", "aside", "late")
+                    ),
+                    _seconds(row.get("newest")),
+                    _seconds(row.get("watermark")),
+                    written,
+                )
+            )
+    return sorted(found, key=lambda batch: batch.number)
+
+
+def _read(path: Path, most: int) -> Iterator[dict[str, Any]]:
+    """The first rows of a file, with what its folders say of them."""
+    if most <= 0:
+        return
+    named = dict(part.split("=", 1) for part in path.parts if "=" in part)
+    try:
+        with pq.ParquetFile(path) as file:
+            for chunk in file.iter_batches(batch_size=most):
+                for row in chunk.to_pylist():
+                    yield {**row, **named}
+                return
+    except (OSError, pa.ArrowException):
+        return
+
+
+def _seconds(value: Any) -> float | None:
+    if not isinstance(value, datetime):
+        return None
+    # What has no zone is UTC: the lake's times all are.
+    return (value if value.tzinfo is not None else value.replace(tzinfo=UTC)).timestamp()
+
+
+def _cell(value: Any) -> str | int | float | None:
+    """What a table can show: short, and JSON can carry it."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, datetime | date):
+        text = value.isoformat(sep=" ") if isinstance(value, datetime) else value.isoformat()
+    elif isinstance(value, bytes):
+        text = (
+            value.decode("utf-8", "replace")
+            if len(value) < LONGEST_CELL
+            else f"{len(value):,} bytes"
+        )
+    else:
+        text = value if isinstance(value, str) else json.dumps(value, default=str)
+    return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "…"

@@ -1,0 +1,61 @@
+"""Savings: bytes before and after, by the mesh, by operators and by places."""
+
+from nicegui import ui
+
+from gossamer.console.console import Console
+from gossamer.console.pages.frame import REFRESH_SECONDS
+from gossamer.console.parts.figures import size
+from gossamer.console.savings import Saving, savings
+
+
+def build(console: Console) -> None:
+    box = (
+        ui.element("div")
+        .classes("w-full grid gap-3")
+        .style("grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr))")
+    )
+    with box:
+        cards = [_Card(saving) for saving in savings(console.brokers)]
+    ui.label("Since the brokers were started.").classes("text-sm quiet")
+
+    def refresh() -> None:
+        for card, saving in zip(cards, savings(console.brokers), strict=True):
+            card.show(saving)
+
+    refresh()
+    ui.timer(REFRESH_SECONDS, refresh)
+
+
+class _Card:
+    def __init__(self, saving: Saving) -> None:
+        with ui.element("section").classes("panel p-4 min-w-0 flex flex-col gap-2"):
+            ui.label(saving.name).classes("font-semibold")
+            self._part = ui.label().classes("figure accent").props(f'data-saved="{saving.name}"')
+            self._before = _Bar("before", "#94a3b8")
+            self._after = _Bar("after", "#14b8a6")
+            ui.label(saving.meaning).classes("text-sm quiet")
+
+    def show(self, saving: Saving) -> None:
+        if not saving.before:
+            self._part.set_text("nothing to save yet")
+        elif saving.part >= 0.0:
+            self._part.set_text(f"{saving.part:.0%} saved")
+        else:
+            self._part.set_text(f"{saving.after / saving.before:.1f} times as much")
+        most = max(saving.before, saving.after, 1.0)
+        self._before.show(saving.before, most)
+        self._after.show(saving.after, most)
+
+
+class _Bar:
+    def __init__(self, name: str, colour: str) -> None:
+        with ui.element("div").classes("w-full flex items-center gap-2 no-wrap text-sm"):
+            ui.label(name).classes("quiet w-14 shrink-0")
+            with ui.element("div").classes("grow h-4 rounded").style("background: var(--line)"):
+                self._filled = ui.element("div").classes("h-4 rounded")
+                self._filled.style(f"background: {colour}; width: 0")
+            self._figure = ui.label().classes("w-20 text-right shrink-0")
+
+    def show(self, value: float, most: float) -> None:
+        self._filled.style(f"width: {100 * value / most:.1f}%")
+        self._figure.set_text(size(value))

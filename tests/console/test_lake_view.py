@@ -1,0 +1,56 @@
+"""A pipeline's lake as the console reads it, and what it makes of damaged or vanished files."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from gossamer.console.lake import Lake
+from tests.support.lakes import NEWEST, fill_lake
+
+
+def test_tables_and_batches(tmp_path: Path) -> None:
+    fill_lake(tmp_path)
+    view = Lake(tmp_path).look()
+    assert [(table.name, table.rows, len(table.files)) for table in view.tables] == [
+        ("batches", 3, 3),
+        ("gold/minute", 2, 1),
+        ("silver/readings", 30, 3),
+    ]
+    assert [(batch.number, batch.messages) for batch in view.batches] == [(0, 10), (1, 10), (2, 10)]
+    assert view.batches[-1].newest == NEWEST.timestamp()
+    assert view.lag is not None
+
+
+def test_rows_can_be_shown(tmp_path: Path) -> None:
+    fill_lake(tmp_path)
+    lake = Lake(tmp_path)
+    table = next(one for one in lake.look().tables if one.name == "gold/minute")
+    columns, rows = lake.rows(table)
+    assert columns == ["topic", "start", "avg", "payload", "date"]
+    assert rows[0]["topic"] == "city/0/temp"
+    assert (rows[0]["avg"], rows[1]["avg"]) == (21.5, "nan")
+    assert rows[0]["start"] == "2031-05-24 15:36:25+00:00"
+    assert rows[0]["payload"] == "1,000 bytes"
+
+
+def test_what_is_no_table_is_left_out(tmp_path: Path) -> None:
+    fill_lake(tmp_path)
+    (tmp_path / "_checkpoints").mkdir()
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "_checkpoints" / "state.parquet")
+    damaged = tmp_path / "gold" / "hour" / "part.parquet"
+    damaged.parent.mkdir()
+    damaged.write_bytes(b"not parquet")
+    lake = Lake(tmp_path)
+    tables = {table.name: table for table in lake.look().tables}
+    assert "_checkpoints" not in tables
+    assert tables["gold/hour"].rows == 0
+    assert lake.rows(tables["gold/hour"]) == ([], [])
+
+
+@pytest.mark.parametrize("folder", ["nothing", "empty"])
+def test_an_empty_lake(tmp_path: Path, folder: str) -> None:
+    (tmp_path / "empty").mkdir()
+    view = Lake(tmp_path / folder).look()
+    assert (view.tables, view.batches, view.lag) == ((), (), None)

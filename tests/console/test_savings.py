@@ -1,0 +1,50 @@
+"""Before and after: the counters of the broker, and what the console makes of them."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from gossamer.console.broker_watch import BrokerWatch
+from gossamer.console.savings import savings
+from gossamer.console.settings import BrokerAddress
+from tests.support.located import PISA, ROUND_OSLO, ROUND_PISA
+from tests.support.memory import World
+
+ADDRESS = BrokerAddress("127.0.0.1", 1, "a-token-for-the-tests", "mqtt://127.0.0.1:1")
+
+
+def watch(readings: dict[str, float], in_mesh: bool) -> BrokerWatch:
+    broker = BrokerWatch(1, ADDRESS, ThreadPoolExecutor(1))
+    broker.readings = readings
+    broker.mesh = {"name": "a", "entries": []} if in_mesh else None
+    return broker
+
+
+def test_the_mesh_is_compared_with_flooding() -> None:
+    one = {"bytes_received_total": 1000.0, "link_bytes_sent_total": 100.0}
+    other = {"bytes_received_total": 100.0, "link_bytes_received_total": 100.0}
+    mesh, plus, places = savings([watch(one, True), watch(other, True), watch({}, True)])
+    assert (mesh.before, mesh.after, mesh.part) == (2000.0, 100.0, 0.95)
+    assert (plus.before, plus.part) == (0.0, 0.0)
+    assert savings([watch(one, False)])[0].before == 0.0
+    assert places.after == 0.0
+
+
+def test_operators_count_what_they_read_and_send() -> None:
+    world = World()
+    for name in ("one", "two"):
+        world.client(name).subscribe("$GT;30/+/temp")
+    writer = world.client("writer")
+    writer.publish("r/temp", "20")
+    writer.publish("r/temp", "35")
+    counters = world.broker.core.counters
+    assert counters.operators_bytes_read == 2 * 2 * len("r/temp35")
+    assert counters.operators_bytes_sent == 2 * len("$GT;30/r/temp35")
+
+
+def test_located_subscriptions_count_what_is_of_their_place() -> None:
+    world = World()
+    world.client("here").subscribe("t", user=[ROUND_PISA])
+    world.client("there").subscribe("t", user=[ROUND_OSLO])
+    world.client("writer").publish("t", "hello", user=[PISA])
+    counters = world.broker.core.counters
+    assert counters.located_bytes_read == 2 * len("thello")
+    assert counters.located_bytes_sent == len("thello")
