@@ -123,22 +123,28 @@ class Lake:
 
 
 def _batches(files: list[tuple[float, int, Path]]) -> list[Batch]:
-    found = []
-    for written, _, path in sorted(files)[-SHOWN_BATCHES:]:
-        for row in _read(path, 1):
-            found.append(
-                Batch(
-                    int(row.get("batch", 0)),
-                    *(
-                        int(row.get(name) or 0)
-                        for name in ("messages", "readings", "aside", "late")
-                    ),
-                    _seconds(row.get("newest")),
-                    _seconds(row.get("watermark")),
-                    written,
-                )
-            )
+    found = [
+        _batch(row, written)
+        for written, _, path in sorted(files)[-SHOWN_BATCHES:]
+        for row in _read(path, 1)
+    ]
     return sorted(found, key=lambda batch: batch.number)
+
+
+def _batch(row: dict[str, Any], written: float) -> Batch:
+    def count(name: str) -> int:
+        return int(row.get(name) or 0)
+
+    return Batch(
+        count("batch"),
+        count("messages"),
+        count("readings"),
+        count("aside"),
+        count("late"),
+        _seconds(row.get("newest")),
+        _seconds(row.get("watermark")),
+        written,
+    )
 
 
 def _read(path: Path, most: int) -> Iterator[dict[str, Any]]:
@@ -172,11 +178,8 @@ def _cell(value: Any) -> str | int | float | None:
     if isinstance(value, datetime | date):
         text = value.isoformat(sep=" ") if isinstance(value, datetime) else value.isoformat()
     elif isinstance(value, bytes):
-        text = (
-            value.decode("utf-8", "replace")
-            if len(value) < LONGEST_CELL
-            else f"{len(value):,} bytes"
-        )
+        is_short = len(value) < LONGEST_CELL
+        text = value.decode("utf-8", "replace") if is_short else f"{len(value):,} bytes"
     else:
         text = value if isinstance(value, str) else json.dumps(value, default=str)
     return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "…"

@@ -1,4 +1,4 @@
-"""Before and after: what the network would carry without the mesh's interests, operators and places.
+"""Before and after: what would be sent without the mesh's interests, operators and places.
 
 Operators and places are counted by the brokers as they work. The mesh's *before* is an estimate:
 flooding, which sends what clients publish over every link of the tree once.
