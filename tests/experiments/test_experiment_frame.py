@@ -1,5 +1,6 @@
 """The frame of all experiments: cells through Spark, tables, resumption, bands, commands."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,8 @@ from gossamer.experiments.bands import band
 from gossamer.experiments.catalogue import NAMES, UnknownExperiment, everything, find
 from gossamer.experiments.experiment import SCALES, Cell, Row, Rows
 from gossamer.experiments.keeping import Finished, Table
+from gossamer.experiments.report.gathering import gather
+from gossamer.experiments.report.writing import write, write_pictures
 from gossamer.experiments.running import failures, plan, run
 from gossamer.experiments.working import work
 
@@ -29,7 +32,9 @@ BROKEN = Cell({**SHALLOW, "preparation": "none"}, 1)
 
 
 def finished(cell: Cell, version: str = "1") -> Finished:
-    return Finished(cell, {"value": cell.seed, "series": [1.0, 2.0]}, version, False, 0.5, "now")
+    return Finished(
+        cell, {"value": cell.seed, "series": [1.0, 2.0]}, version, False, 0.5, 0.25, "now"
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -60,7 +65,8 @@ def test_a_table_keeps_cells_of_its_version(tmp_path: Path) -> None:
     assert all(again.has(cell) for cell in FEW)
     assert again.rows(FEW).values("value") == [1, 2]
     assert again.rows(FEW)[0]["series"] == [1.0, 2.0]
-    assert again.seconds(FEW) == 1.0
+    assert again.total("seconds", FEW) == 1.0
+    assert again.total("processor_seconds", FEW) == 0.5
     assert not Table(tmp_path, "x", "2").has(FEW[0])
     again.forget(FEW[:1])
     assert [again.has(cell) for cell in FEW] == [False, True]
@@ -127,3 +133,36 @@ def test_a_report_without_results_says_so(tmp_path: Path) -> None:
     assert cli(["experiment", "report", "--out", str(tmp_path)]) == 0
     page = (tmp_path / "report-small.html").read_text()
     assert page.count("it has not run at this scale") == len(NAMES)
+
+
+def test_the_report_shows_figures_claims_and_how_to_run_it_again(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    experiment = find("geo-traffic")
+    grid = [Cell({"vehicles": 5, "radius": radius, "rounds": 1}, 1) for radius in (0.0, 500.0)]
+    experiment = replace(experiment, grid=lambda scale: grid)
+    table = plan(experiment, "small", tmp_path).table
+    for cell in grid:
+        answer = work(experiment.name, cell)
+        assert isinstance(answer, Finished)
+        table.add(answer)
+    report = gather([experiment, find("bloom-queries")], "small", tmp_path)
+    report.remark = "<made> by a test"
+    page = write(report, tmp_path / "new" / "report.html").read_text()
+    assert page.count("data:image/svg+xml;base64,") == 1
+    assert "http" not in page.replace("http-equiv", "")  # nothing is loaded from elsewhere
+    assert "&lt;made&gt; by a test" in page
+    assert "gossamer experiment run geo-traffic --scale small --again" in page
+    assert "✓ holds" in page
+    assert "it has not run at this scale" in page
+    (picture,) = write_pictures(report, tmp_path / "figures")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_spark_that_is_missing_is_named_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    monkeypatch.delitem(sys.modules, "gossamer.spark.session", raising=False)
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    assert cli(["experiment", "run", "geo-traffic", "--out", str(tmp_path)]) == 1
+    assert "pip install 'gossamer[spark]'" in capsys.readouterr().err

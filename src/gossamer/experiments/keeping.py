@@ -1,8 +1,8 @@
 """Results as Parquet: one table an experiment, a row a cell, whole after every cell.
 
 Columns: `key`, `parameters` (a struct), `seed`, `measures` (a struct), `version`, `compiled`,
-`seconds` and `finished` (UTC). The file is replaced at once, so that a run that is killed leaves
-every cell that it finished, and the next run goes on from there.
+`seconds`, `processor_seconds` and `finished` (UTC). The file is replaced at once, so that a run
+that is killed leaves every cell that it finished, and the next run goes on from there.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ class Finished:
     version: str
     compiled: bool
     seconds: float
+    processor_seconds: float  # of the worker and the processes that it started
     finished: str
 
     def record(self) -> dict[str, Any]:
@@ -38,6 +39,7 @@ class Finished:
             "version": self.version,
             "compiled": self.compiled,
             "seconds": self.seconds,
+            "processor_seconds": self.processor_seconds,
             "finished": self.finished,
         }
 
@@ -81,9 +83,9 @@ class Table:
             if self.has(cell)
         )
 
-    def seconds(self, chosen: Iterable[Cell]) -> float:
-        """What these cells took, one after the other."""
-        return float(sum(self._records[cell.key]["seconds"] for cell in chosen if self.has(cell)))
+    def total(self, column: str, chosen: Iterable[Cell]) -> float:
+        """Of these cells, for example of `seconds`: what they took, one after the other."""
+        return float(sum(self._records[cell.key][column] for cell in chosen if self.has(cell)))
 
 
 def _without_gaps(measures: dict[str, Any]) -> dict[str, Any]:

@@ -43,7 +43,9 @@ SETTINGS: Final[dict[Any, Any]] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "font.size": 10,
-    "legend.frameon": False,
+    "legend.framealpha": 0.85,
+    "legend.edgecolor": "none",
+    "legend.fontsize": 9,
     "lines.linewidth": 1.6,
     "lines.markersize": 5,
     "svg.fonttype": "none",
@@ -61,10 +63,16 @@ def panels(
     import matplotlib
     from matplotlib.figure import Figure  # without a screen, and not kept anywhere
 
-    with matplotlib.rc_context(SETTINGS):
-        figure = Figure(figsize=(width or WIDTH * columns, HEIGHT * rows))
-        axes = figure.subplots(rows, columns, squeeze=False, **options)
-        return figure, list(axes.flatten())
+    matplotlib.rcParams.update(SETTINGS)
+    figure = Figure(figsize=(width or WIDTH * columns, HEIGHT * rows))
+    axes = figure.subplots(rows, columns, squeeze=False, **options)
+    return figure, list(axes.flatten())
+
+
+def from_zero(*axes: Any) -> None:
+    """When everything is drawn: a limit that is set before hides what comes later."""
+    for axis in axes:
+        axis.set_ylim(bottom=0)
 
 
 def line(
@@ -82,7 +90,8 @@ def line(
         label=label,
     )
     if any(isinstance(y, Band) and y.half for y in ys):
-        low = [y.low if isinstance(y, Band) else y for y in ys]
+        # Nothing that is measured here can be below zero.
+        low = [max(0.0, y.low) if isinstance(y, Band) else y for y in ys]
         high = [y.high if isinstance(y, Band) else y for y in ys]
         axis.fill_between(xs, low, high, color=style.colour, alpha=0.18, linewidth=0)
 

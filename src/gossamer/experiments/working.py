@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import time
 import traceback
 from datetime import UTC, datetime
@@ -19,7 +20,7 @@ def is_compiled() -> bool:
 
 def work(name: str, cell: Cell) -> Finished | str:
     """The measures, or what went wrong: one bad cell does not end the others."""
-    began = time.perf_counter()
+    began, spent = time.perf_counter(), _processor_seconds()
     try:
         measures = find(name).measure(cell.parameters, cell.seed)
     except CellFailed as problem:
@@ -32,5 +33,12 @@ def work(name: str, cell: Cell) -> Finished | str:
         gossamer.__version__,
         is_compiled(),
         time.perf_counter() - began,
+        _processor_seconds() - spent,
         datetime.now(UTC).isoformat(timespec="seconds"),
     )
+
+
+def _processor_seconds() -> float:
+    """Of this process and of those of its children that have ended."""
+    used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)

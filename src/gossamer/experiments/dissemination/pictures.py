@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from gossamer.experiments.bands import Band, band
 from gossamer.experiments.experiment import Row, Rows
-from gossamer.experiments.plotting import MODE_STYLES, STYLES, line, panels
+from gossamer.experiments.plotting import MODE_STYLES, STYLES, from_zero, line, panels
 
 TIME_ALPHAS: Final = (0.3, 0.9)  # of Figure 15: the paper's example, and its worst
 
@@ -21,7 +21,7 @@ def over_alpha(rows: Rows, measures: Sequence[tuple[str, str]], without: Sequenc
                 found = {alpha: band(_values(cells, name)) for alpha, cells in _by_alpha(group)}
                 line(axis, list(found), list(found.values()), MODE_STYLES[mode], mode)
         axis.set(xlabel="α (β = α/10)", ylabel=unit)
-        axis.set_ylim(bottom=0)
+    from_zero(*axes)
     axes[0].legend()
     return drawing
 
@@ -35,7 +35,7 @@ def over_time(rows: Rows, names: Sequence[str], alpha: float) -> Any:
             line(axis, range(len(bands)), bands, MODE_STYLES[mode], mode)
         axis.set(xlabel="second", ylabel=f"{name} a broker sends")
         axis.set_yscale("symlog", linthresh=1)
-        axis.set_ylim(bottom=0)
+    from_zero(*axes)
     axes[0].legend()
     return drawing
 
@@ -52,9 +52,9 @@ def throughput(rows: Rows) -> Any:
                     bands = by_second(group, name)
                     line(axis, range(len(bands)), bands, MODE_STYLES[mode], mode)
             axis.set_title(f"{kind}, α = {alpha:g}", fontsize=10)
-            axis.set_ylim(bottom=0)
             axis.set_ylabel("bytes a second")
             axis.set_xlabel("second")
+    from_zero(*axes)
     axes[0].legend()
     return drawing
 
@@ -69,7 +69,7 @@ def queues(rows: Rows, name: str, modes: Sequence[str]) -> Any:
         axis.set_title(mode, fontsize=10)
         axis.set_xlabel("second")
         axis.set_yscale("symlog", linthresh=0.1)
-        axis.set_ylim(bottom=0)
+    from_zero(*axes)
     axes[0].set_ylabel("messages waiting, average broker")
     axes[-1].legend()
     return drawing

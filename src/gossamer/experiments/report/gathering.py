@@ -24,7 +24,8 @@ class Section:
     finished: int
     cells: int
     seeds: list[int]
-    seconds: float  # of work, added up over the cells
+    seconds: float  # added up over the cells
+    processor_seconds: float
     problem: str = ""
 
     def headlines(self) -> list[Claim]:
@@ -43,6 +44,10 @@ class Report:
     @property
     def seconds(self) -> float:
         return sum(section.seconds for section in self.sections)
+
+    @property
+    def processor_seconds(self) -> float:
+        return sum(section.processor_seconds for section in self.sections)
 
 
 def gather(experiments: Iterable[Experiment], scale: str, folder: Path) -> Report:
@@ -68,7 +73,8 @@ def _section(experiment: Experiment, scale: str, folder: Path) -> Section:
         planned.finished,
         len(planned.grid),
         sorted({cell.seed for cell in planned.grid}),
-        planned.table.seconds(planned.grid),
+        planned.table.total("seconds", planned.grid),
+        planned.table.total("processor_seconds", planned.grid),
         problem,
     )
 

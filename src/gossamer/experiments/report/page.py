@@ -8,7 +8,7 @@ from typing import Final
 
 from gossamer.experiments.experiment import Claim, Figure
 from gossamer.experiments.report.gathering import Report, Section
-from gossamer.experiments.report.pictures import inline
+from gossamer.experiments.report.pictures import inline, width
 from gossamer.experiments.report.style import STYLE
 
 # A sign beside the word: nobody has to see a colour.
@@ -42,8 +42,9 @@ def _head(report: Report) -> Iterable[str]:
         yield f'<p class="remark">{escape(report.remark)}</p>'
     yield (
         f'<p class="soft">Scale <b>{report.scale}</b>, version {escape(report.version)}, made '
-        f"{report.made} on {escape(report.machine)}. The cells took {_duration(report.seconds)} "
-        "of work, added up over all workers. To make it again:</p>"
+        f"{report.made} on {escape(report.machine)}. One after the other, the cells took "
+        f"{_duration(report.seconds)} by the clock and {_duration(report.processor_seconds)} of "
+        "processor time. To make it again:</p>"
     )
     yield (
         f"<pre><code>gossamer experiment run all --scale {report.scale}\n"
@@ -74,7 +75,8 @@ def _table(claims: Iterable[Claim]) -> Iterable[str]:
         cells = (claim.claim, claim.printed, claim.ours)
         told = "".join(f"<td>{escape(text)}</td>" for text in cells)
         verdict = f'<td class="verdict">{VERDICTS[claim.verdict]}</td>'
-        yield f"<tr>{told}{verdict}<td>{escape(claim.because)}</td></tr>"
+        because = "" if claim.holds else escape(claim.because)
+        yield f"<tr>{told}{verdict}<td>{because}</td></tr>"
     yield "</table>"
 
 
@@ -89,7 +91,8 @@ def _section(section: Section, scale: str) -> Iterable[str]:
     seeds = _seeds(section.seeds)
     yield (
         f'<p class="soft">{section.finished} of {section.cells} cells, {seeds}, '
-        f"{_duration(section.seconds)} of work. Again: "
+        f"{_duration(section.seconds)} ({_duration(section.processor_seconds)} of processor time). "
+        "Again: "
         f"<code>gossamer experiment run {experiment.name} --scale {scale} --again</code></p>"
     )
 
@@ -99,7 +102,8 @@ def _figure(figure: Figure) -> Iterable[str]:
     if figure.says:
         yield f"<p><b>The paper:</b> {escape(figure.says)}</p>"
     caption = escape(f"{figure.name}: {figure.title}")
-    yield f'<img alt="{caption}" src="{inline(figure.drawing)}">'
+    limit = f"max-width: min(100%, {width(figure.drawing)}px)"
+    yield f'<img alt="{caption}" style="{limit}" src="{inline(figure.drawing)}">'
     if figure.note:
         yield f'<p class="soft">{escape(figure.note)}</p>'
     if figure.claims:

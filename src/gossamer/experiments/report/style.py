@@ -18,7 +18,7 @@ p { margin: .45rem 0; max-width: 52rem; }
 nav ol { columns: 2; padding-left: 1.2rem; }
 figure { margin: 1.6rem 0 2.2rem; padding: 1.1rem; border: 1px solid var(--rule);
          border-radius: 6px; }
-figure img { width: 100%; height: auto; display: block; margin: .6rem auto; }
+figure img { height: auto; display: block; margin: .6rem auto; }
 table { border-collapse: collapse; width: 100%; font-size: .92rem; margin: .6rem 0; }
 th { text-align: left; border-bottom: 2px solid var(--ink); padding: .3rem .6rem .3rem 0; }
 td { vertical-align: top; border-bottom: 1px solid var(--rule); padding: .4rem .6rem .4rem 0; }

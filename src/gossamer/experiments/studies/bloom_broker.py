@@ -19,7 +19,7 @@ from gossamer.experiments.experiment import (
     Rows,
     cells,
 )
-from gossamer.experiments.plotting import STYLES, line, panels
+from gossamer.experiments.plotting import STYLES, from_zero, line, panels
 
 QUERIES: Final = (0, 1, 3, 10, 30, 100, 300, 1_000, 3_000)
 SMALL_QUERIES: Final = (0, 10, 100, 1_000)
@@ -48,8 +48,8 @@ def figures(rows: Rows) -> list[Figure]:
     counts = sorted(rows.distinct("queries"))
     rates = [_band(rows, count, "messages_a_second") for count in counts]
     times = [_band(rows, count, "latency_ms") for count in counts]
-    line(axes[0], counts, rates, STYLES[0], "throughput")
-    line(axes[1], counts, times, STYLES[0], "latency")
+    line(axes[0], counts, rates, STYLES[0], "")
+    line(axes[1], counts, times, STYLES[0], "")
     for axis, unit in zip(
         axes, ("messages a second to the subscriber", "latency of one message, ms"), strict=True
     ):
@@ -57,7 +57,8 @@ def figures(rows: Rows) -> list[Figure]:
             axis.axvline(queries, color=style.colour, linestyle=style.line, alpha=0.8, label=method)
         axis.set_xscale("symlog", linthresh=1)
         axis.set(xlabel="queries before each message", ylabel=unit)
-        axis.set_ylim(bottom=0)
+        axis.set_xlim(left=0)
+    from_zero(*axes)
     axes[0].legend(title="queries at ten levels", fontsize=8)
     return [
         Figure(

@@ -23,7 +23,7 @@ from gossamer.experiments.experiment import (
     Rows,
     cells,
 )
-from gossamer.experiments.plotting import STYLES, line, panels
+from gossamer.experiments.plotting import STYLES, from_zero, line, panels
 
 RATES: Final = (0.1, 0.03, 0.01, 0.003, 0.001)  # for which the filters are sized
 SMALL_RATES: Final = (0.1, 0.01, 0.001)
@@ -89,7 +89,7 @@ def figures(rows: Rows) -> list[Figure]:
     )
     axis.set_xscale("log")
     axis.set_yscale("symlog", linthresh=0.01)
-    axis.set_ylim(bottom=0)
+    from_zero(axis)
     axis.set(xlabel="error rate for which the bits are sized, %", ylabel="searches that err, %")
     axis.legend()
     return [

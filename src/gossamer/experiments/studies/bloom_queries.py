@@ -30,7 +30,7 @@ from gossamer.experiments.experiment import (
     Rows,
     cells,
 )
-from gossamer.experiments.plotting import STYLES, line, panels
+from gossamer.experiments.plotting import STYLES, from_zero, line, panels
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _queries(rows: Rows, preparation: Preparation, workload: Workload, method: s
 
 
 def _figure(rows: Rows, preparation: Preparation) -> Figure:
-    drawing, axes = panels(len(SWEEPS), sharey=True)
+    drawing, axes = panels(2, 2, sharey=True)
     for axis, sweep, letter in zip(axes, SWEEPS, "abcd", strict=True):
         for method, style in zip(METHODS, STYLES, strict=False):
             found = {
@@ -122,10 +122,10 @@ def _figure(rows: Rows, preparation: Preparation) -> Figure:
             xs = [value for value, numbers in found.items() if numbers]
             line(axis, xs, [band(found[x]) for x in xs], style, method)
         axis.set_yscale("symlog", linthresh=LINEAR_BELOW)
-        axis.set_ylim(bottom=0)
         axis.set_xlabel(f"({letter}) ${sweep.symbol.replace('_', '_{')}}}$")
-    axes[0].set_ylabel("queries for a topic, average")
-    axes[0].legend()
+        axis.set_ylabel("queries for a topic, average")
+    from_zero(*axes)
+    axes[1].legend()
     name, says = FIGURES[preparation]
     is_last = preparation is Preparation.WITHOUT_MATCH
     claims = [*(_published(rows) if is_last else []), _best(rows, preparation)]

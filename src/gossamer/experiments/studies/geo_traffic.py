@@ -19,7 +19,7 @@ from gossamer.experiments.experiment import (
     cells,
 )
 from gossamer.experiments.geo.city import drive
-from gossamer.experiments.plotting import STYLES, line, panels
+from gossamer.experiments.plotting import STYLES, from_zero, line, panels
 
 # 0 is a broker without geofences.
 RADII: Final = (0.0, 250.0, 500.0, 1_000.0, 2_000.0)
@@ -59,7 +59,7 @@ def figures(rows: Rows) -> list[Figure]:
     axes[1].set(xlabel="vehicles", ylabel="to the broker, KiB a second")
     axes[0].set_xscale("log")
     axes[0].set_yscale("log")
-    axes[1].set_ylim(bottom=0)
+    from_zero(axes[1])
     axes[0].legend()
     return [
         Figure(

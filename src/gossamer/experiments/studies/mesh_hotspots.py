@@ -16,7 +16,7 @@ from gossamer.experiments.experiment import (
     Rows,
     cells,
 )
-from gossamer.experiments.plotting import MODE_STYLES, line, panels
+from gossamer.experiments.plotting import MODE_STYLES, from_zero, line, panels
 
 ALPHAS: Final = (0.0, 0.3, 0.9)
 SEEDS: Final = {SMALL: 3, LARGE: 20}
@@ -45,8 +45,7 @@ def figures(rows: Rows) -> list[Figure]:
     axes[0].set(xlabel="α (β = α/10)", ylabel="longest queue of any broker, messages")
     axes[1].set(xlabel="second (α = 0.3)", ylabel="longest queue in that second")
     axes[1].set_yscale("symlog", linthresh=1)
-    axes[0].set_ylim(bottom=0)
-    axes[1].set_ylim(bottom=0)
+    from_zero(*axes)
     axes[0].legend()
     return [
         Figure(

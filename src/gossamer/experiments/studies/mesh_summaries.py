@@ -18,7 +18,7 @@ from gossamer.experiments.experiment import (
     Rows,
     cells,
 )
-from gossamer.experiments.plotting import STYLES, line, panels
+from gossamer.experiments.plotting import STYLES, from_zero, line, panels
 
 FILTERS: Final = (1_000, 3_000, 10_000, 30_000, 100_000)
 SMALL_FILTERS: Final = (1_000, 3_000, 10_000)
@@ -62,7 +62,7 @@ def figures(rows: Rows) -> list[Figure]:
     sizes.legend()
     errors.set(xlabel="distinct filters", ylabel="forwarded though nobody wants it, %")
     errors.set_xscale("log")
-    errors.set_ylim(bottom=0)
+    from_zero(errors)
     errors.legend()
     return [
         Figure(

@@ -22,7 +22,7 @@ from gossamer.experiments.experiment import (
     Rows,
     cells,
 )
-from gossamer.experiments.plotting import STYLES, line, panels
+from gossamer.experiments.plotting import STYLES, from_zero, line, panels
 
 MQTT, COUNTED = "MQTT", "CNTPPL"
 WAYS: Final = (MQTT, COUNTED)
@@ -120,7 +120,7 @@ def figures(rows: Rows) -> list[Figure]:
         axis.set_xscale("log")
     axes[0].set_yscale("log")
     axes[1].set_yscale("log")
-    axes[2].set_ylim(bottom=0)
+    from_zero(axes[2])
     axes[0].legend()
     axes[1].legend()
     return [

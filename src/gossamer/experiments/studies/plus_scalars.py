@@ -28,7 +28,7 @@ from gossamer.experiments.experiment import (
     Rows,
     cells,
 )
-from gossamer.experiments.plotting import STYLES, line, panels
+from gossamer.experiments.plotting import STYLES, from_zero, line, panels
 
 MQTT, SKR, RPT = "MQTT", "SKR", "RPT"
 WAYS: Final = (MQTT, SKR, RPT)
@@ -109,7 +109,7 @@ def figures(rows: Rows) -> list[Figure]:
         axis.set_xscale("log")
     axes[0].set_yscale("log")
     axes[1].set_yscale("log")
-    axes[2].set_ylim(bottom=0)
+    from_zero(axes[2])
     axes[0].legend()
     return [
         Figure(

@@ -17,7 +17,7 @@ from gossamer.experiments.experiment import (
     Rows,
     cells,
 )
-from gossamer.experiments.plotting import MODE_STYLES, line, panels
+from gossamer.experiments.plotting import MODE_STYLES, from_zero, line, panels
 from gossamer.experiments.testbed.shapes import measure_shape
 from gossamer.net.local.topologies import PARENTS
 
@@ -57,7 +57,7 @@ def figures(rows: Rows) -> list[Figure]:
             line(axis, row["seconds"], kib, MODE_STYLES[row["mode"]], row["mode"])
         axis.set_title(topology, fontsize=10)
         axis.set_xlabel("seconds")
-        axis.set_ylim(bottom=0)
+    from_zero(*axes)
     axes[0].set_ylabel("cumulative traffic on all links, KiB")
     axes[0].legend()
     return [
