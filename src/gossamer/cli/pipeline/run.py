@@ -46,6 +46,9 @@ def run(
     compact: Annotated[
         bool, typer.Option("--compact/--no-compact", help="lake: put small files together.")
     ] = True,
+    window: Annotated[
+        str, typer.Option(help="insight: how far back a recommendation looks.")
+    ] = "24 h",
     fences: Annotated[
         str, typer.Option(help="geo: GeoJSON file of fences; else subscriptions with areas.")
     ] = "",
@@ -88,6 +91,7 @@ def run(
         every=seconds_of("--every", every),
         lateness=timedelta(seconds=seconds_of("--lateness", lateness)),
         event_field=event_time,
+        window=timedelta(seconds=seconds_of("--window", window)),
         compacts=compact,
         fences=fences,
         admins=admins_of(admin or [], token_file),

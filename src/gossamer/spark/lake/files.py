@@ -36,6 +36,14 @@ class Files:
         """A folder; harmless if it is there."""
         self._system.mkdirs(self._path(path))
 
+    def write_text(self, path: str, text: str) -> None:
+        """In place of what was there."""
+        out = self._system.create(self._path(path), True)
+        try:
+            out.write(bytearray(text, "utf-8"))
+        finally:
+            out.close()
+
     def remove(self, path: str) -> None:
         self._system.delete(self._path(path), True)
 

@@ -2,10 +2,11 @@
 
 from typing import Final
 
+from gossamer.spark.pipelines.insight import INSIGHT
 from gossamer.spark.pipelines.lake import LAKE
 from gossamer.spark.pipelines.pipeline import Pipeline, PipelineError
 
-PIPELINES: Final = (LAKE,)
+PIPELINES: Final = (LAKE, INSIGHT)
 
 
 def find(name: str) -> Pipeline:

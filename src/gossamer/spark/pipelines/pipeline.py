@@ -9,6 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 # Readings that are later than this correct windows that were called final.
 LATENESS: Final = timedelta(hours=1)
+# A day has its nights in it; older habits say little about tomorrow.
+WINDOW: Final = timedelta(hours=24)
 # Between two batches; each rewrites the hours that it touches, so more often costs more.
 EVERY_SECONDS: Final = 30.0
 
@@ -36,6 +38,7 @@ class Settings:
     every: float = EVERY_SECONDS
     lateness: timedelta = LATENESS
     event_field: str = ""  # of JSON payloads, with their time; empty for the time received
+    window: timedelta = WINDOW  # of traffic that a recommendation is about
     compacts: bool = True  # puts small files together
     fences: str = ""  # a GeoJSON file
     admins: tuple[Admin, ...] = ()

@@ -1,0 +1,1 @@
+"""What brokers carry and for whom, and what would make it less."""

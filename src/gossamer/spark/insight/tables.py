@@ -1,0 +1,88 @@
+"""The tables of a recommendation: topics, filters, and what links carried."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from gossamer.spark.insight.placement import Flow
+from gossamer.spark.lake.hours import BATCH
+
+# Those that carry most; the rest is too little to move a client for.
+MOST_FLOWS: Final = 200_000
+
+
+def topics(flows: DataFrame, wanted: DataFrame) -> DataFrame:
+    """`wanted` has `number` (of a filter) and `client`."""
+    reached = flows.select("topic", F.explode("filters").alias("number")).distinct()
+    readers = reached.join(F.broadcast(wanted), "number").groupBy("topic")
+    counted = readers.agg(F.countDistinct("client").alias("readers"))
+    summed = flows.groupBy("topic").agg(
+        F.sum("messages").alias("messages"),
+        F.sum("bytes").alias("bytes"),
+        F.countDistinct("publisher").alias("publishers"),
+    )
+    joined = summed.join(counted, "topic", "left").fillna(0, ["readers"])
+    return joined.select("topic", "messages", "bytes", "publishers", "readers")
+
+
+def filters(flows: DataFrame, wanted: DataFrame) -> DataFrame:
+    """Filters that nothing was published for have 0 messages."""
+    carried = flows.select(F.explode("filters").alias("number"), "messages", "bytes")
+    carried = carried.groupBy("number").agg(
+        F.sum("messages").alias("messages"), F.sum("bytes").alias("bytes")
+    )
+    subscribed = wanted.groupBy("number", "filter").agg(
+        F.countDistinct("client").alias("subscribers")
+    )
+    joined = subscribed.join(carried, "number", "left").fillna(0, ["messages", "bytes"])
+    deliveries = (F.col("messages") * F.col("subscribers")).alias("deliveries")
+    return joined.select("filter", "subscribers", "messages", "bytes", deliveries)
+
+
+def link_loads(links: DataFrame) -> DataFrame:
+    """What links sent between the first and the last snapshot; in one only, since their start.
+
+    A counter that is lower than before has started anew, with its broker.
+    """
+    line = Window.partitionBy("broker", "neighbour").orderBy(BATCH)
+    names = ("messages_sent", "bytes_sent", "control_bytes_sent")
+    grown = links.withColumns({f"_{name}": _growth(name, line) for name in names})
+    sums = {name: F.coalesce(F.sum(f"_{name}"), F.max(name)).alias(name) for name in names}
+    groups = grown.groupBy("broker", "neighbour").agg(
+        *sums.values(), F.max_by("mode", BATCH).alias("mode")
+    )
+    carried = F.col("bytes_sent").alias("bytes")
+    control = F.col("control_bytes_sent").alias("control_bytes")
+    messages = F.col("messages_sent").alias("messages")
+    return groups.select("broker", "neighbour", "mode", messages, carried, control)
+
+
+def _growth(name: str, line: Any) -> Any:
+    before = F.lag(name).over(line)
+    return F.when(F.col(name) >= before, F.col(name) - before).when(
+        F.col(name) < before, F.col(name)
+    )
+
+
+def latest(snapshots: DataFrame) -> DataFrame:
+    """Of each broker, the last one: it may not have answered since."""
+    last = Window.partitionBy("broker")
+    marked = snapshots.withColumn("_last", F.max(BATCH).over(last))
+    return marked.where(F.col(BATCH) == F.col("_last")).drop("_last")
+
+
+def collect_flows(flows: DataFrame, clients: Sequence[frozenset[str]]) -> list[Flow]:
+    """`clients` want the filter of that number. Flows of the same way are one."""
+    most = flows.where(F.size("filters") > 0).orderBy(F.desc("bytes")).limit(MOST_FLOWS)
+    found: dict[tuple[str, str, frozenset[str]], int] = {}
+    for row in most.collect():
+        readers = frozenset[str]().union(*(clients[number] for number in row["filters"]))
+        way = (row["publisher"] or "", row["broker"], readers)
+        found[way] = found.get(way, 0) + row["bytes"]
+    return [Flow(way[0], way[1], size, way[2]) for way, size in found.items()]
+
+
+def frame_of(spark: SparkSession, rows: Iterable[tuple[Any, ...]], schema: str) -> DataFrame:
+    return spark.createDataFrame(list(rows), schema).coalesce(1)

@@ -1,0 +1,178 @@
+"""What is hot, what nobody reads, what links carry, and which client should be elsewhere.
+
+insight/traffic                     messages and bytes by hour, broker, topic, publisher
+insight/sessions, subscriptions,    what the admin APIs told with each batch
+insight/links
+insight/topics, filters, unread,    the answers, over the last hours that traffic covers
+insight/link_loads, placement
+insight/report.md                   what to do about it
+"""
+
+from datetime import datetime
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from gossamer.spark.insight import report, tables, traffic
+from gossamer.spark.insight.placement import Advice, Placement
+from gossamer.spark.insight.routes import Routes
+from gossamer.spark.insight.snapshots import Snapshots
+from gossamer.spark.lake.batches import moment
+from gossamer.spark.lake.files import Files, joined
+from gossamer.spark.lake.hours import hours_between
+from gossamer.spark.lake.tables import by_hour_and_batch
+from gossamer.spark.pipelines.pipeline import Pipeline, PipelineError, Settings
+from gossamer.spark.source.replaying import SourceError, find_replays
+from gossamer.spark.source.settings import read_settings
+
+FLOODING: Final = "pf"
+_PLACEMENT: Final = "client string, broker string, better string, saves long"
+
+
+class Insight:
+    def __init__(self, spark: SparkSession, settings: Settings) -> None:
+        self._window = settings.window
+        self._root = root = joined(settings.lake, "insight")
+        self._brokers = _names(settings)
+        self._traffic = by_hour_and_batch(root, "traffic")
+        self._snapshots = Snapshots(root, self._brokers, settings.admins)
+        self._newest: datetime | None = None
+        self._report = ""
+
+    def take(self, frame: DataFrame, batch: int) -> None:
+        spark = frame.sparkSession
+        counts = traffic.counted(frame).persist()
+        try:
+            self._traffic.write_batch(counts, batch)
+            last = counts.agg(F.unix_micros(F.max("last"))).first()
+        finally:
+            counts.unpersist()
+        self._snapshots.take(spark, batch)
+        newest = moment(last[0]) if last is not None else None
+        if newest is not None:
+            self._newest = max(newest, self._newest or newest)
+            self._report = report.write(self._find(spark, self._newest))
+            path = joined(self._root, "report.md")
+            Files(spark, path).write_text(path, self._report)
+
+    def summary(self) -> list[str]:
+        if not self._report:
+            return [f"nothing new was published; the last report is {self._root}/report.md"]
+        return [*self._report.splitlines(), "", f"tables and this report: {self._root}"]
+
+    def _find(self, spark: SparkSession, end: datetime) -> report.Findings:
+        start = end - self._window
+        parts = [hour.path for hour in hours_between(start, end)]
+        rows = self._traffic.read_parts(spark, parts)
+        assert rows is not None
+        subscriptions = self._snapshots.read(spark, "subscriptions", start)
+        numbers = sorted({row["filter"] for row in subscriptions.select("filter").collect()})
+        numbered = spark.createDataFrame(list(enumerate(numbers)), "number int, filter string")
+        wanted = subscriptions.join(F.broadcast(numbered), "filter").persist()
+        flows = traffic.flows(rows, numbers).persist()
+        links = tables.link_loads(self._snapshots.read(spark, "links", start)).persist()
+        sessions = self._snapshots.read(spark, "sessions", start)
+        try:
+            advice = self._advise(flows, tables.latest(wanted), sessions, links, len(numbers))
+            return self._write(flows, wanted, links, advice, start, end)
+        finally:
+            for frame in (wanted, flows, links):
+                frame.unpersist()
+
+    def _advise(
+        self, flows: DataFrame, wanted: DataFrame, sessions: DataFrame, links: DataFrame, count: int
+    ) -> Advice:
+        clients: list[set[str]] = [set() for _ in range(count)]
+        for row in wanted.select("number", "client").collect():
+            clients[row["number"]].add(row["client"])
+        present = tables.latest(sessions).where("connected").select("client", "broker").collect()
+        homes = {row["client"]: row["broker"] for row in present}
+        routes = Routes((row["broker"], row["neighbour"]) for row in links.collect())
+        found = tables.collect_flows(flows, [frozenset(one) for one in clients])
+        return Placement(found, homes, routes).advise(self._brokers)
+
+    def _write(
+        self,
+        flows: DataFrame,
+        wanted: DataFrame,
+        links: DataFrame,
+        advice: Advice,
+        start: datetime,
+        end: datetime,
+    ) -> report.Findings:
+        spark = flows.sparkSession
+        topics = self._save("topics", tables.topics(flows, wanted).orderBy(F.desc("bytes")))
+        filters = self._save("filters", tables.filters(flows, wanted).orderBy(F.desc("deliveries")))
+        unread = self._save("unread", topics.where("readers = 0").orderBy(F.desc("bytes")))
+        loads = self._save("link_loads", links.orderBy(F.desc("bytes")))
+        self._save("placement", tables.frame_of(spark, advice.moves, _PLACEMENT))
+        total = topics.selectExpr("sum(messages)", "sum(bytes)").collect()[0]
+        lost = unread.selectExpr("count(*)", "sum(messages)", "sum(bytes)").collect()[0]
+        carried = loads.orderBy(F.desc("bytes")).collect()
+        idle = filters.where("messages = 0").orderBy("filter").select("filter").collect()
+        read = filters.where("messages > 0").orderBy(F.desc("deliveries"), "filter")
+        most = report.MOST_LINES
+        return report.Findings(
+            start=start,
+            end=end,
+            messages=total[0],
+            size=total[1],
+            topics=topics.orderBy(F.desc("bytes"), "topic")
+            .select("topic", "messages", "bytes", "readers")
+            .take(most),
+            filters=read.select("filter", "subscribers", "messages", "deliveries", "bytes").take(
+                most
+            ),
+            unread=unread.orderBy(F.desc("bytes"), "topic")
+            .select("topic", "messages", "bytes")
+            .take(most),
+            unread_topics=lost[0],
+            unread_messages=lost[1] or 0,
+            unread_size=lost[2] or 0,
+            idle=[row["filter"] for row in idle],
+            links=[
+                (
+                    row["broker"],
+                    row["neighbour"],
+                    row["messages"],
+                    row["bytes"],
+                    row["control_bytes"],
+                )
+                for row in carried[:most]
+            ],
+            advice=advice,
+            floods=any(row["mode"] == FLOODING for row in carried),
+            silent=self._snapshots.silent,
+        )
+
+    def _save(self, name: str, frame: DataFrame) -> DataFrame:
+        """Answers are written anew each time, and read back: they are small by now."""
+        path = joined(self._root, name)
+        frame.coalesce(1).write.mode("overwrite").parquet(path)
+        return frame.sparkSession.read.parquet(path)
+
+
+def _names(settings: Settings) -> list[str]:
+    """The brokers by the names that their archives have, in the order of their addresses."""
+    try:
+        asked = read_settings({**settings.source, "brokers": settings.brokers})
+    except ValueError as problem:
+        raise PipelineError(str(problem)) from None
+    if len(settings.admins) != len(asked.addresses):
+        raise PipelineError(
+            f"there are {len(asked.addresses)} --brokers and {len(settings.admins)} --admin: name "
+            "the admin API of each broker, in the same order"
+        )
+    try:
+        return list(find_replays(asked.addresses, asked.credentials, asked.retry_seconds))
+    except SourceError as problem:
+        raise PipelineError(str(problem)) from problem
+
+
+INSIGHT: Final = Pipeline(
+    "insight",
+    "what is hot, what nobody reads, what links carry, and which client should be elsewhere",
+    ("broker", "time", "topic", "payload", "publisher"),
+    Insight,
+)
