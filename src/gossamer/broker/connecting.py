@@ -6,25 +6,20 @@ import secrets
 from typing import TYPE_CHECKING
 
 from gossamer.broker.admitting import is_allowed
-from gossamer.broker.ending import disconnect_session, end_session, settle
-from gossamer.broker.keeping import KeepAlive
+from gossamer.broker.entering import Login, enter
 from gossamer.broker.neighbours import PEER_METHOD, PEER_PREFIX, STOCK_PREFIX
 from gossamer.broker.policy import Verdict
-from gossamer.broker.publishing import message_from
-from gossamer.broker.revoking import revoke
 from gossamer.broker.settings import peer_settings
 from gossamer.broker.stages import DECIDING, OPEN
 from gossamer.broker.telling import spelled
-from gossamer.broker.welcoming import agreed_keep_alive, set_windows, welcome
+from gossamer.broker.welcoming import welcome
 from gossamer.geo.errors import GlpError
 from gossamer.geo.glp import Glp, parse
 from gossamer.session.identity import Identity
-from gossamer.session.records import SessionRecord
-from gossamer.session.session import NEVER, Session
+from gossamer.session.session import NEVER
 from gossamer.wire import reasons
-from gossamer.wire.codec import encode
 from gossamer.wire.errors import ProtocolError
-from gossamer.wire.packets import V5, Auth, Connect, Publish
+from gossamer.wire.packets import V5, Auth, Connect
 from gossamer.wire.properties import Properties
 
 if TYPE_CHECKING:
@@ -186,38 +181,14 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
         # [MQTT-3.1.2-24], before anything is changed for a client that cannot be answered.
         connection.fail(reasons.PACKET_TOO_LARGE, "", now)
         return
-    had_session = client_id in core.sessions
-    session, is_present = _take_session(connection, connect, client_id, verdict.user, expiry, now)
-    _identify(connection, session, is_present)
-    connection.session = session
-    connection.stage = OPEN
-    connection.limit = connection.settings.max_packet
-    connection.unreleased_before = 0 if session.incoming is None else len(session.incoming)
-    _set_will(session, connect)
-    _keep_alive(connection, connect, now)
-    set_windows(session, connect, connection.settings.max_inflight)
-    if glp is not None:
-        connection.locates_by_ping = glp.ping
-        core.locations.learn(session, glp, now)
-    if session.persistent:
-        core.journal.session_saved(session.record)
-    if not is_present:
-        session.saved_in = core.journal.batch
-    if (session.persistent or had_session) and (
-        core.journal.accepts or not is_present or session.saved_in > core.hub.last_committed
-    ):
-        # A session that the client was told about must not vanish, nor a discarded one come back.
-        # With a full store, a session that is on disk may be served before its changes are.
-        connection.outlet.hold_back()
-    answer.session_present = is_present  # [MQTT-3.2.2-2], [MQTT-3.2.2-3]
-    # The first packet but AUTH [MQTT-3.2.0-1], and once, since this stage is left [MQTT-3.2.0-2].
-    connection.outlet.put(encode(answer, connect.version))  # [MQTT-3.1.4-5]
-    core.counters.connections_accepted += 1
-    session.outlet = connection.outlet
-    core.neighbours.presence_changed(session)
-    if connection.is_peer:
-        core.neighbours.opened(connection, now)
-    session.resume(now)
+    login = Login(connection, connect, client_id, verdict.user, expiry, answer)
+    login.is_assigned = assigned != ""
+    login.glp = glp
+    if not connection.is_peer and core.neighbours.fetches(login, now):
+        connection.stage = DECIDING
+        connection.outlet.sink.pause_reading()
+    else:
+        enter(login, now)
 
 
 def _glp_of(connect: Connect) -> Glp | None:
@@ -239,6 +210,8 @@ def _refusal(connection: Connection, connect: Connect, client_id: str, user: str
     if existing is not None and existing.user != user:
         # Whoever guesses a client id must not get another user's messages.
         return Verdict(reasons.NOT_AUTHORIZED, text="this client id is in use by another user")
+    if existing is None and core.neighbours.refuses_client(client_id, user):
+        return Verdict(reasons.NOT_AUTHORIZED, text="this client id is in use by another user")
     if existing is None and len(core.sessions) >= core.settings.max_sessions:
         return Verdict(reasons.QUOTA_EXCEEDED, text="the broker keeps no more sessions")
     if not core.journal.accepts:
@@ -256,57 +229,6 @@ def _refusal(connection: Connection, connect: Connect, client_id: str, user: str
     return None
 
 
-def _take_session(
-    connection: Connection, connect: Connect, client_id: str, user: str, expiry: int, now: float
-) -> tuple[Session, bool]:
-    """The client's old session [MQTT-3.1.2-5] or a new one [MQTT-3.1.2-6], and which it is."""
-    core = connection.core
-    existing = core.sessions.get(client_id)  # [MQTT-3.1.3-2]
-    if existing is not None:
-        settle(core, existing, now)
-        # [MQTT-3.1.4-3]
-        disconnect_session(core, existing, reasons.SESSION_TAKEN_OVER, "", now)
-        existing = core.sessions.get(client_id)  # gone, if it ended with its connection
-    if existing is not None and connect.clean_start:
-        end_session(core, existing, now)  # [MQTT-3.1.2-4], [MQTT-3.1.4-4]
-        existing = None
-    if existing is None:
-        record = SessionRecord(client_id, user, expiry)
-        record.is_311 = connect.version != V5
-        session = Session(core.hub, record, connection.settings.max_queued)
-        session.queue_bytes_limit = connection.settings.max_queued_bytes
-        core.sessions[client_id] = session
-        core.counters.sessions = len(core.sessions)
-        return session, False
-    record = existing.record
-    record.expiry = expiry
-    record.disconnected_at = 0.0
-    record.will = None  # [MQTT-3.1.3-9]
-    record.will_due = 0.0
-    if existing.persistent and expiry == 0:
-        # It ends with this connection: from now on a restart must not bring it back.
-        core.journal.session_saved(record)
-    existing.persistent = expiry != 0
-    return existing, True
-
-
-def _keep_alive(connection: Connection, connect: Connect, now: float) -> None:
-    seconds = agreed_keep_alive(connect, connection.settings.max_keep_alive)
-    if seconds:
-        # [MQTT-3.1.2-22], in 3.1.1 [MQTT-3.1.2-24]: one and a half times the interval.
-        connection.keep_alive = seconds * 1.5
-        connection.core.agenda.add(now + connection.keep_alive, KeepAlive(connection))
-
-
-def _identify(connection: Connection, session: Session, is_present: bool) -> None:
-    """The session belongs to who logged in now; rights may differ from those it had before."""
-    core = connection.core
-    session.identity = connection.identity
-    if is_present and core.permissions.restricts:
-        revoke(core, session)
-        core.routes.changes += 1  # routes know who may receive what
-
-
 def _expiry(connect: Connect, maximum: int) -> int:
     if connect.version != V5:
         return 0 if connect.clean_start else min(NEVER, maximum)
@@ -314,23 +236,3 @@ def _expiry(connect: Connect, maximum: int) -> int:
     if properties is None or properties.session_expiry is None:
         return 0
     return min(properties.session_expiry, maximum)
-
-
-def _set_will(session: Session, connect: Connect) -> None:
-    """Stored with the session [MQTT-3.1.2-7], in place of any earlier one."""
-    record = session.record
-    will = connect.will
-    if will is None:
-        record.will = None
-        record.will_delay = 0
-        return
-    properties = will.properties
-    record.will_delay = 0
-    if properties is not None and properties.will_delay is not None:
-        record.will_delay = properties.will_delay
-        properties.will_delay = None
-    # [MQTT-3.1.3-10]: the rest travels on as it is.
-    packet = Publish(will.topic, will.payload, will.qos, will.retain, properties=properties)
-    # The expiry counts from the moment the will is published, so none is set here.
-    record.will = message_from(packet, will.topic, session.client_id, session.user, 0.0)
-    record.will.expires_at = 0.0

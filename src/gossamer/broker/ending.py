@@ -81,6 +81,7 @@ def end_session(core: Core, session: Session, now: float) -> None:
     session.subscriptions.clear()
     core.locations.forget(session)
     core.journal.session_removed(session.client_id)
+    core.neighbours.ended(session, now)
     for delivery in session.left_over():
         message = delivery.message
         # A QoS 2 message that was sent stays with its client, as long as that has a session

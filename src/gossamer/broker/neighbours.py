@@ -11,6 +11,7 @@ from gossamer.session.subscription import Receiver, Subscription
 
 if TYPE_CHECKING:
     from gossamer.broker.connection import Connection
+    from gossamer.broker.entering import Login
 
 # Client ids of neighbours begin with this, and no client's may.
 PEER_PREFIX: Final = "$mesh/"
@@ -56,6 +57,20 @@ class Neighbours:
 
     def errand(self, session: Session, message: Message, now: float) -> None:
         """A neighbour passed something on that is for one broker only."""
+
+    def refuses_client(self, client_id: str, user: str) -> bool:
+        """Whether the id belongs to somebody else, on another broker."""
+        return False
+
+    def fetches(self, login: Login, now: float) -> bool:
+        """Whether the login must wait until its session is here; `resume` it then."""
+        return False
+
+    def entered(self, login: Login, session: Session, now: float) -> None:
+        """A client is connected."""
+
+    def ended(self, session: Session, now: float) -> None:
+        """A session is no more."""
 
     def begin_exchange(self, origin: Origin) -> Exchange | None:
         """Somebody who says it is a neighbour wants to prove it."""
