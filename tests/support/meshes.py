@@ -43,12 +43,15 @@ class Node(World):
         key: str = "secret",
         journal: Journal | None = None,
         snapshot: Snapshot | None = None,
+        roaming_seconds: float = 5.0,
     ) -> None:
         super().__init__(journal)
         self.name = name
         if snapshot is not None:
             self.broker.restore(snapshot, self.now)
-        self.mesh = Mesh(self.broker.core, MeshSettings(name, mode, "test", key))
+        settings = MeshSettings(name, mode, "test", key)
+        settings.roaming_seconds = roaming_seconds
+        self.mesh = Mesh(self.broker.core, settings)
 
 
 class Net:

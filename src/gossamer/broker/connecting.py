@@ -171,7 +171,7 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
     except GlpError as error:
         connection.fail(error.reason, error.text, now)
         return
-    refusal = _refusal(connection, connect, client_id, verdict.user)
+    refusal = _refusal(connection, connect, client_id, verdict.user, now)
     if refusal is not None:
         connection.fail(refusal.reason, refusal.text, now)
         return
@@ -200,7 +200,9 @@ def _glp_of(connect: Connect) -> Glp | None:
     return None if properties is None or not properties.user else parse(properties.user)
 
 
-def _refusal(connection: Connection, connect: Connect, client_id: str, user: str) -> Verdict | None:
+def _refusal(
+    connection: Connection, connect: Connect, client_id: str, user: str, now: float
+) -> Verdict | None:
     """Why this client, known by name now, cannot have what it asks for."""
     core = connection.core
     if connection.is_peer:
@@ -210,7 +212,7 @@ def _refusal(connection: Connection, connect: Connect, client_id: str, user: str
     if existing is not None and existing.user != user:
         # Whoever guesses a client id must not get another user's messages.
         return Verdict(reasons.NOT_AUTHORIZED, text="this client id is in use by another user")
-    if existing is None and core.neighbours.refuses_client(client_id, user):
+    if existing is None and core.neighbours.refuses_client(client_id, user, now):
         return Verdict(reasons.NOT_AUTHORIZED, text="this client id is in use by another user")
     if existing is None and len(core.sessions) >= core.settings.max_sessions:
         return Verdict(reasons.QUOTA_EXCEEDED, text="the broker keeps no more sessions")

@@ -58,7 +58,7 @@ class Neighbours:
     def errand(self, session: Session, message: Message, now: float) -> None:
         """A neighbour passed something on that is for one broker only."""
 
-    def refuses_client(self, client_id: str, user: str) -> bool:
+    def refuses_client(self, client_id: str, user: str, now: float) -> bool:
         """Whether the id belongs to somebody else, on another broker."""
         return False
 

@@ -10,6 +10,7 @@ from gossamer.bloom.summary import RemoteSummary
 from gossamer.broker.connection import Connection
 from gossamer.broker.core import Core
 from gossamer.broker.ending import end_session
+from gossamer.broker.entering import Login
 from gossamer.broker.neighbours import LOCAL_TOPICS, PEER_PREFIX, Neighbours
 from gossamer.broker.operation import OperatorSubscription
 from gossamer.broker.policy import Exchange, Origin
@@ -29,6 +30,7 @@ from gossamer.mesh.note import Note
 from gossamer.mesh.overview import Overview
 from gossamer.mesh.reaching import Reaching
 from gossamer.mesh.retaining import digests_packet, missing_there
+from gossamer.mesh.roaming import Roaming
 from gossamer.mesh.settings import WITHOUT_FILTERS, MeshSettings
 from gossamer.session.message import Message
 from gossamer.session.records import SessionRecord
@@ -66,6 +68,8 @@ class Mesh(Neighbours):
         self.errands = Errands(self)
         self.directory = GroupDirectory(self)
         self.overview = Overview(self)
+        self.roaming = Roaming(self)
+        self._roams = settings.is_joint and settings.roaming_seconds > 0.0
         if settings.is_joint:
             sharing = JointSharing(self)
             self.errands.handlers[SHARE] = Shared(self, sharing)
@@ -74,6 +78,8 @@ class Mesh(Neighbours):
         self._adopt_restored()
         if settings.is_joint:
             self.directory.load(core.started_at)
+        if self._roams:
+            self.roaming.load(core.started_at)
 
     # What the core tells ------------------------------------------------------------------------
 
@@ -113,6 +119,22 @@ class Mesh(Neighbours):
     def presence_changed(self, session: Session) -> None:
         if self.settings.is_joint and not session.is_peer:
             self.directory.presence_changed(session)
+            if session.outlet is None:
+                self.roaming.left(session)
+
+    def refuses_client(self, client_id: str, user: str, now: float) -> bool:
+        return self._roams and self.roaming.refuses(client_id, user, now)
+
+    def fetches(self, login: Login, now: float) -> bool:
+        return self._roams and self.roaming.fetches(login, now)
+
+    def entered(self, login: Login, session: Session, now: float) -> None:
+        if self._roams:
+            self.roaming.entered(login, session, now)
+
+    def ended(self, session: Session, now: float) -> None:
+        if self._roams and not session.is_peer:
+            self.roaming.ended(session, now)
 
     def errand(self, session: Session, message: Message, now: float) -> None:
         self.errands.arrived(message, self.link_of(session), now)
@@ -132,6 +154,7 @@ class Mesh(Neighbours):
         session.window = 65_535
         link.connection = connection
         link.is_dialled = connection.is_dialled
+        connection.outlet.names = True
         link.since = now
         link.is_restarting = False
         link.is_compared = False
@@ -202,11 +225,17 @@ class Mesh(Neighbours):
         """Stamps what was published here; what came from a neighbour has its stamp already."""
         stamp = stamp_of(message)
         if stamp is not None:
-            self._last_micros = max(self._last_micros, stamp.micros)
+            self.saw_micros(stamp.micros)
             return message
-        # Never the same twice, and after all that was seen, whatever the clock does.
+        return with_stamp(message, Stamp(self.next_micros(now), self.settings.name))
+
+    def next_micros(self, now: float) -> int:
+        """Never the same twice, and after all that was seen, whatever the clock does."""
         self._last_micros = max(self._last_micros + 1, int(now * 1e6))
-        return with_stamp(message, Stamp(self._last_micros, self.settings.name))
+        return self._last_micros
+
+    def saw_micros(self, micros: int) -> None:
+        self._last_micros = max(self._last_micros, micros)
 
     def links(self) -> list[Receiver]:
         return self._receivers
@@ -216,6 +245,7 @@ class Mesh(Neighbours):
             self.stocks.end_turn(now)
         self.flooding.end_turn(now)
         if self.settings.is_joint:
+            self.roaming.end_turn(now)
             self.reaching.end_turn()
             self.directory.end_turn(now)
         if not self._changed:

@@ -23,3 +23,5 @@ class MeshSettings:
         self.certified_names: frozenset[str] = frozenset()
         # Whether clients see one broker: groups shared by all, sessions that follow their clients.
         self.is_joint = True
+        # How long a CONNECT waits for a session that is on another broker; 0.0: none ever moves.
+        self.roaming_seconds = 5.0

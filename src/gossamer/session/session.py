@@ -29,6 +29,8 @@ NEVER: Final = 0xFFFFFFFF  # the expiry of a session that stays until it is disc
 # A neighbour that is away or slow has this many messages in memory; the rest waits in the store.
 SPILL_ABOVE: Final = 10_000
 UNSPILL_AT_ONCE: Final = 1_000
+# Names that a session remembers while it moves; past it, a repetition is more likely than the move.
+MOST_SEEN: Final = 65_536
 # Enough output for one turn: a long queue is sent in pieces, so that a client that does not read
 # costs no more than this beside its queue.
 TURN_BYTES: Final = 262_144
@@ -61,6 +63,7 @@ class Session:
         "queue_limit",
         "record",
         "saved_in",
+        "seen",
         "spilled",
         "subscriptions",
         "takes_plain",
@@ -91,6 +94,7 @@ class Session:
         self.queue: deque[DeliveryRecord] | None = None
         self.unsent: dict[int, DeliveryRecord] | None = None  # in flight, not yet sent again
         self.saved_in = 0  # the transaction that first had it; 0 if the store did before the start
+        self.seen: set[bytes] | None = None  # names of messages, while some may come twice
         self.spilled = 0  # messages that follow those in the queue, and are in the store only
         self.aliases: TopicAliases | None = None  # if the client takes any
         self._last_id = 0
@@ -126,6 +130,8 @@ class Session:
         in flight until it is acknowledged: [MQTT-4.3.2-1], [MQTT-4.3.2-2], [MQTT-4.3.2-3],
         [MQTT-4.3.3-1], [MQTT-4.3.3-2], [MQTT-4.3.3-3]
         """
+        if self.seen is not None and not share and self._is_repeated(message):
+            return
         outlet = self.outlet
         queue = self.queue
         if (
@@ -418,6 +424,29 @@ class Session:
         if incoming:
             self.incoming = set(incoming)
 
+    def number_after(self, number: int) -> None:
+        """New deliveries come after those with this number, which are on their way here."""
+        self._number = max(self._number, number)
+
+    def last_number(self) -> int:
+        return self._number
+
+    def give_away(self) -> tuple[list[DeliveryRecord], list[int]]:
+        """All deliveries, and the publications that wait for their PUBREL; nothing is left."""
+        deliveries = self.left_over()
+        incoming = sorted(self.incoming or ())
+        for delivery in deliveries:
+            self._forget(delivery)
+        self.inflight.clear()
+        self.unsent = None
+        self.queue = None
+        self.queue_bytes = 0
+        self.incoming = None
+        if self.persistent:
+            for packet_id in incoming:
+                self.hub.journal.incoming_removed(self.client_id, packet_id)
+        return deliveries, incoming
+
     def queued(self) -> int:
         """Messages in memory that were not sent yet."""
         queue = self.queue
@@ -451,6 +480,22 @@ class Session:
     ) -> DeliveryRecord:
         self._number += 1
         return DeliveryRecord(self._number, message, qos, retain, identifiers, 0, QUEUED, share)
+
+    def _is_repeated(self, message: Message) -> bool:
+        """Whether the message came before, by another way; from now on it has come."""
+        seen = self.seen
+        assert seen is not None
+        if not message.name:
+            message.name = self.hub.namer.name(message.qos)
+        name = message.name
+        if not name:
+            return False
+        if name in seen:
+            return True
+        seen.add(name)
+        if len(seen) > MOST_SEEN:
+            self.seen = None
+        return False
 
     def _forget(self, delivery: DeliveryRecord) -> None:
         if self.persistent and delivery.number and delivery.qos:

@@ -1,0 +1,129 @@
+"""Whose session is where: one register of all sessions that outlive their connections.
+
+A broker to which a client connects claims its session. Claims are retained messages on topics that
+are closed to clients: the last one counts, every broker learns it, and brokers that were apart
+agree when they meet again.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+
+from gossamer.broker.distributing import publish
+from gossamer.broker.neighbours import SHARED_TOPICS
+from gossamer.broker.routes import Tap
+from gossamer.session.message import Message
+from gossamer.session.session import Session
+from gossamer.wire.properties import Properties
+
+if TYPE_CHECKING:
+    from gossamer.mesh.mesh import Mesh
+
+_PREFIX: Final = SHARED_TOPICS + "sessions/"
+# As long as a removal is remembered: who was away for longer may bring a discarded session back.
+_CLEARED_SECONDS: Final = 7 * 86_400
+
+
+class Claim:
+    """`owner` is a broker, or "" if the session was discarded and there is no new one."""
+
+    __slots__ = ("at", "cleared", "client_id", "owner", "prior", "user")
+
+    def __init__(
+        self, client_id: str, owner: str, user: str, at: int, cleared: int, prior: str
+    ) -> None:
+        self.client_id = client_id
+        self.owner = owner
+        self.user = user
+        self.at = at  # microseconds of the hybrid clock
+        self.cleared = cleared  # sessions that began before are to be discarded
+        self.prior = prior  # the broker that has to hand the session over, "" for none
+
+
+class ClaimListener:
+    """Who is told of news."""
+
+    def claimed(self, claim: Claim, now: float) -> None: ...
+
+    def unclaimed(self, client_id: str, now: float) -> None:
+        """Nobody claims a session that this broker has."""
+
+
+class Claims(Tap):
+    def __init__(self, mesh: Mesh, listener: ClaimListener) -> None:
+        self._core = mesh.core
+        self._listener = listener
+        self._own: dict[str, str] = {}  # topics of sessions that are here, to their client ids
+        self._core.routes.add_tap(_PREFIX + "#", self)
+
+    def find(self, client_id: str, now: float) -> Claim | None:
+        found = self._core.retained.search(_topic(client_id), now)
+        claim = _read(found[0].payload) if found else None
+        return claim if claim is not None and claim.client_id == client_id else None
+
+    def write(self, claim: Claim, now: float) -> None:
+        topic = _topic(claim.client_id)
+        self._own[topic] = claim.client_id
+        fields = {
+            "client": claim.client_id,
+            "owner": claim.owner,
+            "user": claim.user,
+            "at": claim.at,
+            "cleared": claim.cleared,
+            "prior": claim.prior,
+        }
+        properties: Properties | None = None
+        expires_at = 0.0
+        if not claim.owner:
+            properties = Properties()
+            properties.message_expiry = _CLEARED_SECONDS
+            expires_at = now + _CLEARED_SECONDS
+        payload = json.dumps(fields).encode()
+        publish(
+            self._core, Message(topic, payload, 1, True, properties, expires_at, "", ""), None, now
+        )
+
+    def remove(self, client_id: str, now: float) -> None:
+        topic = _topic(client_id)
+        self._own.pop(topic, None)
+        publish(self._core, Message(topic, b"", 1, True, None, 0.0, "", ""), None, now)
+
+    def here(self, client_id: str) -> None:
+        """The session is on this broker: if nobody claims it, that is news."""
+        self._own[_topic(client_id)] = client_id
+
+    def take(self, message: Message, origin: Session | None, now: float) -> None:
+        """What is kept decides, since this may be old."""
+        if origin is None:
+            return  # this broker's own
+        found = self._core.retained.search(message.topic, now)
+        claim = _read(found[0].payload) if found else None
+        if claim is not None:
+            self._listener.claimed(claim, now)
+        elif not found and message.topic in self._own:
+            self._listener.unclaimed(self._own[message.topic], now)
+
+
+def _topic(client_id: str) -> str:
+    return _PREFIX + blake2b(client_id.encode(), digest_size=16).hexdigest()
+
+
+def _read(payload: bytes) -> Claim | None:
+    """None for what is not ours to read."""
+    try:
+        fields = json.loads(payload)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(fields, dict):
+        return None
+    texts = [fields.get(name) for name in ("client", "owner", "user", "prior")]
+    numbers = [fields.get(name) for name in ("at", "cleared")]
+    if not all(isinstance(each, str) for each in texts):
+        return None
+    if not all(isinstance(each, int) for each in numbers):
+        return None
+    client, owner, user, prior = (str(each) for each in texts)
+    at, cleared = (int(each) for each in numbers if each is not None)
+    return Claim(client, owner, user, at, cleared, prior)

@@ -1,0 +1,251 @@
+"""Sessions that follow their clients: whoever a client connects to claims its session.
+
+The broker that has it hears of the claim, ends its connection (0x8E) and hands everything over; the
+client's CONNECT is answered when that is done, or when it takes too long. Then the client begins
+with a new session, and what the old one kept comes to it when the brokers reach each other.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING, Final
+
+from gossamer.broker.agenda import Duty
+from gossamer.broker.ending import disconnect_session, end_session
+from gossamer.broker.entering import Login, resume
+from gossamer.mesh.arrivals import Arrivals
+from gossamer.mesh.claims import Claim, ClaimListener, Claims
+from gossamer.mesh.errands import NO_MESSAGE, Errand, ErrandHandler
+from gossamer.mesh.link import Link
+from gossamer.mesh.move_names import MOVING, MoveNames
+from gossamer.mesh.shadows import PARCEL_QOS, Shadows
+from gossamer.mesh.whereabouts import ARRIVING, HERE, Whereabouts
+from gossamer.session.session import Session
+from gossamer.wire import reasons
+
+if TYPE_CHECKING:
+    from gossamer.mesh.mesh import Mesh
+
+logger = logging.getLogger(__name__)
+
+# The errand of a broker that was asked for a session and has none.
+NOTHING: Final = "nothing"
+# The kind of the words that name clients whose sessions end with their connections.
+CONNECTED: Final = 0x43
+
+
+class Roaming(ClaimListener):
+    def __init__(self, mesh: Mesh) -> None:
+        self.mesh = mesh
+        self._core = mesh.core
+        self._own = mesh.settings.name
+        self.claims: Claims = Claims(mesh, self)
+        self.names: MoveNames = MoveNames(mesh)
+        self.shadows: Shadows = Shadows(mesh, self.names)
+        self.arrivals = Arrivals(self)
+        self._waiting: dict[str, Login] = {}
+        self._connected: dict[str, int] = {}  # since when, in microseconds of the hybrid clock
+        self._stuck: dict[str, None] = {}  # sessions of others, to which no way leads yet
+        self._seen_changes = -1
+        mesh.errands.handlers[NOTHING] = Nothing(self)
+        mesh.flooding.handlers[CONNECTED] = self.heard_connected
+        mesh.flooding.handlers[MOVING] = self.names.heard
+
+    def load(self, now: float) -> None:
+        """What the store kept."""
+        for session in list(self._core.sessions.values()):
+            if session.is_peer or not session.persistent:
+                continue
+            where = Whereabouts(session.record.note)
+            if where.is_away():
+                self.shadows.restore(session, now)
+                continue
+            if where.state == ARRIVING:
+                self.arrivals.restore(session)
+            self.claims.here(session.client_id)
+            self._stuck[session.client_id] = None
+
+    # Logins -------------------------------------------------------------------------------------
+
+    def refuses(self, client_id: str, user: str, now: float) -> bool:
+        claim = self.claims.find(client_id, now)
+        return claim is not None and claim.owner != "" and claim.user != user
+
+    def fetches(self, login: Login, now: float) -> bool:
+        if login.is_assigned or login.connect.clean_start:
+            return False
+        client_id = login.client_id
+        claim = self.claims.find(client_id, now)
+        if claim is None or not claim.owner:
+            return False
+        session = self._core.sessions.get(client_id)
+        is_here = session is not None and Whereabouts(session.record.note).state == HERE
+        if claim.owner != self._own:
+            self._claim(login.client_id, login.user, claim.cleared, claim.owner, now)
+        elif not claim.prior:
+            return False
+        if is_here:
+            return False
+        earlier = self._waiting.get(client_id)
+        if earlier is not None:
+            earlier.connection.fail(reasons.SESSION_TAKEN_OVER, "", now)
+        self._waiting[client_id] = login
+        self._core.agenda.add(now + self.mesh.settings.roaming_seconds, WaitEnd(self, login))
+        return True
+
+    def arrived(self, client_id: str, now: float) -> None:
+        """Its session is here, or there is none: whoever waits for it goes on."""
+        claim = self.claims.find(client_id, now)
+        if claim is not None and claim.owner != self._own:
+            self.claimed(claim, now)
+        login = self._waiting.pop(client_id, None)
+        if login is not None:
+            resume(login, now)
+
+    def wait_ended(self, login: Login, now: float) -> None:
+        if self._waiting.get(login.client_id) is login:
+            del self._waiting[login.client_id]
+            resume(login, now)
+
+    def entered(self, login: Login, session: Session, now: float) -> None:
+        if login.is_assigned:
+            return
+        client_id = session.client_id
+        micros = self.mesh.next_micros(now)
+        self._connected[client_id] = micros
+        where = Whereabouts(session.record.note)
+        if where.is_away():
+            self.shadows.forget(client_id)
+            where.state = HERE
+        if not where.since:
+            where.since = micros
+        session.record.note = where.text()
+        if session.persistent:
+            self._core.journal.session_saved(session.record)
+        claim = self.claims.find(client_id, now)
+        cleared = 0 if claim is None else claim.cleared
+        is_claimed = claim is not None and claim.owner == self._own
+        if login.connect.clean_start:
+            cleared = where.since
+            is_claimed = False
+        if session.persistent:
+            if not is_claimed:
+                self._claim(client_id, session.user, cleared, "", now)
+            return
+        if login.connect.clean_start and claim is not None:
+            self.claims.write(Claim(client_id, "", session.user, micros, cleared, ""), now)
+        word = {"client": client_id, "user": session.user, "at": micros}
+        self.mesh.flooding.say(CONNECTED, json.dumps(word).encode(), now, lasting=False)
+
+    def left(self, session: Session) -> None:
+        """Its connection is gone."""
+        self._connected.pop(session.client_id, None)
+
+    def ended(self, session: Session, now: float) -> None:
+        client_id = session.client_id
+        where = Whereabouts(session.record.note)
+        if where.is_away():
+            self.shadows.forget(client_id)
+            return
+        claim = self.claims.find(client_id, now)
+        if claim is not None and claim.owner == self._own:
+            self.claims.remove(client_id, now)
+
+    # Claims of others ---------------------------------------------------------------------------
+
+    def claimed(self, claim: Claim, now: float) -> None:
+        client_id = claim.client_id
+        if claim.prior:
+            self.names.begin(now)
+        self._stuck.pop(client_id, None)
+        if claim.owner == self._own:
+            return
+        login = self._waiting.pop(client_id, None)
+        if login is not None:
+            login.connection.fail(reasons.SESSION_TAKEN_OVER, "", now)
+        session = self._core.sessions.get(client_id)
+        if session is None:
+            self._answer_nothing(claim, now)
+            return
+        where = Whereabouts(session.record.note)
+        if where.is_away() or where.state == ARRIVING:
+            return
+        if session.user != claim.user:
+            logger.warning(
+                "client id %r is in use by two users, here and on %s", client_id, claim.owner
+            )
+            return
+        if self._connected.get(client_id, 0) > claim.at:
+            self._claim(client_id, session.user, claim.cleared, claim.owner, now)
+        elif not claim.owner or where.since < claim.cleared:
+            disconnect_session(self._core, session, reasons.SESSION_TAKEN_OVER, "", now)
+            if self._core.sessions.get(client_id) is session:
+                end_session(self._core, session, now)
+        elif not self.shadows.give(session, claim.owner, now):
+            self._stuck[client_id] = None
+        elif client_id not in self._core.sessions:
+            self._answer_nothing(claim, now)
+
+    def unclaimed(self, client_id: str, now: float) -> None:
+        session = self._core.sessions.get(client_id)
+        if session is None or not session.persistent:
+            return
+        if not Whereabouts(session.record.note).is_away():
+            self._claim(client_id, session.user, 0, "", now)
+
+    def heard_connected(self, origin: str, body: bytes, now: float) -> None:
+        """A client without a session to keep is on another broker now."""
+        try:
+            word = json.loads(body)
+            client_id, user, at = str(word["client"]), str(word["user"]), int(word["at"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return
+        self.mesh.saw_micros(at)
+        session = self._core.sessions.get(client_id)
+        if session is None or session.persistent or session.user != user or session.is_peer:
+            return
+        if (self._connected.get(client_id, 0), self._own) < (at, origin):
+            disconnect_session(self._core, session, reasons.SESSION_TAKEN_OVER, "", now)
+
+    def end_turn(self, now: float) -> None:
+        self.shadows.end_turn(now)
+        if self._stuck and self._seen_changes != self.mesh.reaching.changes:
+            self._seen_changes = self.mesh.reaching.changes
+            for client_id in list(self._stuck):
+                claim = self.claims.find(client_id, now)
+                if claim is None:
+                    del self._stuck[client_id]
+                else:
+                    self.claimed(claim, now)
+
+    def _claim(self, client_id: str, user: str, cleared: int, prior: str, now: float) -> None:
+        if prior:
+            self.names.begin(now)
+        at = self.mesh.next_micros(now)
+        self.claims.write(Claim(client_id, self._own, user, at, cleared, prior), now)
+
+    def _answer_nothing(self, claim: Claim, now: float) -> None:
+        if claim.prior == self._own and claim.owner:
+            errand = Errand(NOTHING, claim.owner, {"client": claim.client_id}, NO_MESSAGE)
+            self.mesh.errands.send(errand, PARCEL_QOS, now)
+
+
+class Nothing(ErrandHandler):
+    def __init__(self, roaming: Roaming) -> None:
+        self._roaming = roaming
+
+    def run(self, errand: Errand, origin: Link, now: float) -> None:
+        self._roaming.arrived(errand.text("client"), now)
+
+
+class WaitEnd(Duty):
+    """A session that cannot be had in time is done without."""
+
+    def __init__(self, roaming: Roaming, login: Login) -> None:
+        self._roaming = roaming
+        self._login = login
+
+    def fire(self, now: float) -> float:
+        self._roaming.wait_ended(self._login, now)
+        return 0.0

@@ -1,0 +1,141 @@
+"""Sessions that moved to another broker, as long as messages for them may still come here.
+
+What comes is sent after them at the end of the turn. A shadow ends when the new broker has had the
+subscriptions for so long that everybody sends there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gossamer.broker.agenda import Duty
+from gossamer.broker.ending import disconnect_session, end_session
+from gossamer.mesh.errands import NO_MESSAGE, Errand, ErrandHandler
+from gossamer.mesh.link import Link
+from gossamer.mesh.move_names import MoveNames
+from gossamer.mesh.parcels import ITEM, LATE, end_errand, head_errand, item_errand
+from gossamer.mesh.whereabouts import MOVED, TAKEN, Whereabouts
+from gossamer.session.session import Session
+from gossamer.wire import reasons
+
+if TYPE_CHECKING:
+    from gossamer.mesh.mesh import Mesh
+
+# The new broker's errand that it has the session, and ours that nothing follows any more.
+TAKEN_OVER: Final = "taken"
+OVER: Final = "over"
+# Interests cross a link within milliseconds, a summary under load within two seconds.
+LINGER_SECONDS: Final = 15.0
+# A session that moves is more than its parts: none may be lost or come twice.
+PARCEL_QOS: Final = 2
+
+
+class Shadow(Duty):
+    """As a duty it ends, once nothing has changed in the mesh for long enough."""
+
+    def __init__(self, shadows: Shadows, session: Session, to: str) -> None:
+        self._shadows = shadows
+        self.session = session
+        self.to = to
+        self.changes = -1  # of who is reached, when it was last looked at
+
+    def fire(self, now: float) -> float:
+        return now + LINGER_SECONDS if self._shadows.lingers(self, now) else 0.0
+
+
+class Shadows(ErrandHandler):
+    def __init__(self, mesh: Mesh, names: MoveNames) -> None:
+        self._mesh = mesh
+        self._names = names
+        self._core = mesh.core
+        self._by_client: dict[str, Shadow] = {}
+        mesh.errands.handlers[TAKEN_OVER] = self
+
+    def restore(self, session: Session, now: float) -> None:
+        """After a restart."""
+        where = Whereabouts(session.record.note)
+        shadow = Shadow(self, session, where.broker)
+        self._by_client[session.client_id] = shadow
+        self._names.ask(now)
+        if where.state == TAKEN:
+            self._core.agenda.add(now + LINGER_SECONDS, shadow)
+
+    def give(self, session: Session, to: str, now: float) -> bool:
+        """Sends the session away, with everything it has; False if no way leads there."""
+        errands = self._mesh.errands
+        if self._mesh.reaching.next_hop(to) is None:
+            return False
+        disconnect_session(self._core, session, reasons.SESSION_TAKEN_OVER, "", now)
+        if self._core.sessions.get(session.client_id) is not session:
+            return True  # it ended with its connection
+        record = session.record
+        where = Whereabouts(record.note)
+        own = self._mesh.settings.name
+        client_id = session.client_id
+        self._names.ask(now)
+        deliveries, incoming = session.give_away()
+        errands.send(head_errand(session, to, own, where.since, incoming), PARCEL_QOS, now)
+        for delivery in deliveries:
+            errands.send(item_errand(ITEM, own, client_id, to, delivery), PARCEL_QOS, now)
+        errands.send(end_errand(own, client_id, to), PARCEL_QOS, now)
+        record.will = None  # the client is back, elsewhere
+        where.state = MOVED
+        where.broker = to
+        record.note = where.text()
+        self._core.journal.session_saved(record)
+        self._by_client[client_id] = Shadow(self, session, to)
+        return True
+
+    def forget(self, client_id: str) -> None:
+        """The session is here again, or has ended."""
+        self._by_client.pop(client_id, None)
+
+    def end_turn(self, now: float) -> None:
+        for shadow in self._by_client.values():
+            if shadow.session.queue is not None:
+                self._send_after(shadow, now)
+
+    def run(self, errand: Errand, origin: Link, now: float) -> None:
+        """The session is where it should be."""
+        shadow = self._by_client.get(errand.text("client"))
+        if shadow is None or shadow.to != errand.text("source"):
+            return
+        if errand.fields.get("ends") is True:
+            self._finish(shadow, now)
+            return
+        record = shadow.session.record
+        where = Whereabouts(record.note)
+        if where.state == MOVED:
+            where.state = TAKEN
+            record.note = where.text()
+            self._core.journal.session_saved(record)
+            self._core.agenda.add(now + LINGER_SECONDS, shadow)
+
+    def lingers(self, shadow: Shadow, now: float) -> bool:
+        """Whether the shadow is still needed; if not, it ends."""
+        if self._by_client.get(shadow.session.client_id) is not shadow:
+            return False
+        self._names.ask(now)
+        reaching = self._mesh.reaching
+        if not reaching.is_reached(shadow.to) or reaching.changes != shadow.changes:
+            shadow.changes = reaching.changes
+            return True
+        self._finish(shadow, now)
+        return False
+
+    def _send_after(self, shadow: Shadow, now: float) -> None:
+        if self._mesh.reaching.next_hop(shadow.to) is None:
+            return
+        own = self._mesh.settings.name
+        client_id = shadow.session.client_id
+        for delivery in shadow.session.give_away()[0]:
+            errand = item_errand(LATE, own, client_id, shadow.to, delivery)
+            self._mesh.errands.send(errand, PARCEL_QOS, now)
+
+    def _finish(self, shadow: Shadow, now: float) -> None:
+        self._send_after(shadow, now)
+        client_id = shadow.session.client_id
+        del self._by_client[client_id]
+        end_session(self._core, shadow.session, now)
+        errand = Errand(OVER, shadow.to, {"client": client_id}, NO_MESSAGE)
+        self._mesh.errands.send(errand, PARCEL_QOS, now)
