@@ -135,14 +135,14 @@ def test_parts_of_a_mesh_that_lost_each_other_do_not_fight_over_it() -> None:
 def test_every_message_crosses_once_in_either_direction() -> None:
     plant = Plant("a", "b", "c")
     plant.pass_time(5.0)
-    inside = {name: plant.node(name).client("reader") for name in "abc"}
+    inside = {name: plant.node(name).client(f"reader-{name}") for name in "abc"}
     for reader in inside.values():
         reader.subscribe("t/#", qos=1)
     plant.run()
     outside = plant.stock.client("reader")
     outside.subscribe("t/#", qos=1)
     for name in "abc":
-        plant.node(name).client("writer").publish("t/1", name, qos=1)
+        plant.node(name).client(f"writer-{name}").publish("t/1", name, qos=1)
         plant.run()
     plant.stock.client("writer").publish("t/2", "m", qos=1)
     plant.run()

@@ -118,6 +118,7 @@ def mesh_settings(mesh: MeshSection | None) -> MeshSettings | None:
         raise ConfigError(['mesh needs key_file, or trust_certificates = ["name", …]'])
     settings = MeshSettings(mesh.name, mesh.mode, mesh.mesh, key)
     settings.certified_names = frozenset(mesh.trust_certificates)
+    settings.roaming_seconds = mesh.roaming_seconds
     return settings
 
 

@@ -41,6 +41,13 @@ class Mesh(Section):
         default=(),
         description="The neighbours that a verified certificate with their name proves.",
     )
+    roaming_seconds: float = Field(
+        default=5.0,
+        ge=0.0,
+        le=60.0,
+        description="How long the CONNECT of a client waits for its session on another broker; "
+        "0 leaves sessions where they are. The same on all brokers of the mesh.",
+    )
     peer: tuple[Peer, ...] = Field(default=(), description="The neighbours that are dialled.")
 
     stock: tuple[Stock, ...] = Field(
