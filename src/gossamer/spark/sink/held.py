@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from gossamer.net.client.address import DEFAULT_PORTS, parse_address
-from gossamer.spark.sink.errors import Broken, SinkError
+from gossamer.spark.sink.errors import Broken, SinkError, refused
 from gossamer.spark.sink.settings import Settings
 from gossamer.wire.codec import decode, encode
 from gossamer.wire.packets import (
@@ -53,7 +53,7 @@ class HeldSession:
         answer = self._read()
         if not isinstance(answer, Connack) or answer.reason >= UNSPECIFIED_ERROR:
             self._socket.close()
-            raise SinkError(f"{self._url}: {_said(answer)}")
+            raise refused(self._url, _said(answer), _reason(answer))
         self.resumed = answer.session_present
         stated = answer.properties.receive_maximum if answer.properties is not None else None
         self.window = DEFAULT_RECEIVE_MAXIMUM if stated is None else stated
@@ -84,7 +84,8 @@ class HeldSession:
                 raise Broken(f"{self._url}: {_said(answer)}")
             topic = waiting.pop(answer.packet_id, "")
             if answer.reason >= UNSPECIFIED_ERROR:
-                raise SinkError(f"{self._url}: PUBLISH to {topic}: {_said(answer)}")
+                said = f"PUBLISH to {topic}: {_said(answer)}"
+                raise refused(self._url, said, answer.reason)
 
     def _send(self, packet: Packet) -> None:
         self._socket.sendall(encode(packet, V5))
@@ -110,8 +111,11 @@ def _dial(settings: Settings) -> socket.socket:
     return context.wrap_socket(connection, server_hostname=address.host)
 
 
+def _reason(packet: Packet) -> int:
+    return getattr(packet, "reason", 0)
+
+
 def _said(packet: Packet) -> str:
-    reason = getattr(packet, "reason", 0)
     properties = getattr(packet, "properties", None)
     text = properties.reason_string if properties is not None else None
-    return text or f"refused with reason 0x{reason:02X}"
+    return text or f"refused with reason 0x{_reason(packet):02X}"

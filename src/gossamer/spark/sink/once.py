@@ -6,11 +6,12 @@ wherever the query computes the same again.
 """
 
 import hashlib
+import ssl
 import time
 from dataclasses import dataclass
 from typing import Final
 
-from gossamer.spark.sink.errors import SinkError
+from gossamer.spark.sink.errors import SinkError, untrusted
 from gossamer.spark.sink.held import MAX_IDENTIFIER, HeldSession
 from gossamer.spark.sink.messages import Row, message_of
 from gossamer.spark.sink.settings import Settings
@@ -64,6 +65,8 @@ def _publish_session(messages: list[Publish], client_id: str, settings: Settings
                 some = messages[done : done + session.window]
                 session.publish(some, done + 1)
             done += len(some)
+        except ssl.SSLCertVerificationError as problem:
+            raise untrusted(settings.url, problem) from problem
         except OSError as problem:
             if time.monotonic() + pause > until:
                 raise SinkError(

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final
 
 from gossamer.net.client import Client, Disconnected, Refused
-from gossamer.spark.sink.errors import SinkError
+from gossamer.spark.sink.errors import SinkError, refused, untrusted
 from gossamer.spark.sink.messages import Row, message_of
 from gossamer.spark.sink.settings import Settings
 from gossamer.wire.packets import Publish
@@ -36,7 +36,7 @@ async def _publish_rows(rows: Iterator[Row], settings: Settings) -> int:
             await _publish_chunk(client, chunk, settings)
             published += len(chunk)
     except Refused as problem:
-        raise SinkError(f"{settings.url}: {problem}") from problem
+        raise refused(settings.url, str(problem), problem.reason) from problem
     finally:
         await client.disconnect()
     return published
@@ -53,6 +53,8 @@ async def _publish_chunk(client: Client, chunk: list[Publish], settings: Setting
             return
         except Refused:
             raise
+        except ssl.SSLCertVerificationError as problem:
+            raise untrusted(settings.url, problem) from problem
         except (Disconnected, OSError, TimeoutError) as problem:
             if time.monotonic() + pause > until:
                 raise SinkError(

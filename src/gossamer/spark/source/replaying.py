@@ -23,7 +23,7 @@ from gossamer.storage.archive.client import (
     locate,
     read,
 )
-from gossamer.storage.archive.frames import FAILED
+from gossamer.storage.archive.frames import DENIED, FAILED, REFUSED, UNTRUSTED
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +31,13 @@ T = TypeVar("T")
 
 FIRST_PAUSE: Final = 0.1  # seconds; each is twice as long as the one before
 LONGEST_PAUSE: Final = 5.0
+
+# What to do about answers that another try does not change.
+_WAYS_OUT: Final = {
+    REFUSED: ": see the options user, password and token",
+    DENIED: ": narrow the option filter, or have its topics permitted",
+    UNTRUSTED: ": name its authority in the option caFile",
+}
 
 
 class SourceError(Exception):
@@ -56,7 +63,7 @@ class Patience:
             self._until = now + self._seconds
         passing = isinstance(problem, Unreachable) or problem.code == FAILED
         if not passing:
-            raise SourceError(str(problem)) from problem
+            raise SourceError(f"{problem}{_WAYS_OUT.get(problem.code, '')}") from problem
         if now + self._pause > self._until:
             raise SourceError(
                 f"no archive at {problem} (tried for {self._seconds:g} s): start the broker, or "

@@ -22,6 +22,7 @@ from gossamer.storage.archive.frames import (
     FAILED,
     LOST,
     MOST_ANSWER_BYTES,
+    UNTRUSTED,
     VERSION,
     BadFrame,
     frame,
@@ -154,6 +155,10 @@ def _exchange(
             }
             connection.sendall(frame({**said, **message}))
             yield _Source(connection, str(address))
+    except ssl.SSLCertVerificationError as error:
+        raise ReplayError(
+            f"the certificate of {address} is not trusted: {error.verify_message}", UNTRUSTED
+        ) from error
     except BadFrame as error:
         raise ReplayError(f"{address} is no replay service: {error}") from error
     except OSError as error:

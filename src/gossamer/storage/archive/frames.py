@@ -21,6 +21,7 @@ REFUSED: Final = "refused"  # the login
 DENIED: Final = "denied"  # the filter
 LOST: Final = "lost"  # offsets that are not there any more
 BAD: Final = "bad"  # the request itself
+UNTRUSTED: Final = "untrusted"  # what the client says of the service's certificate
 FAILED: Final = "failed"  # the archive could not be read to the end
 
 ReadExactly = Callable[[int], bytes]

@@ -29,4 +29,7 @@ class ArchiveSettings:
     @property
     def sealed(self) -> str:
         """Where its sealed segments are: a local path or a URI."""
-        return f"{self.sealed_uri.rstrip('/')}/{self.broker}" if self.sealed_uri else str(self.logs)
+        if not self.sealed_uri:
+            return str(self.logs)
+        place, question, options = self.sealed_uri.partition("?")
+        return f"{place.rstrip('/')}/{self.broker}{question}{options}"

@@ -8,15 +8,15 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
-from gossamer.cli.errors import CommandError, WrongUse
+from gossamer.cli.errors import WrongUse
+from gossamer.cli.torture.concluding import conclude
 from gossamer.storage.sqlite_store import SYNC_MODES
 from gossamer.torture.run import Outcome, Plan
 from gossamer.torture.run import torture as run_torture
 
-_MOST_FAULTS_SHOWN = 20
-
 
 def torture(
+    context: typer.Context,
     kills: Annotated[int, typer.Option("--kills", min=1, help="How often it is killed.")] = 200,
     seed: Annotated[int, typer.Option("--seed", help="Decides all that chance decides.")] = 1,
     sync: Annotated[
@@ -24,6 +24,8 @@ def torture(
     ] = "full",
 ) -> None:
     """Kill a real broker under QoS 1 and 2 traffic; fail on one lost or repeated message."""
+    if context.invoked_subcommand is not None:
+        return
     if sync not in SYNC_MODES:
         raise WrongUse(f"--sync is {', '.join(SYNC_MODES)}, not {sync!r}")
     with tempfile.TemporaryDirectory(prefix="gossamer-torture-") as folder, Progress() as progress:
@@ -41,8 +43,4 @@ def _report(outcome: Outcome) -> None:
         f"{outcome.received} received ({outcome.repeated} of them again, at QoS 1) "
         f"in {outcome.seconds:.0f} seconds"
     )
-    for fault in outcome.faults[:_MOST_FAULTS_SHOWN]:
-        typer.echo(fault, err=True)
-    if outcome.faults:
-        raise CommandError(f"{len(outcome.faults)} promises were broken")
-    typer.echo("every promise was kept")
+    conclude(outcome.faults)
