@@ -144,9 +144,9 @@ def test_savings_are_shown(browser: Browser, address: str) -> None:
 def test_a_link_breaks_and_heals(browser: Browser, address: str, mesh: LocalMesh) -> None:
     browser.open(f"{address}/mesh")
     browser.find('[data-link="b1 b2"][data-state=tree]')
-    mesh.brokers[1].kill()
+    browser.click('[aria-label="Cut b1 – b2"]')
     browser.find('[data-link="b1 b2"][data-state=down]')
     browser.until("[data-changes]", "tree → down")
-    mesh.brokers[1].start()
+    browser.click('[aria-label="Heal b1 – b2"]')
     browser.find('[data-link="b1 b2"][data-state=tree]')
     browser.until("[data-changes]", "down → tree")

@@ -8,6 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gossamer.cli import main
+from gossamer.net.admin.client import AdminClient, AdminError
 from gossamer.net.admin.metrics import exposition
 from gossamer.net.admin.server import AdminServer
 from gossamer.net.config.observe import Admin
@@ -52,6 +53,26 @@ def where(pair: tuple[LiveBroker, LiveBroker], monkeypatch: pytest.MonkeyPatch) 
     server, port = a.call(start())
     yield f"http://127.0.0.1:{port}"
     a.ask(server.close)
+
+
+def test_a_link_is_cut_and_healed(pair: tuple[LiveBroker, LiveBroker]) -> None:
+    a, b = pair
+
+    async def start(broker: LiveBroker) -> tuple[AdminServer, int]:
+        peering = broker.server.peering
+        server = AdminServer(broker.broker, Admin(port=0), TOKEN, _no_reload, peering)
+        return server, await server.open()
+
+    servers = [(broker, broker.call(start(broker))) for broker in pair]
+    of_a, of_b = (AdminClient("127.0.0.1", port, TOKEN) for _, (_, port) in servers)
+    with pytest.raises(AdminError, match="ask the other end"):
+        of_a.call("POST", "/v1/mesh/b/cut")
+    of_b.call("POST", "/v1/mesh/a/cut")
+    eventually(lambda: _links(a) == [] and _links(b) == [])
+    of_b.call("POST", "/v1/mesh/a/heal")
+    eventually(lambda: _links(a) == ["b"] and _links(b) == ["a"])
+    for broker, (server, _) in servers:
+        broker.ask(server.close)
 
 
 def test_links_are_shown_and_forgotten(

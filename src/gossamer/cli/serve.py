@@ -177,7 +177,7 @@ async def _open_admin(material: Material, server: Server, reloader: Reloader) ->
         return None
     try:
         token = token_for(settings.token_file)
-        admin = AdminServer(server.broker, settings, token, reloader.reload)
+        admin = AdminServer(server.broker, settings, token, reloader.reload, server.peering)
         port = await admin.open()
     except ConfigError as error:
         raise CommandError(error.problems[0]) from error

@@ -67,6 +67,13 @@ class BrokerWatch:
         query = {"discard": "true"} if discard else None
         await self.ask("DELETE", f"/v1/sessions/{quote(client_id, safe='')}", query)
 
+    async def cut(self, neighbour: str) -> None:
+        """Takes down the link that this broker dials to the neighbour."""
+        await self.ask("POST", f"/v1/mesh/{quote(neighbour, safe='')}/cut")
+
+    async def heal(self, neighbour: str) -> None:
+        await self.ask("POST", f"/v1/mesh/{quote(neighbour, safe='')}/heal")
+
     async def look(self) -> None:
         """Everything that is shown all the time."""
         began = time.monotonic()

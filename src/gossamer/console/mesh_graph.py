@@ -29,10 +29,15 @@ class Link:
     bytes: float
     queued: int
     since: float | None
+    dialler: str  # the end that dials, empty if no end that can be asked does
 
     @property
     def pair(self) -> Pair:
         return (self.near, self.far)
+
+    @property
+    def label(self) -> str:
+        return f"{self.near} – {self.far}"
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,16 @@ class MeshGraph:
             *rates,
             sum(int(entry.get("queued", 0)) for entry in entries),
             max((entry["since"] for entry in entries if entry.get("since")), default=None),
+            self._dialler(pair, entries),
         )
+
+    def _dialler(self, pair: Pair, entries: list[dict[str, Any]]) -> str:
+        """Remembered while the link is down."""
+        for entry in entries:
+            if entry.get("dialled"):
+                return pair[0] if entry["neighbour"] == pair[1] else pair[1]
+        known = self.links.get(pair)
+        return "" if known is None else known.dialler
 
     def _rates(self, pair: Pair, total: "_Total") -> tuple[float, float]:
         """Over the last few seconds: brokers are not asked all at the same time."""
@@ -125,7 +139,7 @@ class MeshGraph:
                 continue
             before = "new" if old is None else old.state
             if before != link.state:
-                text = f"link {link.near} – {link.far}: {before} → {link.state}"
+                text = f"link {link.label}: {before} → {link.state}"
                 self.changes.appendleft(Change(now, text, link.state != DOWN))
 
 

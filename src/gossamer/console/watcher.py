@@ -6,6 +6,7 @@ for it alone.
 """
 
 import asyncio
+import secrets
 import time
 from collections.abc import Callable
 from typing import Final
@@ -37,8 +38,9 @@ def seen_of(packet: Publish, now: float) -> Seen:
     )
 
 
-def client_of(address: BrokerAddress, client_id: str = "") -> Client:
-    """A client of the console's at this broker."""
+def client_of(address: BrokerAddress) -> Client:
+    """A client of the console's at this broker, under a name that lists of sessions tell."""
+    client_id = f"console-{secrets.token_hex(4)}"
     password = None if address.password is None else address.password.encode()
     return Client(address.mqtt_url, client_id, username=address.username, password=password)
 

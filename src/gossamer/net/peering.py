@@ -82,11 +82,27 @@ class Dialler:
         self._door.write_buffer = LINK_BUFFER
         self._context = None if peer.tls is None else client_context(peer.tls)
         self._last_failure = ""
+        self._sink: DialSink | None = None
+        self._may_dial = asyncio.Event()
+        self._may_dial.set()
+        self._neighbour = ""  # who it was last
+
+    def cut(self) -> None:
+        """Takes the link down and keeps it so until `heal`."""
+        self._may_dial.clear()
+        if self._sink is not None:
+            self._sink.abort()
+
+    def heal(self) -> None:
+        self._may_dial.set()
 
     async def run(self) -> None:
         """For ever; cancel it to stop."""
         pause = FIRST_PAUSE
         while True:
+            if not self._may_dial.is_set():
+                await self._may_dial.wait()
+                pause = FIRST_PAUSE
             stood_for = await self._attempt()
             pause = FIRST_PAUSE if stood_for > STOOD_SECONDS else min(2 * pause, LONGEST_PAUSE)
             # Not all at once: after an outage everybody dials.
@@ -112,13 +128,21 @@ class Dialler:
             return 0.0
         assert isinstance(sink, DialSink)
         started = time.monotonic()
+        self._sink = sink
         try:
             await self._keep_awake(sink)
         finally:
+            self._sink = None
             sink.abort()
         assert sink.dial is not None
+        self._neighbour = sink.dial.name or self._neighbour
         self._say(sink.dial.failure)
         return time.monotonic() - started if sink.dial.name else 0.0
+
+    def reaches(self, neighbour: str) -> bool:
+        """Whether the other end is, or was last, this neighbour."""
+        dial = None if self._sink is None else self._sink.dial
+        return neighbour == (self._neighbour if dial is None or not dial.name else dial.name)
 
     async def _keep_awake(self, sink: DialSink) -> None:
         while not sink.done.done():
@@ -139,10 +163,15 @@ class Peering:
 
     def __init__(self, host: Host, mesh: Mesh, peers: tuple[Peer, ...]) -> None:
         self.mesh = mesh
+        self._diallers = [Dialler(host, mesh, peer) for peer in peers]
         self._tasks = [
-            host.loop.create_task(Dialler(host, mesh, peer).run(), name=f"dial {peer.host}")
-            for peer in peers
+            host.loop.create_task(dialler.run(), name=f"dial {dialler.peer.host}")
+            for dialler in self._diallers
         ]
+
+    def dialler(self, neighbour: str) -> Dialler | None:
+        """Who dials that neighbour; None if nobody here does, or it never answered."""
+        return next((one for one in self._diallers if one.reaches(neighbour)), None)
 
     async def stop(self) -> None:
         for task in self._tasks:

@@ -51,7 +51,7 @@ class Server:
         self.mesh: Mesh | None = None
         self.archive = archive
         self.archive_service: ArchiveService | None = None
-        self._peering: Peering | None = None
+        self.peering: Peering | None = None
         self._stock_peering: StockPeering | None = None
         self._spans: Spans | None = None
         self._ticker: asyncio.TimerHandle | None = None
@@ -76,7 +76,7 @@ class Server:
         await front.open(material)
         self.front = front
         if self.mesh is not None and material.config.mesh is not None:
-            self._peering = Peering(self.host, self.mesh, material.config.mesh.peer)
+            self.peering = Peering(self.host, self.mesh, material.config.mesh.peer)
             if material.config.mesh.stock:
                 stocks = material.config.mesh.stock
                 self._stock_peering = StockPeering(self.host, self.mesh, stocks)
@@ -116,8 +116,8 @@ class Server:
             self.front.close()
         if self._stock_peering is not None:
             await self._stock_peering.stop()
-        if self._peering is not None:
-            await self._peering.stop()
+        if self.peering is not None:
+            await self.peering.stop()
         if self.archive_service is not None:
             self.archive_service.stop()
         self.broker.stop(time.time())

@@ -9,6 +9,7 @@ from gossamer.console.capabilities import capabilities_of
 from gossamer.console.console import Console
 from gossamer.console.pages.frame import REFRESH_SECONDS
 from gossamer.console.parts.broker_choice import BrokerChoice
+from gossamer.console.parts.grid import columns
 from gossamer.console.parts.operator_form import OperatorForm
 from gossamer.console.parts.publish_form import PublishForm
 from gossamer.console.payloads import preview
@@ -26,11 +27,7 @@ class _ExchangePage:
         self._trial = Trial()
         self._shown = -1
         self._choice = BrokerChoice(console, self._changed)
-        with (
-            ui.element("div")
-            .classes("w-full grid gap-3 items-start")
-            .style("grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr))")
-        ):
+        with columns("24rem"):
             with ui.element("section").classes("panel p-4 min-w-0 flex flex-col gap-2"):
                 ui.label("Subscribe").classes("font-semibold")
                 self._form = OperatorForm(self._describe)

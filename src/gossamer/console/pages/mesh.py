@@ -5,14 +5,15 @@ from typing import Final
 
 from nicegui import ui
 
+from gossamer.console.broker_watch import BrokerWatch
 from gossamer.console.console import Console
-from gossamer.console.mesh_graph import DOWN, STANDBY, Link
+from gossamer.console.mesh_graph import Change, Link, Pair
 from gossamer.console.pages.frame import REFRESH_SECONDS
-from gossamer.console.parts.figures import short, size, span
+from gossamer.console.parts.grid import columns
+from gossamer.console.parts.link_row import LinkRow
 from gossamer.console.parts.mesh_picture import STYLE, picture
 
 SHOWN_CHANGES: Final = 30
-TONES: Final = {DOWN: "bad", STANDBY: "warn"}
 
 
 def build(console: Console) -> None:
@@ -22,18 +23,15 @@ def build(console: Console) -> None:
 class _MeshPage:
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._links: list[Link] | None = None
-        self._changes = -1
+        self._rows: list[LinkRow] = []
+        self._shape: list[tuple[Pair, str, str]] = []
+        self._latest: Change | None = None
         ui.add_css(STYLE)
         with ui.element("section").classes("panel p-4 w-full"):
             self._legend()
             self._picture = ui.html("", sanitize=False).classes("w-full")
             self._alone = ui.label("These brokers belong to no mesh.").classes("quiet")
-        with (
-            ui.element("div")
-            .classes("w-full grid gap-3 items-start")
-            .style("grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr))")
-        ):
+        with columns("22rem"):
             with ui.element("section").classes("panel p-4 min-w-0"):
                 ui.label("Links").classes("font-semibold mb-2")
                 self._list = ui.column().classes("w-full gap-2")
@@ -56,26 +54,26 @@ class _MeshPage:
         self._alone.set_visibility(not graph.nodes)
         self._picture.set_content(picture(graph))
         links = [graph.links[pair] for pair in sorted(graph.links)]
-        if links != self._links:
-            self._links = links
+        shape = [(link.pair, link.state, link.dialler) for link in links]
+        if shape != self._shape:
+            self._shape = shape
             self._list.clear()
             with self._list:
-                for link in links:
-                    self._show_link(link)
-        if len(graph.changes) != self._changes:
-            self._changes = len(graph.changes)
+                self._rows = [LinkRow(link, self._dialler(link)) for link in links]
+        for row, link in zip(self._rows, links, strict=True):
+            row.show(link)
+        latest = graph.changes[0] if graph.changes else None
+        if latest is None or latest is not self._latest:
+            self._latest = latest
             self._log.clear()
             with self._log:
                 self._show_changes()
 
-    def _show_link(self, link: Link) -> None:
-        with ui.element("div").classes("w-full flex flex-wrap items-center gap-x-3 gap-y-1"):
-            ui.label(f"{link.near} – {link.far}").classes("font-medium")
-            ui.label(link.state).classes(f"text-sm {TONES.get(link.state, 'good')}")
-            since = f"for {span(time.time() - link.since)}, " if link.since else ""
-            flow = f"{short(link.messages)}/s, {size(link.bytes)}/s"
-            figures = f"{since}{flow}, {link.queued:,} waiting"
-            ui.label(figures).classes("text-sm quiet")
+    def _dialler(self, link: Link) -> BrokerWatch | None:
+        """Who can cut the link, where that is allowed."""
+        if not self._console.settings.controls:
+            return None
+        return next((one for one in self._console.brokers if one.name == link.dialler), None)
 
     def _show_changes(self) -> None:
         changes = list(self._console.mesh.changes)[:SHOWN_CHANGES]

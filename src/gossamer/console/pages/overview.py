@@ -10,6 +10,7 @@ from gossamer.console.console import Console
 from gossamer.console.pages.frame import REFRESH_SECONDS
 from gossamer.console.parts.charts import LineChart
 from gossamer.console.parts.figures import short, size, span
+from gossamer.console.parts.grid import columns
 from gossamer.console.parts.tiles import Tile, row_of_tiles
 
 SLOW_ANSWER: Final = 1.0  # seconds; a broker that takes longer to answer is worth a look
@@ -17,12 +18,7 @@ SLOW_ANSWER: Final = 1.0  # seconds; a broker that takes longer to answer is wor
 
 def build(console: Console) -> None:
     totals = _Totals(console)
-    cards = (
-        ui.element("div")
-        .classes("w-full grid gap-3")
-        .style("grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr))")
-    )
-    with cards:
+    with columns("19rem"):
         shown = [_BrokerCard(broker) for broker in console.brokers]
     with ui.element("div").classes("w-full flex flex-wrap gap-3"):
         messages = LineChart("Messages a second from clients and neighbours")

@@ -5,16 +5,12 @@ from nicegui import ui
 from gossamer.console.console import Console
 from gossamer.console.pages.frame import REFRESH_SECONDS
 from gossamer.console.parts.figures import size
+from gossamer.console.parts.grid import columns
 from gossamer.console.savings import Saving, savings
 
 
 def build(console: Console) -> None:
-    box = (
-        ui.element("div")
-        .classes("w-full grid gap-3")
-        .style("grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr))")
-    )
-    with box:
+    with columns("20rem"):
         cards = [_Card(saving) for saving in savings(console.brokers)]
     ui.label("Since the brokers were started.").classes("text-sm quiet")
 

@@ -6,6 +6,7 @@ from gossamer.console.console import Console
 from gossamer.console.pages.frame import REFRESH_SECONDS
 from gossamer.console.parts.broker_choice import BrokerChoice
 from gossamer.console.parts.figures import short
+from gossamer.console.parts.grid import columns
 from gossamer.console.parts.messages import MessageList
 from gossamer.console.parts.topic_tree import TopicTree
 from gossamer.console.topic_model import Topic, TopicModel
@@ -27,11 +28,7 @@ class _TopicsPage:
             self._search.classes("grow max-w-md")
             self._status = ui.label().classes("text-sm quiet").props("role=status")
         self._watcher.look()
-        with (
-            ui.element("div")
-            .classes("w-full grid gap-3")
-            .style("grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr))")
-        ):
+        with columns("24rem"):
             with ui.element("section").classes("panel p-2 min-w-0"):
                 self._tree = TopicTree(lambda: self._watcher.model, self._follow)
             with ui.element("section").classes("panel p-4 min-w-0"):

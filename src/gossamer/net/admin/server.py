@@ -15,6 +15,7 @@ from gossamer.net.admin.routes import Route, find, openapi
 from gossamer.net.admin.tokens import is_authorized
 from gossamer.net.config import ConfigError
 from gossamer.net.config.observe import Admin
+from gossamer.net.peering import Dialler, Peering
 
 # Wrong tokens from one address: so many at once, then one every ten seconds.
 WRONG_TOKENS: Final = 10
@@ -26,8 +27,16 @@ Reload = Callable[[], Awaitable[list[str]]]
 class AdminServer:
     """`broker` is looked at from the event loop's own thread, between two turns."""
 
-    def __init__(self, broker: Broker, settings: Admin, token: str, reload: Reload) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        settings: Admin,
+        token: str,
+        reload: Reload,
+        peering: Peering | None = None,
+    ) -> None:
         self._broker = broker
+        self._peering = peering
         self._core = broker.core
         self._settings = settings
         self._token = token
@@ -122,6 +131,8 @@ class AdminServer:
             ),
             Route("GET", "/v1/mesh", self._mesh, "The neighbours.", mesh_views.MESH, views.PAGE),
             Route("DELETE", "/v1/mesh/{name}", self._forget, "Forget a neighbour.", done),
+            Route("POST", "/v1/mesh/{name}/cut", self._cut, "Take a link down.", done),
+            Route("POST", "/v1/mesh/{name}/heal", self._heal, "Let it come up again.", done),
             Route("POST", "/v1/reload", self._reloaded, "Read the configuration again.", notes),
         ]
 
@@ -170,6 +181,21 @@ class AdminServer:
             raise HttpError(404, f"there is no neighbour {name}")
         self._broker.flush(now)
         return Response.json({"done": True})
+
+    async def _cut(self, request: Request, name: str) -> Response:
+        self._dialler(name).cut()
+        return Response.json({"done": True})
+
+    async def _heal(self, request: Request, name: str) -> Response:
+        self._dialler(name).heal()
+        return Response.json({"done": True})
+
+    def _dialler(self, name: str) -> Dialler:
+        mesh_views.mesh_in(self._core)
+        found = None if self._peering is None else self._peering.dialler(name)
+        if found is None:
+            raise HttpError(409, f"this broker does not dial {name}; ask the other end of the link")
+        return found
 
     async def _reloaded(self, request: Request) -> Response:
         try:
