@@ -16,6 +16,7 @@ from gossamer.net.config import load, parse
 from gossamer.net.front import Front
 from gossamer.net.loops import run
 from gossamer.net.material import Material, read_material, settings_of
+from gossamer.net.operators import engine_of
 from gossamer.net.reloading import Reloader
 from gossamer.net.server import Server
 from gossamer.session.journal import Journal
@@ -86,7 +87,9 @@ class LiveBroker:
         settings = settings_of(config, config.limits)
         archive, keeper = open_archive(config, None)
         journal = Journal() if keeper is None else keeper.journal
-        self.server = Server(Broker(settings, journal, time.time()), keeper, archive)
+        self.server = Server(
+            Broker(settings, journal, time.time(), engine_of(config)), keeper, archive
+        )
         self.front = await self.server.open(material)
         self._reloader = Reloader(self.front, self.file)
         self._started.set()

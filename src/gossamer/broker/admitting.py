@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.neighbours import LOCAL_TOPICS, SHARED_TOPICS
+from gossamer.broker.offloading import may_use
 from gossamer.broker.telling import spelled
 from gossamer.session.frames import IDENTIFIERS, PUBACK_HEAD, PUBREC_HEAD
 from gossamer.topics.names import TopicError, check_name
@@ -28,7 +29,7 @@ def is_allowed(connection: Connection, topic: str) -> bool:
         raise ProtocolError(reasons.TOPIC_NAME_INVALID, str(error)) from None
     if connection.is_peer:
         return not topic.startswith(LOCAL_TOPICS)
-    if topic.startswith(RESERVED):
+    if topic.startswith(RESERVED) and not may_use(connection.core, connection.identity, topic):
         return False
     return connection.core.permissions.may_publish(connection.identity, topic)
 

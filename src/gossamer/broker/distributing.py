@@ -1,11 +1,17 @@
 """From one message to its receivers: subscriptions, shared groups, and the retained copy."""
 
-from gossamer.broker.core import Core
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from gossamer.broker.neighbours import LOCAL_TOPICS
 from gossamer.broker.routes import Route
 from gossamer.broker.stamps import stamp_of, unstamped
 from gossamer.session.message import Message
 from gossamer.session.session import Session
+
+if TYPE_CHECKING:
+    from gossamer.broker.core import Core
 
 
 def distribute(message: Message, route: Route, origin: Session | None, now: float) -> None:

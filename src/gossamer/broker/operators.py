@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.agenda import Duty
 from gossamer.broker.groups import Group
+from gossamer.broker.offloading import ANSWER, Answers, want, want_no_more
 from gossamer.broker.operation import Operation, OperatorSubscription, forwarded, made
 from gossamer.broker.operator_parts import ChangedParts
 from gossamer.broker.showing import is_shown
@@ -18,6 +19,7 @@ from gossamer.plus.errors import PlusError
 from gossamer.plus.filtering import Filtering
 from gossamer.plus.jobs import Job
 from gossamer.plus.nodes import Plan
+from gossamer.plus.offload import OffloadedState
 from gossamer.plus.options import Options
 from gossamer.plus.publication import Publication
 from gossamer.plus.state import OperatorState, Result
@@ -51,7 +53,9 @@ class Operators:
         core.journal.parts = self._parts
 
     def begin(self, now: float) -> None:
-        """The duties that come round."""
+        """The duties that come round, and the reader of others' answers."""
+        if self.engine.offloads is not None:
+            self.core.routes.add_tap(ANSWER, Answers(self.core))
         self.core.agenda.add(now + LINGER_SECONDS, _Sweep(self))
         if self.core.journal.keeps:
             self.core.agenda.add(now + SAVE_SECONDS, _Save(self))
@@ -70,7 +74,9 @@ class Operators:
         if known is not None:
             return known
         plan = asked.plan
-        operation = self._make(plan, asked.options)
+        operation = self._make(plan, asked.options, now)
+        if isinstance(operation.state, OffloadedState):
+            return operation
         if plan.spatial is not None and plan.temporal is None and plan.processor is None:
             for message in self._retained(plan, now):
                 operation.state.accept(self.publication(message, now), now)
@@ -120,16 +126,18 @@ class Operators:
                 self._parts.drop(key)
                 self.core.journal.dirty = True
                 continue
-            operation = self._make(plan, options)
+            operation = self._make(plan, options, now)
             operation.state.restore(named, now)
             self.settle(operation.state, True)
 
-    def sweep(self) -> None:
+    def sweep(self, now: float) -> None:
         """Ends operations that had no subscriber for a whole round."""
         for operation in list(self.operations.values()):
             is_idle = operation.is_idle()
             if is_idle and operation.was_idle:
                 self._dismiss(operation)
+                if isinstance(operation.state, OffloadedState):
+                    want_no_more(self.core, operation.state, now)
             operation.was_idle = is_idle
 
     # Time and work ------------------------------------------------------------------------------
@@ -189,11 +197,14 @@ class Operators:
                     found.append(message)
         return found
 
-    def _make(self, plan: Plan, options: Options) -> Operation:
+    def _make(self, plan: Plan, options: Options, now: float) -> Operation:
         state = self.engine.subscribe(plan, options)
         operation = Operation(self, state)
         self.operations[state.key] = operation
         self.core.counters.operators = len(self.operations)
+        if isinstance(state, OffloadedState):
+            want(self.core, state, now)
+            return operation
         for read in plan.reads:
             self.core.routes.add_tap(read, operation)
         return operation
@@ -224,7 +235,7 @@ class _Sweep(Duty):
         self.operators = operators
 
     def fire(self, now: float) -> float:
-        self.operators.sweep()
+        self.operators.sweep(now)
         return now + LINGER_SECONDS
 
 

@@ -8,6 +8,7 @@ from hashlib import blake2b
 from typing import Final
 from zlib import crc32
 
+from gossamer.broker.offloading import TOPICS as OFFLOAD_TOPICS
 from gossamer.broker.stamps import TOMBSTONE_SECONDS, Stamp, stamp_of, unstamped
 from gossamer.session.counters import Counters
 from gossamer.session.journal import Journal
@@ -16,6 +17,8 @@ from gossamer.topics.name_tree import NameTree
 
 # Brokers compare their retained messages in this many parts.
 DIGESTS: Final = 256
+# What the broker says of itself, and after a restart says again.
+_TOLD_ANEW: Final = ("$SYS/", OFFLOAD_TOPICS)
 
 
 class _Kept:
@@ -60,7 +63,7 @@ class Retained:
             self.discard(topic)
             return True
         self._put(topic, known, kept)
-        if not topic.startswith("$SYS/"):
+        if not topic.startswith(_TOLD_ANEW):
             self._journal.retained_saved(stamped)
         return True
 

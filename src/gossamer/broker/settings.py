@@ -22,6 +22,7 @@ class Settings:
         self.receive_maximum = 1_000  # of a client's towards us
         self.max_subscriptions = 10_000  # of one session
         self.max_operators = 10_000  # distinct operator subscriptions of all sessions
+        self.offload_users: list[str] = []  # who may answer for operators that are left to others
         self.max_levels = 200
         self.max_user_properties = 100  # in one packet, without those that say where
         self.max_topic_alias = 1_000

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gossamer.broker.geofencing import LocatedSubscription
 from gossamer.broker.hiding import fitting
 from gossamer.broker.neighbours import SHARED_TOPICS
+from gossamer.broker.offloading import may_use
 from gossamer.broker.operation import OperatorSubscription
 from gossamer.broker.revoking import readable, remove_subscription
 from gossamer.broker.subscriptions import asked_of, enter, make
@@ -144,7 +145,10 @@ def _subscribe(
     is_joint = bool(share) or asked is not None
     for read in (filter,) if asked is None else asked.plan.reads:
         is_allowed = core.permissions.may_subscribe(connection.identity, read, is_joint)
-        if read.startswith(RESERVED_FILTERS) or not is_allowed:
+        is_reserved = read.startswith(RESERVED_FILTERS) and (
+            is_joint or not may_use(core, connection.identity, read)
+        )
+        if is_reserved or not is_allowed:
             raise Refusal(reasons.NOT_AUTHORIZED, f"you may not read {read!r}")
     located: Located | None = None
     if glp is not None:

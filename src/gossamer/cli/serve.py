@@ -156,7 +156,7 @@ def _broker(
     now = time.time()
     config = material.config
     settings = settings_of(config, config.limits)
-    engine = engine_of(config.plus, processors.kinds)
+    engine = engine_of(config, processors.kinds)
     broker = Broker(settings, journal, now, engine)
     if store is not None:
         broker.restore(store.snapshot, now)

@@ -18,6 +18,7 @@ from gossamer.net.config.limits import Limits
 from gossamer.net.config.mesh import Mesh as MeshSection
 from gossamer.net.config.stock import Stock as StockSection
 from gossamer.net.config.tls import Tls
+from gossamer.net.offloading import offload_rule
 from gossamer.net.permissions import RulePermissions, load_rules
 from gossamer.net.tls import client_context, server_context
 
@@ -72,10 +73,11 @@ def read_material(config: Config) -> Material:
                 contexts[name] = server_context(tls)
             except ConfigError as error:
                 problems += error.problems
-    try:
-        archive_settings(config)
-    except ConfigError as error:
-        problems += error.problems
+    for read_section in (archive_settings, offload_rule):
+        try:
+            read_section(config)
+        except ConfigError as error:
+            problems += error.problems
     for peer in () if config.mesh is None else config.mesh.peer:
         if peer.tls is not None:
             try:
@@ -165,6 +167,8 @@ def settings_of(config: Config, limits: Limits) -> Settings:
     settings.login_timeout = limits.connect_timeout
     settings.sys_interval = config.sys.interval
     settings.max_operators = config.plus.operators
+    offload = config.plus.offload
+    settings.offload_users = [] if offload is None else list(offload.users)
     settings.position_age = config.geo.position_age
     settings.fence_hysteresis = config.geo.hysteresis
     settings.fence_dwell = config.geo.dwell

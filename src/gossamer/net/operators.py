@@ -2,14 +2,20 @@
 
 from collections.abc import Iterable
 
-from gossamer.net.config.plus import Plus, windows_of
+from gossamer.net.config import Config
+from gossamer.net.config.plus import windows_of
+from gossamer.net.offloading import offload_rule, usable_kinds
 from gossamer.plus.engine import Engine
 from gossamer.plus.limits import Limits
 from gossamer.plus.vocabulary import ProcessorKind, Vocabulary
 
 
-def engine_of(plus: Plus, processors: Iterable[ProcessorKind] = ()) -> Engine:
-    """With the processors that are installed here."""
-    vocabulary = Vocabulary(windows_of(plus.windows), processors)
+def engine_of(config: Config, processors: Iterable[ProcessorKind] = ()) -> Engine:
+    """With the processors that are installed here. Raises ConfigError."""
+    plus = config.plus
+    rule = offload_rule(config)
+    vocabulary = Vocabulary(windows_of(plus.windows), usable_kinds(processors, rule))
     limits = Limits(topics=plus.topics, last_results=plus.last_results)
-    return Engine(vocabulary, plus.ttl, limits)
+    engine = Engine(vocabulary, plus.ttl, limits)
+    engine.offloads = rule
+    return engine

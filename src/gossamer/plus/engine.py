@@ -9,6 +9,7 @@ from gossamer.plus.grammar import parse
 from gossamer.plus.jobs import Job
 from gossamer.plus.limits import Limits
 from gossamer.plus.nodes import Plan
+from gossamer.plus.offload import OffloadedState, OffloadRule
 from gossamer.plus.options import Options, read_options, settled
 from gossamer.plus.publication import Publication
 from gossamer.plus.spatial import SpatialState
@@ -38,6 +39,7 @@ class Engine:
         self.vocabulary = vocabulary if vocabulary is not None else Vocabulary()
         self.services = Services(implicit_ttl, limits)
         self.states: dict[str, OperatorState] = {}
+        self.offloads: OffloadRule | None = None  # what somebody else computes
         self._latest_tick = 0.0
 
     def parse(self, filter: str) -> Plan:
@@ -46,7 +48,10 @@ class Engine:
 
     def ask(self, filter: str, user: list[tuple[str, str]]) -> Asked:
         """From the filter and the User Properties of a SUBSCRIBE. Raises PlusError."""
-        return Asked(self.parse(filter), read_options(user))
+        asked = Asked(self.parse(filter), read_options(user))
+        if self.offloads is not None:
+            self.offloads.check(asked.plan, asked.options)
+        return asked
 
     def subscribe(self, plan: Plan, options: Options | None = None) -> OperatorState:
         """The state for it, made if it is the first; `release` gives it back."""
@@ -54,10 +59,15 @@ class Engine:
         key = _key(plan, asked)
         state = self.states.get(key)
         if state is None:
-            state = _make_state(key, plan, asked, self.services)
+            state = self._make_state(key, plan, asked)
             self.states[key] = state
         state.references += 1
         return state
+
+    def _make_state(self, key: str, plan: Plan, options: Options) -> OperatorState:
+        if self.offloads is not None and self.offloads.takes(plan):
+            return OffloadedState(key, plan, self.services)
+        return _make_state(key, plan, options, self.services)
 
     def key(self, plan: Plan, options: Options) -> str:
         """Under which `states` has it, if it is there."""

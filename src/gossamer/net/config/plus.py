@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from gossamer.net.config.offload import Offload
 from gossamer.net.config.section import Section
 from gossamer.net.config.units import Allowed, Duration
 from gossamer.plus.vocabulary import Vocabulary
@@ -50,4 +51,7 @@ class Plus(Section):
         default=10_000,
         ge=0,
         description="Topics whose last result a rule keeps, for those who subscribe later.",
+    )
+    offload: Offload | None = Field(
+        default=None, description="What a Spark query computes; nothing by default."
     )

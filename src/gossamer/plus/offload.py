@@ -1,0 +1,92 @@
+"""Operators that are left to somebody else: which ones, and what is kept of the answers."""
+
+from collections import OrderedDict
+from typing import Final
+
+from gossamer.plus.errors import PlusError
+from gossamer.plus.nodes import Plan
+from gossamer.plus.options import EVERY_PROPERTY, Options
+from gossamer.plus.publication import Publication
+from gossamer.plus.state import OperatorState, Result, Services
+from gossamer.topics.containment import contains
+
+NEVER: Final = 0.0  # instead of a length: no window is left to others for its length
+
+
+class OffloadRule:
+    """`keywords` are operators as chains spell them, `seconds` is the shortest window that counts.
+
+    Whoever answers reads the archive, which has what is published under `archived`.
+    """
+
+    def __init__(self, keywords: list[str], seconds: float, archived: list[str]) -> None:
+        self.keywords = keywords
+        self.seconds = seconds
+        self.archived = archived
+
+    def takes(self, plan: Plan) -> bool:
+        temporal = plan.temporal
+        is_long = (
+            temporal is not None
+            and self.seconds != NEVER
+            and temporal.window.seconds >= self.seconds
+        )
+        return is_long or any(keyword in self.keywords for keyword in keywords_of(plan))
+
+    def check(self, plan: Plan, options: Options) -> None:
+        """Raises PlusError for what cannot be answered elsewhere."""
+        if not self.takes(plan):
+            return
+        if options.every > 0.0 and plan.temporal is None:
+            raise PlusError(f"{EVERY_PROPERTY} is not offered: {plan.chain} is computed elsewhere")
+        for read in plan.reads:
+            if not any(contains(filter, read) for filter in self.archived):
+                raise PlusError(
+                    f"{plan.chain} is computed from the archive, which does not have all of {read}"
+                )
+
+
+def keywords_of(plan: Plan) -> list[str]:
+    """Of everything in the chain but rules."""
+    found: list[str] = []
+    if plan.spatial is not None:
+        found.append(plan.spatial.function)
+    if plan.temporal is not None:
+        found.append(plan.temporal.window.name + plan.temporal.function)
+    if plan.processor is not None:
+        found.append(plan.processor.keyword)
+    return found
+
+
+class OffloadedState(OperatorState):
+    """Computes nothing. The last answers are kept for those who subscribe later."""
+
+    def __init__(self, key: str, plan: Plan, services: Services) -> None:
+        super().__init__(key, plan, services)
+        self._last: OrderedDict[str, Result] = OrderedDict()
+
+    def answered(self, result: Result) -> None:
+        limits = self.services.limits
+        self._last.pop(result.topic, None)
+        if len(result.payload) <= limits.last_result_bytes:
+            self._last[result.topic] = result
+        if len(self._last) > limits.last_results:
+            self._last.popitem(last=False)
+
+    def accept(self, publication: Publication, now: float) -> list[Result]:
+        return []
+
+    def enter(self, publication: Publication, now: float) -> list[Result]:
+        return []
+
+    def tick(self, now: float) -> list[Result]:
+        return []
+
+    def last_results(self, now: float) -> list[Result]:
+        return list(self._last.values())
+
+    def part(self, name: str) -> bytes | None:
+        return None
+
+    def restore(self, parts: list[tuple[str, bytes]], now: float) -> None:
+        """What was counted while the broker computed it is not continued."""
