@@ -51,6 +51,7 @@ COMMANDS: tuple[str, ...] = (
     "archive verify",
     "pipeline list",
     "pipeline run",
+    "pipeline offload",
     "bench brokers",
     "bench plus",
     "bench images",

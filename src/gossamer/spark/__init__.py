@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gossamer.spark.fences.within import within
     from gossamer.spark.images.looking import look
+    from gossamer.spark.offload.answering import answer
     from gossamer.spark.registering import register
     from gossamer.spark.session import start
     from gossamer.spark.subscribing import subscribe
 
-__all__ = ["look", "register", "start", "subscribe", "within"]
+__all__ = ["answer", "look", "register", "start", "subscribe", "within"]
 
 _HOMES = {
+    "answer": "offload.answering",
     "look": "images.looking",
     "register": "registering",
     "start": "session",

@@ -21,6 +21,7 @@ from gossamer.spark.registering import register
 from gossamer.spark.spatial import spatial_results
 from gossamer.spark.streaming import streamed_spatial_results
 from gossamer.spark.temporal import temporal_results
+from gossamer.spark.ticking import ticked
 from gossamer.spark.topics import matches
 from gossamer.topics.names import check_filter
 from gossamer.vision.settings import WorkerSettings
@@ -42,13 +43,15 @@ def subscribe(
     vision: WorkerSettings | None = None,
     skipped: str | Observation | None = None,
     stream: bool = False,
+    ticks: bool = False,
     geo_area: Area | None = None,
     **options: str,
 ) -> DataFrame:
     """What the broker would send to this subscription, as rows of time, topic, payload and value.
 
     `source` has messages. Without one, `options` are those of the format "gossamer", and `stream`
-    says whether to follow the archives or to read what they have. `geo_area` is the GLP or GeoJSON
+    says whether to follow the archives or to read what they have. With `ticks`, windows of a stream
+    end by the clock, though nothing is published. `geo_area` is the GLP or GeoJSON
     that a client would subscribe with. Raises PlusError, TopicError, GlpError.
     """
     check_filter(filter)
@@ -69,6 +72,8 @@ def subscribe(
     if plan.processor is not None:
         found = processed(found, plan.processor.keyword, known, vision, skipped)
     settled_options = settled(plan, read_options([("plus_reply", reply)]))
+    if ticks and plan.temporal is not None and found.isStreaming:
+        found = ticked(found)
     return _results(found, plan, settled_options, ttl, watermark)
 
 

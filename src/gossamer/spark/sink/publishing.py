@@ -29,7 +29,7 @@ def publish_rows(rows: Iterator[Row], settings: Settings) -> int:
 
 
 async def _publish_rows(rows: Iterator[Row], settings: Settings) -> int:
-    client = _client(settings)
+    client = client_of(settings)
     published = 0
     try:
         while chunk := [message_of(row, settings.qos) for row in islice(rows, CHUNK)]:
@@ -83,7 +83,7 @@ async def _send(client: Client, chunk: list[Publish]) -> None:
         raise failures[0]
 
 
-def _client(settings: Settings) -> Client:
+def client_of(settings: Settings) -> Client:
     context = None
     if settings.url.startswith(("mqtts:", "wss:")):
         context = ssl.create_default_context(cafile=settings.ca_file)

@@ -26,7 +26,9 @@ NAMES: Final = (
     "password",
     "caFile",
     "retrySeconds",
+    # Of the query itself; Spark hands them on.
     "checkpointLocation",
+    "queryName",
 )
 
 RETRY_SECONDS: Final = 60.0

@@ -1,0 +1,43 @@
+"""One operator that a broker wants computed, as it tells it."""
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from gossamer.plus.windows import DEFAULT_WINDOWS, Window
+
+
+@dataclass(frozen=True)
+class Wanted:
+    key: str  # under which the broker takes answers
+    filter: str
+    reply: str
+    ttl: float
+    windows: tuple[tuple[str, float], ...]
+    since: float
+
+    def own_windows(self) -> list[Window]:
+        """Those that are not known everywhere."""
+        known = {window.name for window in DEFAULT_WINDOWS}
+        return [Window(name, seconds) for name, seconds in self.windows if name not in known]
+
+    def starting(self) -> str:
+        """For the source: what is published from the first subscription on."""
+        return datetime.fromtimestamp(self.since, UTC).isoformat()
+
+
+def read_wanted(payload: bytes) -> Wanted:
+    """Raises ValueError."""
+    try:
+        told: dict[str, Any] = json.loads(payload)
+        return Wanted(
+            key=str(told["key"]),
+            filter=str(told["filter"]),
+            reply=str(told["reply"]),
+            ttl=float(told["ttl"]),
+            windows=tuple((str(name), float(told["windows"][name])) for name in told["windows"]),
+            since=float(told["since"]),
+        )
+    except (KeyError, TypeError, AttributeError) as problem:
+        raise ValueError(f"not what a broker tells: {problem!r}") from None
