@@ -12,7 +12,7 @@ import pytest
 from gossamer.net.auth.passwords import HASHER, write_entries
 from gossamer.net.config import ConfigError
 from gossamer.wire import reasons
-from gossamer.wire.packets import Pingreq, Pingresp, Publish
+from gossamer.wire.packets import Disconnect, Pingreq, Pingresp, Publish
 from tests.support.certificates import authority, client_context
 from tests.support.live import PATIENCE, LiveBroker, RawClient, eventually, live_file
 from tests.support.logs import log_of
@@ -48,6 +48,19 @@ def test_passwords_change_for_the_next_login(tmp_path: Path) -> None:
         refused = RawClient.to(broker.port())
         assert refused.login(client_id="x", username="ann", password=b"old").reason != 0
         login(broker, "ann", b"new", "second").close()
+
+
+def test_a_user_who_is_removed_is_disconnected(tmp_path: Path) -> None:
+    passwords = tmp_path / "passwords"
+    known = {"ann": HASHER.hash("a"), "bob": HASHER.hash("b")}
+    write_entries(passwords, known)
+    file = write_config(tmp_path, '[auth]\npassword_file = "passwords"')
+    with live_file(file) as broker:
+        ann, bob = login(broker, "ann", b"a"), login(broker, "bob", b"b")
+        write_entries(passwords, {"ann": known["ann"]})
+        broker.reload()
+        assert bob.expect(Disconnect).reason == reasons.NOT_AUTHORIZED
+        still_there(ann)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from gossamer.net.listening import OpenListener
 from gossamer.net.material import Material, settings_of
 from gossamer.net.metering import AddressLimits, Census, GuardedDoor
 from gossamer.net.transport import Host
+from gossamer.wire.reasons import NOT_AUTHORIZED
 
 SECONDS_PER_MINUTE = 60.0
 # Sections of the configuration that are read at the start only.
@@ -62,7 +63,9 @@ class Front:
         if material.config.rates != self.config.rates:
             self._addresses = AddressLimits(material.config.rates)
             self.logins.failures = _failures(material.config.rates)
+        withdrawn = self.logins.rules.names - material.logins.names
         self._put_in_force(material)
+        self._disconnect(withdrawn)
         for name in [name for name in self._open if name not in wanted]:
             self._open.pop(name).close()
         for name, listener in self._open.items():
@@ -117,6 +120,14 @@ class Front:
                 limits = config.limits_of(listener)
                 known.door.change(material.settings[listener.name], limits, self._addresses)
         broker.set_permissions(material.permissions, time.time())
+
+    def _disconnect(self, users: frozenset[str]) -> None:
+        """Users whose login is gone must not stay by having come in time."""
+        now = time.time()
+        for connection in list(self._host.broker.core.connections.values()):
+            if connection.identity.user in users:
+                connection.fail(NOT_AUTHORIZED, "your login was withdrawn", now)
+        self._host.after_chunk(now)
 
     def _decided(self, token: int, verdict: Verdict) -> None:
         now = time.time()

@@ -19,7 +19,10 @@ REPLAY: Final = "replay"
 
 def login_rules(config: Config) -> LoginRules:
     """ConfigError names what cannot be used."""
-    backends = _backends(config)
+    hashes: dict[str, str] = {}
+    if config.auth.password_file is not None:
+        hashes = load_passwords(config.auth.password_file)
+    backends = _backends(config, hashes)
     verifiers: dict[str, Verifier] = {}
     if config.auth.scram_file is not None:
         verifiers = load_verifiers(config.auth.scram_file)
@@ -40,16 +43,17 @@ def login_rules(config: Config) -> LoginRules:
         everything = [one for method in config.auth.configured for one in backends.get(method, [])]
         anonymous = "never" if config.auth.configured else "local"
         chains[REPLAY] = Chain(everything, anonymous, bool(config.auth.configured))
-    return LoginRules(chains, verifiers, frozenset(scram), config.auth.waiting)
+    names = frozenset(hashes) | frozenset(verifiers)
+    return LoginRules(chains, verifiers, frozenset(scram), config.auth.waiting, names)
 
 
-def _backends(config: Config) -> dict[str, list[Backend]]:
+def _backends(config: Config, hashes: dict[str, str]) -> dict[str, list[Backend]]:
     auth = config.auth
     backends: dict[str, list[Backend]] = {}
     if auth.certificate:
         backends["certificate"] = [CertificateBackend()]
     if auth.password_file is not None:
-        backends["password"] = [PasswordBackend(load_passwords(auth.password_file))]
+        backends["password"] = [PasswordBackend(hashes)]
     if auth.jwt is not None:
         backends["jwt"] = [TokenBackend(auth.jwt, load_key(auth.jwt))]
     if auth.scram_file is not None:

@@ -46,7 +46,9 @@ class LoginRules:
         verifiers: dict[str, Verifier],
         scram_listeners: frozenset[str],
         most_waiting: int,
+        names: frozenset[str] = frozenset(),
     ) -> None:
+        self.names = names  # all that the password and SCRAM files know
         self.chains = chains
         self.verifiers = verifiers
         self.scram_listeners = scram_listeners
