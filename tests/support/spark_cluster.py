@@ -1,4 +1,4 @@
-"""A standalone Spark cluster on loopback, from the pip package: a master and two workers."""
+"""Programs of Spark's on loopback, from the pip package: a master, two workers, Spark Connect."""
 
 import os
 import re
@@ -9,27 +9,37 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from gossamer.spark.session import prepare
-from tests.support.processes import stop
+from tests.support.processes import free_port, stop
 
 PATIENCE = 120.0  # seconds; two Java machines that start on a busy computer take them
 _MASTER = re.compile(r"Starting Spark master at (spark://127\.0\.0\.1:\d+)")
 _LOOPBACK = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
 
 
-@contextmanager
-def spark_program(name: str, log: Path, *arguments: str) -> Iterator[None]:
-    """A class of Spark's, without this package on its way; what it says is in the log."""
+def spark_home() -> Path:
     import pyspark
 
+    return Path(pyspark.__file__).parent
+
+
+def spark_environment(knows_gossamer: bool) -> dict[str, str]:
+    """For a program of Spark's, with or without this package on its way."""
     prepare()
-    home = Path(pyspark.__file__).parent
-    hidden = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "SPARK_HOME")
+    hidden = {"PYTHONDONTWRITEBYTECODE", *(() if knows_gossamer else ("PYTHONPATH",))}
     env = {key: value for key, value in os.environ.items() if key not in hidden}
+    return {**env, "SPARK_HOME": str(spark_home()), "SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+@contextmanager
+def spark_program(
+    name: str, log: Path, *arguments: str, knows_gossamer: bool = False
+) -> Iterator[None]:
+    """A class of Spark's; what it says is in the log."""
     with log.open("wb") as file:
         process = subprocess.Popen(
-            [str(home / "bin" / "spark-class"), name, *arguments],
+            [str(spark_home() / "bin" / "spark-class"), name, *arguments],
             cwd=log.parent,
-            env={**env, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"},
+            env=spark_environment(knows_gossamer),
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.STDOUT,
@@ -63,3 +73,27 @@ def spark_cluster(folder: Path) -> Iterator[str]:
             running.enter_context(spark_program(*worker, *_LOOPBACK, *size, url))
         said(log, re.compile("Registering worker"), 2)
         yield url
+
+
+@contextmanager
+def spark_connect(folder: Path) -> Iterator[str]:
+    """A Spark Connect server; yields its address."""
+    log = folder / "connect.log"
+    port = free_port()
+    settings = {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.driver.memory": "512m",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.ui.enabled": "false",
+    }
+    arguments = [
+        *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
+        *("--master", "local[2,4]"),
+        *(part for key, value in settings.items() for part in ("--conf", f"{key}={value}")),
+        "spark-internal",
+    ]
+    submit = "org.apache.spark.deploy.SparkSubmit"
+    with spark_program(submit, log, *arguments, knows_gossamer=True):
+        said(log, re.compile("Spark Connect server started"))
+        yield f"sc://127.0.0.1:{port}"
