@@ -21,7 +21,7 @@ def inline(drawing: Any) -> str:
 
 def width(drawing: Any) -> int:
     """In pixels of the page, so that text is as large in a small figure as in a wide one."""
-    return round(drawing.get_figwidth() * PAGE_DPI)
+    return int(drawing.get_figwidth() * PAGE_DPI)
 
 
 def save_png(drawing: Any, path: Path) -> Path:
