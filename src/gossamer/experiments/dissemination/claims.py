@@ -63,7 +63,7 @@ def total_traffic(rows: Rows) -> list[Claim]:
             Claim(
                 f"{mode.upper()} has less total traffic than PF at α = {worst:g}",
                 f"{printed:.0%} less",
-                f"{saved:.0%} less",
+                f"{saved:.0%} less" if saved >= 0 else f"{-saved:.0%} more",
                 abs(saved - printed) <= NEAR,
                 _SAME_PUBLICATIONS,
                 headline=True,

@@ -61,17 +61,19 @@ def throughput(rows: Rows) -> Any:
 
 def queues(rows: Rows, name: str, modes: Sequence[str]) -> Any:
     """A panel for each mode, a line for each wildcard rate."""
-    drawing, axes = panels(len(modes), sharey=True)
-    for axis, mode in zip(axes, modes, strict=True):
+    drawing, axes = panels(2, (len(modes) + 1) // 2, sharey=True)
+    for axis, mode in zip(axes, modes, strict=False):
         for style, (alpha, group) in zip(STYLES, _by_alpha(rows.where(mode=mode)), strict=False):
             bands = by_second(group, name)
             line(axis, range(len(bands)), bands, style, f"α = {alpha:g}")
         axis.set_title(mode, fontsize=10)
         axis.set_xlabel("second")
         axis.set_yscale("symlog", linthresh=0.1)
+        axis.set_ylabel("messages waiting, average")
     from_zero(*axes)
-    axes[0].set_ylabel("messages waiting, average broker")
-    axes[-1].legend()
+    for axis in axes[len(modes) :]:
+        axis.set_visible(False)
+    axes[len(modes) - 1].legend()
     return drawing
 
 

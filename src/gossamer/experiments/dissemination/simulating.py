@@ -26,8 +26,8 @@ LATENCIES_ABOVE: Final = {"latency_three_quarters": 0.75, "latency_high": 0.95}
 
 
 def network(scale: str) -> dict[str, Any]:
-    """The paper's network; at scale small a tenth of it, with ten times fewer messages at ten times
-    the cost, so that its brokers are as busy."""
+    """The paper's network; at scale small a tenth of its brokers and clients, and brokers that take
+    ten times as long, so that they are as busy."""
     if scale == SMALL:
         return {
             "brokers": 100,
@@ -35,7 +35,7 @@ def network(scale: str) -> dict[str, Any]:
             "publishers": 200,
             "seconds": 10.0,
             "cost": 0.002,
-            "topics": 10,
+            "topics": 100,
         }
     return {
         "brokers": 1000,
