@@ -19,10 +19,15 @@ def watch(readings: dict[str, float], in_mesh: bool) -> BrokerWatch:
 
 
 def test_the_mesh_is_compared_with_flooding() -> None:
-    one = {"bytes_received_total": 1000.0, "link_bytes_sent_total": 100.0}
-    other = {"bytes_received_total": 100.0, "link_bytes_received_total": 100.0}
+    one = {
+        "messages_received_total": 100.0,
+        "link_messages_sent_total": 10.0,
+        "link_bytes_sent_total": 600.0,
+        "link_control_bytes_sent_total": 100.0,
+    }
+    other = {"messages_received_total": 10.0, "link_messages_received_total": 10.0}
     mesh, plus, places = savings([watch(one, True), watch(other, True), watch({}, True)])
-    assert (mesh.before, mesh.after, mesh.part) == (2000.0, 100.0, 0.95)
+    assert (mesh.before, mesh.after, mesh.part) == (10_000.0, 600.0, 0.94)
     assert (plus.before, plus.part) == (0.0, 0.0)
     assert savings([watch(one, False)])[0].before == 0.0
     assert places.after == 0.0

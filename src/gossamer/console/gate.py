@@ -5,7 +5,6 @@ that makes its own name point here) and from foreign origins are refused even wi
 """
 
 import time
-from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Final
 from urllib.parse import urlsplit
@@ -17,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gossamer.console.settings import is_loopback
 from gossamer.console.sign_ins import SignIns
 
-COOKIE: Final = "gossamer_console"
+COOKIE: Final = "gossamer_console_{port}"  # browsers share cookies between the ports of a host
 SIGN_IN_PATH: Final = "/sign-in"
 POLICY_VIOLATION: Final = 1008  # the close code of a WebSocket that is not wanted
 SAFE_METHODS: Final = ("GET", "HEAD")
@@ -57,15 +56,21 @@ class Gate:
             return PlainTextResponse("this page is not one of the console's", 403)
         if scope["path"] == SIGN_IN_PATH and scope["type"] == "http":
             return None
-        if self._sign_ins.holds(key_in(headers), time.monotonic()):
+        if self._sign_ins.holds(key_in(scope), time.monotonic()):
             return None
         return RedirectResponse(SIGN_IN_PATH, 303)
 
 
-def key_in(headers: Mapping[str, str]) -> str:
+def cookie_name(scope: Scope) -> str:
+    """Of the console that is asked."""
+    server = scope.get("server")
+    return COOKIE.format(port=server[1] if server else 0)
+
+
+def key_in(scope: Scope) -> str:
     """The key that the browser shows; empty if none."""
     try:
-        morsel = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        morsel = SimpleCookie(Headers(scope=scope).get("cookie", "")).get(cookie_name(scope))
     except CookieError:
         return ""
     return "" if morsel is None else morsel.value

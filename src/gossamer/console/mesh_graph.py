@@ -93,10 +93,13 @@ class MeshGraph:
     def _link(self, pair: Pair, entries: list[dict[str, Any]], now: float) -> Link:
         messages = sum(_carried(entry, "messages", len(entries)) for entry in entries)
         volume = sum(_carried(entry, "bytes", len(entries)) for entry in entries)
+        state = _state(entries)
         rates = self._rates(pair, _Total(now, messages, volume))
+        if state == DOWN:
+            rates = (0.0, 0.0)
         return Link(
             *pair,
-            _state(entries),
+            state,
             *rates,
             sum(int(entry.get("queued", 0)) for entry in entries),
             max((entry["since"] for entry in entries if entry.get("since")), default=None),

@@ -1,7 +1,8 @@
 """Before and after: what would be sent without the mesh's interests, operators and places.
 
 Operators and places are counted by the brokers as they work. The mesh's *before* is an estimate:
-flooding, which sends what clients publish over every link of the tree once.
+flooding, which sends what clients publish over every link of the tree once, at the size that a
+message has on the links.
 """
 
 from dataclasses import dataclass
@@ -28,16 +29,18 @@ def savings(brokers: list[BrokerWatch]) -> list[Saving]:
     def total(name: str) -> float:
         return sum(broker.readings.get(name, 0.0) for broker in brokers)
 
-    # Every broker counts what comes over its links among what it receives.
-    published = max(0.0, total("bytes_received_total") - total("link_bytes_received_total"))
     members = sum(1 for broker in brokers if broker.mesh is not None)
-    links = max(0, members - 1)
+    # Every broker counts what comes over its links among what it receives.
+    published = total("messages_received_total") - total("link_messages_received_total")
+    carried = total("link_messages_sent_total")
+    payload = total("link_bytes_sent_total") - total("link_control_bytes_sent_total")
+    flooded = max(0.0, published) * max(0, members - 1)
     return [
         Saving(
             "Mesh",
-            published * links,
+            flooded * payload / carried if carried else 0.0,
             total("link_bytes_sent_total"),
-            "What clients sent to their brokers, flooded over every link; and what links carried.",
+            "What clients published, flooded over every link; and what links carried.",
         ),
         Saving(
             "MQTT+",

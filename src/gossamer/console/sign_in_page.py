@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from gossamer.console.gate import COOKIE, SIGN_IN_PATH, key_in
+from gossamer.console.gate import SIGN_IN_PATH, cookie_name, key_in
 from gossamer.console.sign_ins import IDLE_SECONDS, SignIns, TooManyTries
 
 LONGEST_FORM: Final = 4096
@@ -63,13 +63,14 @@ def routes(sign_ins: SignIns) -> list[Route]:
         if key is None:
             return _form(WRONG, 403)
         response = RedirectResponse("/", 303)
-        response.set_cookie(COOKIE, key, int(IDLE_SECONDS), httponly=True, samesite="strict")
+        name = cookie_name(request.scope)
+        response.set_cookie(name, key, int(IDLE_SECONDS), httponly=True, samesite="strict")
         return response
 
     async def sign_out(request: Request) -> Response:
-        sign_ins.sign_out(key_in(request.headers))
+        sign_ins.sign_out(key_in(request.scope))
         response = RedirectResponse(SIGN_IN_PATH, 303)
-        response.delete_cookie(COOKIE)
+        response.delete_cookie(cookie_name(request.scope))
         return response
 
     return [

@@ -35,7 +35,7 @@ class _Card:
         if not saving.before:
             self._part.set_text("nothing to save yet")
         elif saving.part >= 0.0:
-            self._part.set_text(f"{saving.part:.0%} saved")
+            self._part.set_text(f"{saving.part:.1%} saved")
         else:
             self._part.set_text(f"{saving.after / saving.before:.1f} times as much")
         most = max(saving.before, saving.after, 1.0)

@@ -2,6 +2,7 @@
 const STEPS = [45, 30, 15, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001,
   0.0005, 0.0002, 0.0001];
 const GRID_PIXELS = 90; // graticule lines are at least this far apart
+const CROWD = 80; // so many tracks have small marks and no names
 const EQUATOR = 40075016.7; // metres
 const LIMIT = 85; // degrees; Mercator has no poles
 const [LEAST_ZOOM, MOST_ZOOM] = [0, 20];
@@ -40,9 +41,9 @@ export default {
            :data-track="track.label">
           <title>{{ track.label }}</title>
           <polyline :points="path(track.points)" />
-          <circle :cx="px(track.points[track.points.length - 1])[0]" r="5"
+          <circle :cx="px(track.points[track.points.length - 1])[0]" :r="crowded ? 3.5 : 5"
                   :cy="px(track.points[track.points.length - 1])[1]" />
-          <text v-if="tracks.length < 80" :x="px(track.points[track.points.length - 1])[0] + 8"
+          <text v-if="!crowded" :x="px(track.points[track.points.length - 1])[0] + 8"
                 :y="px(track.points[track.points.length - 1])[1] + 4">{{ track.name }}</text>
         </g>
         <g class="map-draft">
@@ -84,6 +85,7 @@ export default {
     tool() { this.draft = []; },
   },
   computed: {
+    crowded() { return this.tracks.length >= CROWD; },
     size() { return 256 * 2 ** this.zoom; },
     grid() {
       const degrees = (GRID_PIXELS / this.size) * 360;
