@@ -162,7 +162,7 @@ def test_two_brokers_of_a_mesh_link_to_the_same(scene: Scene, protocol: str) -> 
     async def scenario() -> None:
         names = {"a": a.port(), "b": b.port(), "m": scene.mosquitto.port}
         readers = {
-            name: await Reader(port, "reader").subscribe("in/#", "out/#")
+            name: await Reader(port, f"reader-{name}").subscribe("in/#", "out/#")
             for name, port in names.items()
         }
         await soon(has_asked(a, "in/#", "out/#") if protocol == "5.0" else has_asked(a, "in/#"))
@@ -170,7 +170,7 @@ def test_two_brokers_of_a_mesh_link_to_the_same(scene: Scene, protocol: str) -> 
         expected = []
         for name, port in names.items():
             topic = "in/x" if name == "m" else "out/x"
-            async with Client(f"mqtt://127.0.0.1:{port}", "writer") as writer:
+            async with Client(f"mqtt://127.0.0.1:{port}", f"writer-{name}") as writer:
                 for qos in (0, 1, 2):
                     payload = f"{name} {qos}"
                     await writer.publish(topic, payload, qos=qos)
@@ -182,7 +182,7 @@ def test_two_brokers_of_a_mesh_link_to_the_same(scene: Scene, protocol: str) -> 
             await writer.publish("in/x", "while nobody owned it", qos=2)
         await readers["b"].until("while nobody owned it")
         assert owns(b)
-        async with Client(f"mqtt://127.0.0.1:{b.port()}", "writer") as writer:
+        async with Client(f"mqtt://127.0.0.1:{b.port()}", "last-writer") as writer:
             await writer.publish("out/x", "by the new owner", qos=2)
         await readers["m"].until("by the new owner")
         last = ["while nobody owned it", "by the new owner"]
