@@ -63,6 +63,10 @@ class Claims(Tap):
         claim = _read(found[0].payload) if found else None
         return claim if claim is not None and claim.client_id == client_id else None
 
+    def all(self, now: float) -> list[Claim]:
+        found = self._core.retained.search(_PREFIX + "#", now)
+        return [claim for each in found if (claim := _read(each.payload)) is not None]
+
     def write(self, claim: Claim, now: float) -> None:
         topic = _topic(claim.client_id)
         self._own[topic] = claim.client_id

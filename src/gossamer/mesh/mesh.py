@@ -226,8 +226,12 @@ class Mesh(Neighbours):
         stamp = stamp_of(message)
         if stamp is not None:
             self.saw_micros(stamp.micros)
+            if not message.name:
+                message.name = self.core.hub.namer.name(message.qos)
             return message
-        return with_stamp(message, Stamp(self.next_micros(now), self.settings.name))
+        stamped = with_stamp(message, Stamp(self.next_micros(now), self.settings.name))
+        stamped.name = self.core.hub.namer.name(message.qos)
+        return stamped
 
     def next_micros(self, now: float) -> int:
         """Never the same twice, and after all that was seen, whatever the clock does."""

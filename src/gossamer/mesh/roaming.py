@@ -45,6 +45,8 @@ class Roaming(ClaimListener):
         self.shadows: Shadows = Shadows(mesh, self.names)
         self.arrivals = Arrivals(self)
         self._waiting: dict[str, Login] = {}
+        self._insisted: set[str] = set()  # of those who wait: their claims were repeated once
+        self._expected: set[str] = set()  # claimed from others, and not come yet
         self._connected: dict[str, int] = {}  # since when, in microseconds of the hybrid clock
         self._stuck: dict[str, None] = {}  # sessions of others, to which no way leads yet
         self._seen_changes = -1
@@ -54,6 +56,10 @@ class Roaming(ClaimListener):
 
     def load(self, now: float) -> None:
         """What the store kept."""
+        for claim in self.claims.all(now):
+            is_own = claim.owner == self._own and claim.prior != ""
+            if is_own and claim.client_id not in self._core.sessions:
+                self._expected.add(claim.client_id)
         for session in list(self._core.sessions.values()):
             if session.is_peer or not session.persistent:
                 continue
@@ -61,8 +67,8 @@ class Roaming(ClaimListener):
             if where.is_away():
                 self.shadows.restore(session, now)
                 continue
-            if where.state == ARRIVING:
-                self.arrivals.restore(session)
+            if where.state != HERE:
+                self.arrivals.restore(session, now)
             self.claims.here(session.client_id)
             self._stuck[session.client_id] = None
 
@@ -80,7 +86,7 @@ class Roaming(ClaimListener):
         if claim is None or not claim.owner:
             return False
         session = self._core.sessions.get(client_id)
-        is_here = session is not None and Whereabouts(session.record.note).state == HERE
+        is_here = session is not None and Whereabouts(session.record.note).is_here()
         if claim.owner != self._own:
             self._claim(login.client_id, login.user, claim.cleared, claim.owner, now)
         elif not claim.prior:
@@ -90,12 +96,14 @@ class Roaming(ClaimListener):
         earlier = self._waiting.get(client_id)
         if earlier is not None:
             earlier.connection.fail(reasons.SESSION_TAKEN_OVER, "", now)
+        self._insisted.discard(client_id)
         self._waiting[client_id] = login
         self._core.agenda.add(now + self.mesh.settings.roaming_seconds, WaitEnd(self, login))
         return True
 
     def arrived(self, client_id: str, now: float) -> None:
         """Its session is here, or there is none: whoever waits for it goes on."""
+        self._expected.discard(client_id)
         claim = self.claims.find(client_id, now)
         if claim is not None and claim.owner != self._own:
             self.claimed(claim, now)
@@ -144,6 +152,7 @@ class Roaming(ClaimListener):
 
     def ended(self, session: Session, now: float) -> None:
         client_id = session.client_id
+        self.arrivals.forget(session, now)
         where = Whereabouts(session.record.note)
         if where.is_away():
             self.shadows.forget(client_id)
@@ -161,9 +170,16 @@ class Roaming(ClaimListener):
         self._stuck.pop(client_id, None)
         if claim.owner == self._own:
             return
-        login = self._waiting.pop(client_id, None)
+        login = self._waiting.get(client_id)
         if login is not None:
-            login.connection.fail(reasons.SESSION_TAKEN_OVER, "", now)
+            if client_id not in self._insisted:
+                # It may not have known of that one; whoever is really newer insists after us.
+                self._insisted.add(client_id)
+                self._claim(client_id, login.user, claim.cleared, claim.owner, now)
+                return
+            del self._waiting[client_id]
+            text = f"this client has connected to {claim.owner}; try again if it has not"
+            login.connection.fail(reasons.SERVER_BUSY, text, now)
         session = self._core.sessions.get(client_id)
         if session is None:
             self._answer_nothing(claim, now)
@@ -210,6 +226,7 @@ class Roaming(ClaimListener):
 
     def end_turn(self, now: float) -> None:
         self.shadows.end_turn(now)
+        self.arrivals.end_turn()
         if self._stuck and self._seen_changes != self.mesh.reaching.changes:
             self._seen_changes = self.mesh.reaching.changes
             for client_id in list(self._stuck):
@@ -221,12 +238,13 @@ class Roaming(ClaimListener):
 
     def _claim(self, client_id: str, user: str, cleared: int, prior: str, now: float) -> None:
         if prior:
+            self._expected.add(client_id)
             self.names.begin(now)
         at = self.mesh.next_micros(now)
         self.claims.write(Claim(client_id, self._own, user, at, cleared, prior), now)
 
     def _answer_nothing(self, claim: Claim, now: float) -> None:
-        if claim.prior == self._own and claim.owner:
+        if claim.prior == self._own and claim.owner and claim.client_id not in self._expected:
             errand = Errand(NOTHING, claim.owner, {"client": claim.client_id}, NO_MESSAGE)
             self.mesh.errands.send(errand, PARCEL_QOS, now)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.agenda import Duty
-from gossamer.broker.ending import disconnect_session, end_session
-from gossamer.mesh.errands import NO_MESSAGE, Errand, ErrandHandler
+from gossamer.broker.ending import disconnect_session, end_session, settle
+from gossamer.mesh.errands import NO_MESSAGE, Errand, ErrandHandler, Fields
 from gossamer.mesh.link import Link
 from gossamer.mesh.move_names import MoveNames
 from gossamer.mesh.parcels import ITEM, LATE, end_errand, head_errand, item_errand
@@ -65,6 +65,7 @@ class Shadows(ErrandHandler):
         errands = self._mesh.errands
         if self._mesh.reaching.next_hop(to) is None:
             return False
+        settle(self._core, session, now)
         disconnect_session(self._core, session, reasons.SESSION_TAKEN_OVER, "", now)
         if self._core.sessions.get(session.client_id) is not session:
             return True  # it ended with its connection
@@ -89,6 +90,12 @@ class Shadows(ErrandHandler):
     def forget(self, client_id: str) -> None:
         """The session is here again, or has ended."""
         self._by_client.pop(client_id, None)
+
+    def recall(self, client_id: str, now: float) -> None:
+        """The session comes back. What came before it does may have been had there."""
+        shadow = self._by_client.pop(client_id, None)
+        if shadow is not None:
+            self._send_after(shadow, now)
 
     def end_turn(self, now: float) -> None:
         for shadow in self._by_client.values():
@@ -137,5 +144,6 @@ class Shadows(ErrandHandler):
         client_id = shadow.session.client_id
         del self._by_client[client_id]
         end_session(self._core, shadow.session, now)
-        errand = Errand(OVER, shadow.to, {"client": client_id}, NO_MESSAGE)
+        fields: Fields = {"client": client_id, "source": self._mesh.settings.name}
+        errand = Errand(OVER, shadow.to, fields, NO_MESSAGE)
         self._mesh.errands.send(errand, PARCEL_QOS, now)

@@ -8,6 +8,7 @@ A session that moved away stays for a while, to pass on what still comes for it 
 from typing import Final
 
 HERE: Final = ""
+SETTLING: Final = "settling"  # here, but that broker may still send messages after it
 ARRIVING: Final = "arriving"  # its messages are on their way from that broker
 MOVED: Final = "moved"  # to that broker, which has not said yet that it is there
 TAKEN: Final = "taken"  # that broker has it
@@ -24,6 +25,9 @@ class Whereabouts:
 
     def text(self) -> str:
         return f"{self.state}:{self.broker}:{self.since}"
+
+    def is_here(self) -> bool:
+        return self.state in (HERE, SETTLING)
 
     def is_away(self) -> bool:
         return self.state in (MOVED, TAKEN)

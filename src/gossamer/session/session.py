@@ -19,8 +19,10 @@ from gossamer.session.frames import (
 )
 from gossamer.session.identity import UNKNOWN_ADDRESS, Identity
 from gossamer.session.message import Message
+from gossamer.session.naming import NAME_BYTES
 from gossamer.session.outlet import Hub, Outlet
 from gossamer.session.records import QUEUED, RELEASED, SENT, DeliveryRecord, SessionRecord
+from gossamer.session.seen import Seen
 from gossamer.session.sending import send
 from gossamer.session.subscription import NO_IDENTIFIERS, Receiver, Subscription
 
@@ -29,8 +31,6 @@ NEVER: Final = 0xFFFFFFFF  # the expiry of a session that stays until it is disc
 # A neighbour that is away or slow has this many messages in memory; the rest waits in the store.
 SPILL_ABOVE: Final = 10_000
 UNSPILL_AT_ONCE: Final = 1_000
-# Names that a session remembers while it moves; past it, a repetition is more likely than the move.
-MOST_SEEN: Final = 65_536
 # Enough output for one turn: a long queue is sent in pieces, so that a client that does not read
 # costs no more than this beside its queue.
 TURN_BYTES: Final = 262_144
@@ -94,7 +94,7 @@ class Session:
         self.queue: deque[DeliveryRecord] | None = None
         self.unsent: dict[int, DeliveryRecord] | None = None  # in flight, not yet sent again
         self.saved_in = 0  # the transaction that first had it; 0 if the store did before the start
-        self.seen: set[bytes] | None = None  # names of messages, while some may come twice
+        self.seen: Seen | None = None  # while messages may come by two ways
         self.spilled = 0  # messages that follow those in the queue, and are in the store only
         self.aliases: TopicAliases | None = None  # if the client takes any
         self._last_id = 0
@@ -130,7 +130,7 @@ class Session:
         in flight until it is acknowledged: [MQTT-4.3.2-1], [MQTT-4.3.2-2], [MQTT-4.3.2-3],
         [MQTT-4.3.3-1], [MQTT-4.3.3-2], [MQTT-4.3.3-3]
         """
-        if self.seen is not None and not share and self._is_repeated(message):
+        if self.seen is not None and not share and self._is_repeated(message, self.seen):
             return
         outlet = self.outlet
         queue = self.queue
@@ -366,6 +366,8 @@ class Session:
         if not self.persistent:
             self.inflight[packet_id] = _RELEASED
         elif delivery.state == SENT:
+            if self.seen is not None and delivery.message is not None:
+                self.seen.done(delivery.message.name[-NAME_BYTES:])
             delivery.state = RELEASED
             delivery.message = None
             self.hub.journal.delivery_released(self.client_id, delivery.number)
@@ -437,6 +439,9 @@ class Session:
         incoming = sorted(self.incoming or ())
         for delivery in deliveries:
             self._forget(delivery)
+            message = delivery.message
+            if self.seen is not None and message is not None and delivery.state == QUEUED:
+                self.seen.gave_away(message.name[-NAME_BYTES:])
         self.inflight.clear()
         self.unsent = None
         self.queue = None
@@ -481,21 +486,15 @@ class Session:
         self._number += 1
         return DeliveryRecord(self._number, message, qos, retain, identifiers, 0, QUEUED, share)
 
-    def _is_repeated(self, message: Message) -> bool:
-        """Whether the message came before, by another way; from now on it has come."""
-        seen = self.seen
-        assert seen is not None
+    def _is_repeated(self, message: Message, seen: Seen) -> bool:
         if not message.name:
             message.name = self.hub.namer.name(message.qos)
-        name = message.name
-        if not name:
+        if not message.name:
             return False
-        if name in seen:
-            return True
-        seen.add(name)
-        if len(seen) > MOST_SEEN:
+        if seen.is_full():
             self.seen = None
-        return False
+            return False
+        return seen.is_repeated(message.name[-NAME_BYTES:])
 
     def _forget(self, delivery: DeliveryRecord) -> None:
         if self.persistent and delivery.number and delivery.qos:

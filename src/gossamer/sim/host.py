@@ -124,6 +124,7 @@ class Host(Party):
         self.settings = Settings()
         self.settings.sys_interval = 0.0
         self.is_joint = is_joint
+        self.roaming_seconds = 5.0
         self.is_up = True
         self.departure = 0.0  # when the work of this turn is done
         self.life = 0  # grows with each start: what belongs to an earlier one is void
@@ -238,6 +239,7 @@ class Host(Party):
     def _meshed(self) -> Mesh:
         settings = MeshSettings(self.name, self.mode, "sim", "key")
         settings.is_joint = self.is_joint
+        settings.roaming_seconds = self.roaming_seconds
         return Mesh(self.broker.core, settings)
 
 

@@ -18,6 +18,9 @@ def torture(
     mode: Annotated[
         str, typer.Option("--mode", help="pf, sf, ssf or bloom; any if not named.")
     ] = "",
+    roaming: Annotated[
+        bool, typer.Option("--roaming", help="Clients move, and members share.")
+    ] = False,
     out: Annotated[Path, typer.Option("--out", help="Where the trace of a failure goes.")] = Path(),
 ) -> None:
     """Look for one lost or repeated message in random meshes; fail with a trace that repeats it."""
@@ -26,7 +29,11 @@ def torture(
     with Progress() as progress:
         bar = progress.add_task("trials", total=minutes * 60)
         report = run_torture(
-            minutes * 60, seed, mode, lambda seconds: progress.update(bar, completed=seconds)
+            minutes * 60,
+            seed,
+            mode,
+            roaming,
+            lambda seconds: progress.update(bar, completed=seconds),
         )
     typer.echo(
         f"{report.trials} meshes, {report.receipts} messages received, "

@@ -22,7 +22,8 @@ def wrong_interests(world: World) -> list[str]:
             needed: set[str] = set()
             for session in host.broker.core.sessions.values():
                 if session is not link.session:
-                    needed.update(each.filter for each in session.subscriptions.values())
+                    held_here = session.subscriptions.values()
+                    needed.update(each.filter for each in held_here if not each.share)
             other = next(each for each in world.hosts if each.name == name)
             held = set(other.mesh.by_name[host.name].session.subscriptions)
             expected = _expected(world.plan.mode, needed)

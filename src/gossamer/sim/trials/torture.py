@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gossamer.sim.trials.joint_plan import make_joint_plan
 from gossamer.sim.trials.plan import make_plan
 from gossamer.sim.trials.trial import Outcome, run_trial, shrunk
 
@@ -17,12 +18,15 @@ class Report:
     failure: Outcome | None = None  # of the smallest plan found that fails
 
 
-def torture(seconds: float, seed: int, mode: str, show: Callable[[float], None]) -> Report:
+def torture(
+    seconds: float, seed: int, mode: str, is_roaming: bool, show: Callable[[float], None]
+) -> Report:
     """Seeds from `seed` on, one trial each."""
+    make = make_joint_plan if is_roaming else make_plan
     report = Report()
     start = time.monotonic()
     while report.seconds < seconds and report.failure is None:
-        outcome = run_trial(make_plan(seed + report.trials, mode))
+        outcome = run_trial(make(seed + report.trials, mode))
         report.trials += 1
         report.receipts += outcome.receipts
         report.events += outcome.events

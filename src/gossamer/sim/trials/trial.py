@@ -3,12 +3,14 @@
 from dataclasses import dataclass, replace
 from random import Random
 
+from gossamer.sim.trials.joint_plan import MOVE, is_joint
+from gossamer.sim.trials.joint_world import JointWorld
 from gossamer.sim.trials.plan import ROUND_SECONDS, Plan, Step
 from gossamer.sim.trials.probes import retained_of, wrong_interests
 from gossamer.sim.trials.world import World
 from gossamer.wire.errors import ProtocolError
 
-TROUBLES = ("crash", "cut", "stall", "drop")
+TROUBLES = ("crash", "cut", "stall", "drop", MOVE)
 
 
 @dataclass
@@ -23,7 +25,7 @@ class Outcome:
 
 def run_trial(plan: Plan, keeps_trace: bool = False) -> Outcome:
     """Everything that the plan says, and every promise that was broken meanwhile."""
-    world = World(plan, keeps_trace)
+    world = JointWorld(plan, keeps_trace) if is_joint(plan) else World(plan, keeps_trace)
     oracle = world.oracle
     try:
         _settle(world)
@@ -38,6 +40,9 @@ def run_trial(plan: Plan, keeps_trace: bool = False) -> Outcome:
             oracle.end_round()
             for fault in wrong_interests(world):
                 oracle.fault(fault)
+            if isinstance(world, JointWorld):
+                for fault in world.wrong_owners():
+                    oracle.fault(fault)
         for fault in oracle.retained.judge({each.name: retained_of(each) for each in world.hosts}):
             oracle.fault(fault)
     except ProtocolError as error:

@@ -1,0 +1,68 @@
+"""A mesh whose clients move from broker to broker."""
+
+from dataclasses import replace
+from typing import Final
+
+from gossamer.mesh.whereabouts import Whereabouts
+from gossamer.sim.trials.joint_oracle import JointOracle
+from gossamer.sim.trials.joint_plan import MOVE, group_of, members_of
+from gossamer.sim.trials.plan import Plan, Step
+from gossamer.sim.trials.trial_client import TrialClient
+from gossamer.sim.trials.world import World
+
+# Longer than any trouble: a client that waits gets its session, never another one.
+WAIT_SECONDS: Final = 300.0
+
+
+class JointWorld(World):
+    def __init__(self, plan: Plan, keeps_trace: bool = False) -> None:
+        super().__init__(replace(plan, clients=[]), keeps_trace)
+        self.plan = plan
+        names = [client.name for client in plan.clients]
+        self.joint = JointOracle(names, self.trace, members_of(plan), group_of(plan))
+        self.oracle = self.joint
+        for host in self.hosts:
+            host.roaming_seconds = WAIT_SECONDS
+            host.mesh.settings.roaming_seconds = WAIT_SECONDS
+        for client_plan in plan.clients:
+            host = self.hosts[client_plan.broker]
+            client = TrialClient(
+                host, client_plan, self.road(), self.road(), self.oracle, self.random
+            )
+            self.clients[client.name] = client
+            client.connect()
+
+    def do(self, step: Step) -> None:
+        if step.verb == MOVE:
+            self._move(self.clients[str(step.what)], int(step.topic))
+        else:
+            super().do(step)
+
+    def _move(self, client: TrialClient, number: int) -> None:
+        """Its old broker may hear of it or not."""
+        host = self.hosts[number]
+        if host is client.host:
+            return
+        self.joint.moved(client.name, host.name)
+        if client.end is not None:
+            if self.random.random() < 0.5:
+                client.drop()
+            else:
+                client.end.is_open = False
+                client.lost()
+        client.host = host
+
+    def wrong_owners(self) -> list[str]:
+        """At rest a session is where its client is, and nowhere else."""
+        faults: list[str] = []
+        for client in self.clients.values():
+            owners = [
+                host.name
+                for host in self.hosts
+                if (session := host.broker.core.sessions.get(client.name)) is not None
+                and not Whereabouts(session.record.note).is_away()
+            ]
+            if owners != [client.host.name]:
+                where = client.host.name
+                faults.append(f"{client.name} is on {where}, its session on {owners}")
+        return faults
