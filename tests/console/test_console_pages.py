@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from selenium.webdriver import ActionChains
+from selenium.webdriver.common.by import By
 
 from gossamer.net.client import Client, Disconnected
 from gossamer.net.local.mesh import LocalMesh
@@ -64,6 +65,10 @@ def test_topics_are_live(browser: Browser, address: str, mesh: LocalMesh) -> Non
         for path in ("city", "city/centre", "city/centre/air"):
             browser.click(f'[data-path="{path}"]')
         browser.until("[data-payload]", '"pm10": 15')
+        browser.type('[aria-label="Watch"]', "nowhere/#\n")
+        browser.wait(lambda: not browser.driver.find_elements(By.CSS_SELECTOR, "[data-path=city]"))
+        browser.type('[aria-label="Watch"]', "#\n")
+        browser.find("[data-path=city]")
 
 
 def test_subscribing_with_an_operator_and_publishing(

@@ -16,8 +16,10 @@ from gossamer.console.topic_model import Seen, TopicModel
 from gossamer.console.tracks import Tracks
 from gossamer.net.client import Client, Disconnected, Refused
 from gossamer.wire.packets import Publish
+from gossamer.wire.reasons import UNSPECIFIED_ERROR
 
-FILTERS: Final = ("#", "$SYS/#")
+EVERYTHING: Final = "#"
+BROKERS_OWN: Final = "$SYS/#"  # which # does not match
 IDLE_SECONDS: Final = 60.0  # it goes on for so long after the last look
 PAUSE_SECONDS: Final = 2.0  # before it connects again
 BATCH: Final = 256  # messages between two turns for the pages
@@ -53,8 +55,9 @@ class Watcher:
         self.tracks = Tracks()
         self.messages = 0
         self.trouble = ""
-        self.is_watching = False
+        self.filter = EVERYTHING
         self._address = address
+        self._client: Client | None = None
         self._looked_at = 0.0
         self._task: asyncio.Task[None] | None = None
         self._observers: tuple[Callable[[Seen], None], ...] = (self.model.add, self.tracks.add)
@@ -65,12 +68,15 @@ class Watcher:
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._watch())
 
-    def clear(self) -> None:
-        """Forgets what was seen."""
+    async def watch(self, filter: str) -> None:
+        """Looks at these topics from now on, for all pages, and forgets what was seen."""
+        self.filter = filter
         self.model = TopicModel()
         self.tracks = Tracks()
         self._observers = (self.model.add, self.tracks.add)
         self.messages = 0
+        if self._client is not None:
+            await self._client.disconnect()  # and it comes back with the new filter
 
     def stop(self) -> None:
         if self._task is not None:
@@ -91,16 +97,17 @@ class Watcher:
         client = client_of(self._address)
         await client.connect()
         keeper = asyncio.create_task(self._end_when_idle(client))
+        self._client = client
         try:
-            await client.subscribe(*FILTERS)
-            self.trouble = ""
-            self.is_watching = True
+            reasons = await client.subscribe(self.filter, BROKERS_OWN)
+            refused = reasons[0] >= UNSPECIFIED_ERROR
+            self.trouble = f"{self.filter} is refused" if refused else ""
             async for packet in client.messages():
                 self._note(packet)
                 if self.messages % BATCH == 0:
                     await asyncio.sleep(0)
         finally:
-            self.is_watching = False
+            self._client = None
             keeper.cancel()
             await client.disconnect()
 

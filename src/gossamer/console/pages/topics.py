@@ -10,7 +10,8 @@ from gossamer.console.parts.grid import columns
 from gossamer.console.parts.messages import MessageList
 from gossamer.console.parts.topic_tree import TopicTree
 from gossamer.console.topic_model import Topic, TopicModel
-from gossamer.console.watcher import Watcher
+from gossamer.console.watcher import EVERYTHING, Watcher
+from gossamer.topics.names import TopicError, check_filter
 
 
 def build(console: Console) -> None:
@@ -26,6 +27,10 @@ class _TopicsPage:
             self._search = ui.input(placeholder="Find topics", on_change=self._searched)
             self._search.props('dense outlined clearable debounce=200 aria-label="Find topics"')
             self._search.classes("grow max-w-md")
+            self._filter = ui.input("Watch", value=self._watcher.filter)
+            self._filter.props('dense outlined aria-label="Watch"').classes("w-40")
+            self._filter.on("keydown.enter", self._watch).on("blur", self._watch)
+            self._filter.tooltip("What is watched on this broker. In a mesh, # draws everything.")
             self._status = ui.label().classes("text-sm quiet").props("role=status")
         self._watcher.look()
         with columns("24rem"):
@@ -54,9 +59,22 @@ class _TopicsPage:
             self._list.show(self._followed)
 
     def _changed(self) -> None:
+        self._filter.value = self._watcher.filter
         self._unfollow()
         self._list.clear()
         self._refresh()
+
+    async def _watch(self) -> None:
+        filter = (self._filter.value or EVERYTHING).strip()
+        if filter == self._watcher.filter:
+            return
+        try:
+            check_filter(filter)
+        except TopicError as error:
+            ui.notify(str(error), type="negative")
+            return
+        await self._watcher.watch(filter)
+        self._changed()
 
     def _searched(self) -> None:
         self._tree.wanted = self._search.value or ""
