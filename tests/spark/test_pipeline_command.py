@@ -73,7 +73,7 @@ def test_stopped_on_a_cluster_and_run_again_here(spark: "SparkSession", tmp_path
 
 
 WRONG = [
-    (["run", "pond"], "there is no pipeline 'pond'; there are lake, insight"),
+    (["run", "pond"], "there is no pipeline 'pond'; there are lake, geo, insight"),
     (["run", "lake", "--every", "soon"], "--every: not a duration"),
     (["run", "lake", "--conf", "spark.x"], "--conf is NAME=VALUE, not 'spark.x'"),
     (["run", "lake", "--data-loss", "cry"], "--data-loss is fail or warn"),

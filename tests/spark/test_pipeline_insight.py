@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.net.admin.server import AdminServer
-from gossamer.net.config.observe import Admin as AdminConfig
+from tests.support.admin_service import TOKEN, admin_port
 from tests.support.archive_brokers import endpoint, publish
 from tests.support.live import LiveBroker, RawClient, eventually, live
 
@@ -21,18 +20,9 @@ from gossamer.spark.pipelines.running import Run
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TOKEN = "a-token-for-the-tests"
-
-
-async def _no_reload() -> list[str]:
-    return []
-
 
 def admin_of(broker: LiveBroker) -> Admin:
-    async def start() -> int:
-        return await AdminServer(broker.broker, AdminConfig(port=0), TOKEN, _no_reload).open()
-
-    return Admin("127.0.0.1", broker.call(start()), TOKEN)
+    return Admin("127.0.0.1", admin_port(broker), TOKEN)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Any, Final
 
 from gossamer.broker.core import Core
+from gossamer.geo.glp import PREFIX
 from gossamer.net.admin.http import HttpError
 from gossamer.session.message import Message
 from gossamer.session.session import Session
@@ -52,7 +53,7 @@ SESSION: Final = schema(
     queued="integer",
     inflight="integer",
 )
-SUBSCRIPTION: Final = schema(client_id="string", filter="string", qos="integer")
+SUBSCRIPTION: Final = schema(client_id="string", filter="string", qos="integer", glp="array[]")
 RETAINED: Final = schema(
     topic="string",
     qos="integer",
@@ -124,14 +125,19 @@ def subscriptions(core: Core, query: dict[str, str]) -> dict[str, Any]:
         owners = [core.sessions[client_id]] if client_id in core.sessions else []
     wanted = query.get("search", "").lower()
     found = [
-        (owner.client_id, filter, one.record.qos)
+        (owner.client_id, filter, one.record)
         for owner in owners
         for filter, one in owner.subscriptions.items()
         if wanted in filter.lower() or wanted in owner.client_id.lower()
     ]
     entries = [
-        {"client_id": client_id, "filter": filter, "qos": qos}
-        for client_id, filter, qos in found[offset : offset + limit]
+        {
+            "client_id": client_id,
+            "filter": filter,
+            "qos": record.qos,
+            "glp": [pair for pair in record.user if pair[0].startswith(PREFIX)],
+        }
+        for client_id, filter, record in found[offset : offset + limit]
     ]
     return {"total": len(found), "entries": entries}
 

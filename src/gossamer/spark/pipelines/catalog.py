@@ -2,11 +2,12 @@
 
 from typing import Final
 
+from gossamer.spark.pipelines.geo import GEO
 from gossamer.spark.pipelines.insight import INSIGHT
 from gossamer.spark.pipelines.lake import LAKE
 from gossamer.spark.pipelines.pipeline import Pipeline, PipelineError
 
-PIPELINES: Final = (LAKE, INSIGHT)
+PIPELINES: Final = (LAKE, GEO, INSIGHT)
 
 
 def find(name: str) -> Pipeline:

@@ -1,0 +1,144 @@
+"""Tracks and visits of all visitors at once: one after another on the executors."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from gossamer.geo.interest import Interest
+from gossamer.spark.fences.areas import Entries, interest_of
+from gossamer.spark.fences.within import FENCE, within
+from gossamer.spark.tracks.trips import trips
+from gossamer.spark.tracks.visits import Position, Visits
+
+VISITOR: Final = ("client", "topic")
+
+_TIME: Final = pa.timestamp("us", "UTC")
+_WHO: Final = [pa.field("client", pa.string()), pa.field("topic", pa.string())]
+_SPAN: Final = [pa.field("start", _TIME), pa.field("end", _TIME)]
+_POINT: Final = pa.struct([("time", _TIME), ("lat", pa.float64()), ("lon", pa.float64())])
+TRACKS: Final = pa.schema(
+    [
+        *_WHO,
+        *_SPAN,
+        pa.field("positions", pa.int64()),
+        pa.field("metres", pa.float64()),
+        pa.field("path", pa.list_(_POINT)),
+    ]
+)
+VISITS: Final = pa.schema(
+    [
+        *_WHO,
+        pa.field("fence", pa.string()),
+        *_SPAN,
+        pa.field("seconds", pa.float64()),
+        pa.field("positions", pa.int64()),
+        pa.field("ended", pa.string()),
+    ]
+)
+
+Mapped = Callable[[pa.Table], pa.Table]
+
+
+def tracks(positions: DataFrame) -> DataFrame:
+    """A row for each trip."""
+    bare = positions.select(*_needed(), _nowhere().alias("inside"))
+    return bare.groupBy(*VISITOR).applyInArrow(_trips, from_arrow_schema(TRACKS))
+
+
+def visits(positions: DataFrame, fences: Mapping[str, Entries]) -> DataFrame:
+    """A row for each stay of a visitor in a fence."""
+    near = within(positions.select("broker", "offset", "lat", "lon"), dict(fences))
+    inside = near.groupBy("broker", "offset").agg(
+        F.sort_array(F.collect_set(FENCE)).alias("inside")
+    )
+    placed = positions.join(inside, ["broker", "offset"], "left")
+    known = placed.select(
+        *_needed(), F.coalesce("inside", F.array().cast("array<string>")).alias("inside")
+    )
+    return known.groupBy(*VISITOR).applyInArrow(_visitor(fences), from_arrow_schema(VISITS))
+
+
+def dwells(visits: DataFrame) -> DataFrame:
+    """Of each fence."""
+    return visits.groupBy("fence").agg(
+        F.count("*").alias("visits"),
+        F.countDistinct(*VISITOR).alias("visitors"),
+        F.sum("seconds").alias("seconds"),
+        F.avg("seconds").alias("mean_seconds"),
+        F.max("seconds").alias("longest_seconds"),
+    )
+
+
+def _nowhere() -> Column:
+    return F.array().cast("array<string>")
+
+
+def _needed() -> tuple[str, ...]:
+    return (*VISITOR, "time", "lat", "lon", "broker", "offset")
+
+
+def _trips(rows: pa.Table) -> pa.Table:
+    found = [
+        {
+            **_who(rows),
+            "start": _micros(trip.start),
+            "end": _micros(trip.end),
+            "positions": len(trip.path),
+            "metres": trip.metres,
+            "path": [{"time": _micros(p.time), "lat": p.lat, "lon": p.lon} for p in trip.path],
+        }
+        for trip in trips(_positions(rows))
+    ]
+    return pa.Table.from_pylist(found, schema=TRACKS)
+
+
+def _visitor(fences: Mapping[str, Entries]) -> Mapped:
+    areas = dict(fences)
+
+    def visit(rows: pa.Table) -> pa.Table:
+        names = {name for inside in rows.column("inside").to_pylist() for name in inside}
+        known = Visits({name: _interest(tuple(areas[name])) for name in sorted(names)})
+        found = [
+            {
+                **_who(rows),
+                "fence": stay.fence,
+                "start": _micros(stay.start),
+                "end": _micros(stay.end),
+                "seconds": stay.end - stay.start,
+                "positions": stay.positions,
+                "ended": stay.ended,
+            }
+            for stay in known.of(_positions(rows))
+        ]
+        return pa.Table.from_pylist(found, schema=VISITS)
+
+    return visit
+
+
+@lru_cache(maxsize=4096)
+def _interest(entries: tuple[tuple[str, str], ...]) -> Interest:
+    """Made once in each worker, not for each visitor."""
+    return interest_of(list(entries))
+
+
+def _positions(rows: pa.Table) -> Iterator[Position]:
+    """Of one visitor, in the order of time."""
+    ordered = rows.sort_by([(name, "ascending") for name in ("time", "broker", "offset")])
+    times = ordered.column("time").cast(pa.int64()).to_pylist()
+    lats, lons = ordered.column("lat").to_pylist(), ordered.column("lon").to_pylist()
+    inside = ordered.column("inside").to_pylist()
+    for time, lat, lon, fences in zip(times, lats, lons, inside, strict=True):
+        yield Position(time / 1e6, lat, lon, tuple(fences))
+
+
+def _who(rows: pa.Table) -> dict[str, object]:
+    return {name: rows.column(name)[0].as_py() for name in VISITOR}
+
+
+def _micros(seconds: float) -> int:
+    return round(seconds * 1e6)
