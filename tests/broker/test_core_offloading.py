@@ -7,6 +7,7 @@ import pytest
 
 from gossamer.broker.broker import Broker
 from gossamer.broker.offloading import ANSWER, KEY_PROPERTY, TOPIC_PROPERTY, WANTED
+from gossamer.broker.reporting import statistics
 from gossamer.plus.engine import Engine
 from gossamer.plus.offload import OffloadRule
 from gossamer.session.journal import Journal
@@ -60,6 +61,7 @@ def test_what_is_left_to_others(world: World) -> None:
         "since": world.now,
     }
     assert told["$SUM;RPT$HOURLYMAX/+/temp"]["reply"] == "rpt"
+    assert statistics(world.broker.core, world.now)["operators/offloaded"] == "4"
     world.client("w").publish("a/temp", "7")
     world.wait(86400.0)
     assert {message.topic for message in reader.messages()} == {

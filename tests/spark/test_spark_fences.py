@@ -62,7 +62,7 @@ def frame_of(spark: "SparkSession", rows: list[Row]) -> DataFrame:
 
 def test_the_same_messages_as_from_the_broker(spark: "SparkSession") -> None:
     draw = random.Random(1)
-    fences = [fence(draw) for _ in range(8)]
+    fences = [fence(draw) for _ in range(6)]
     messages = list(located_messages(draw, 200))
     expected = {str(at): got for at, got in enumerate(delivered(fences, messages))}
     silent = {row[1] for user, row in messages if not user}

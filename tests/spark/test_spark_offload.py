@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gossamer.cli import main
 from gossamer.net.auth.passwords import HASHER, write_entries
 from tests.support.paho_client import Paho, connected
 from tests.support.processes import command, free_port, stop, wait_for_port
@@ -131,6 +132,10 @@ def test_from_a_subscription_to_sparks_answer(spark: "SparkSession", tmp_path: P
 
             collect(running, reader, is_enough)
             assert running.running() == filters
+        with connected(port, "writer") as writer:
+            writer.publish("a/temp", "32", qos=1)
+        with answering(spark, tmp_path, port, replay) as running:
+            collect(running, reader, lambda found: found == {"$SHORTSUM/a/temp": [b"32.0"]})
 
 
 def test_only_some_may_answer(spark: "SparkSession", tmp_path: Path) -> None:
@@ -146,6 +151,11 @@ def test_only_some_may_answer(spark: "SparkSession", tmp_path: Path) -> None:
             answering(spark, tmp_path, port, replay, password="guess"),
         ):
             pass
+
+
+def test_a_wrong_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["pipeline", "offload", "--lateness", "soon"]) == 2
+    assert "--lateness: not a duration" in capsys.readouterr().err
 
 
 def test_what_a_broker_tells() -> None:

@@ -68,6 +68,11 @@ class Operators:
             or self._key(asked) in self.operations
         )
 
+    def offloaded(self) -> int:
+        """How many of them somebody else computes."""
+        states = [operation.state for operation in self.operations.values()]
+        return len([state for state in states if isinstance(state, OffloadedState)])
+
     def open(self, asked: Asked, now: float) -> Operation:
         """The operation, made if it is new; then it begins with what is retained."""
         known = self.operations.get(self._key(asked))

@@ -36,6 +36,7 @@ def statistics(core: Core, now: float) -> dict[str, str]:
         "archive/messages": str(core.journal.archive.archived),
         "archive/missing": str(core.journal.archive.missing()),
         "operators/count": str(counters.operators),
+        "operators/offloaded": str(core.operators.offloaded()),
         **{
             f"operators/skipped/{reason}": str(count)
             for reason, count in core.operators.engine.services.skipped.items()

@@ -14,7 +14,9 @@ def vectorised(function: Callable[..., pd.Series], returns: DataType) -> Callabl
     return made
 
 
-def unrepeated(function: Callable[..., pd.DataFrame], returns: str) -> Callable[..., Column]:
+def unrepeated(
+    function: Callable[..., pd.Series | pd.DataFrame], returns: str
+) -> Callable[..., Column]:
     """For functions that cost much: Spark must not compute them again where a result is used."""
     made = pandas_udf(function, returns)  # type: ignore[call-overload]
     once: Callable[..., Column] = made.asNondeterministic()

@@ -6,13 +6,19 @@ from typing import Final
 import pandas as pd
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, StringType
 
 from gossamer.spark.fences.areas import Area, interest_of, read_area
 from gossamer.spark.fences.cells import cell_at, cells_of
+from gossamer.spark.fences.chords import (
+    ANYWHERE,
+    CENTRE,
+    centre_of,
+    coordinates,
+    may_be_inside,
+)
 from gossamer.spark.fences.inside import Fence, Fences
 from gossamer.spark.fences.places import is_position, needs_reading
-from gossamer.spark.vectors import vectorised
+from gossamer.spark.vectors import unrepeated
 
 FENCE: Final = "fence"
 AREA: Final = "area"
@@ -20,6 +26,9 @@ AREA: Final = "area"
 _PLACE: Final = {"lat": "double", "lon": "double", "glp": "string"}
 # Beside the levels of cells: the rows that only the exact geometry can place.
 _BY_READING: Final = -1
+# A cell of a fence: its level, its number, the fence's number, and what its chord tells.
+_TABLE: Final = f"_level int, _cell bigint, _number int, {CENTRE}"
+_Cell = tuple[int, int, int, float | None, float | None, float | None, float | None]
 
 
 def within(frame: DataFrame, fences: DataFrame | Mapping[str, Area]) -> DataFrame:
@@ -36,13 +45,13 @@ def within(frame: DataFrame, fences: DataFrame | Mapping[str, Area]) -> DataFram
             name: (F.col(name) if name in frame.columns else F.lit(None)).cast(kind)
             for name, kind in _PLACE.items()
         }
-    )
+    ).withColumns(coordinates(F.col("lat"), F.col("lon")))
     cells = _cells(listed)
-    probes = placed.withColumn("_probe", F.explode(_probes({level for level, _, _ in cells})))
-    table = placed.sparkSession.createDataFrame(cells, "_level int, _cell bigint, _number int")
+    probes = placed.withColumn("_probe", F.explode(_probes({level for level, *_ in cells})))
+    table = placed.sparkSession.createDataFrame(cells, _TABLE)
     near = (F.col("_probe._level") == F.col("_level")) & (F.col("_probe._cell") == F.col("_cell"))
-    candidates = probes.join(F.broadcast(table), near)
-    inside = vectorised(_inside(tuple(listed)), ArrayType(StringType()))
+    candidates = probes.join(F.broadcast(table), near).where(may_be_inside())
+    inside = unrepeated(_inside(tuple(listed)), "array<string>")
     lat, lon = (F.when(F.col("_number") >= 0, F.col(name)) for name in ("lat", "lon"))
     glp = F.when(F.col("_number") < 0, F.col("glp"))
     found = candidates.withColumn("_fences", inside(F.col("_number"), lat, lon, glp))
@@ -64,12 +73,13 @@ def _listed(fences: DataFrame | Mapping[str, Area]) -> list[Fence]:
     return found
 
 
-def _cells(listed: list[Fence]) -> list[tuple[int, int, int]]:
-    """Level, cell and number of the fence; one more row stands for all fences at once."""
-    found = [(_BY_READING, 0, -1)]
+def _cells(listed: list[Fence]) -> list[_Cell]:
+    """One more row stands for all fences at once."""
+    found: list[_Cell] = [(_BY_READING, 0, -1, *ANYWHERE)]
     for number, (_, entries) in enumerate(listed):
-        level, cells = cells_of(interest_of(list(entries)))
-        found += [(level, cell, number) for cell in cells]
+        interest = interest_of(list(entries))
+        level, cells = cells_of(interest)
+        found += [(level, cell, number, *centre_of(interest)) for cell in cells]
     return found
 
 
