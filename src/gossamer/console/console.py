@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from gossamer.console.broker_watch import BrokerWatch
+from gossamer.console.lake import Lake, View
 from gossamer.console.mesh_graph import MeshGraph
 from gossamer.console.settings import Settings
 from gossamer.console.sign_ins import SignIns
@@ -15,6 +16,7 @@ from gossamer.console.watcher import Watcher
 LOOKED_AT_SECONDS: Final = 1.0
 ALONE_SECONDS: Final = 10.0
 A_LOOK_LASTS: Final = 15.0
+LAKE_PAUSES: Final = 4  # between two looks at a lake, for one between two at a broker
 THREADS_A_BROKER: Final = 3  # one may hang on a broker that does not answer
 
 
@@ -30,6 +32,8 @@ class Console:
             for number, address in enumerate(settings.brokers, 1)
         ]
         self.mesh = MeshGraph()
+        self.lake = None if settings.lake is None else Lake(settings.lake)
+        self.lake_view: View | None = None
         self.watchers = [Watcher(address) for address in settings.brokers]
         self._looked_at = 0.0
         self._tasks: list[asyncio.Task[None]] = []
@@ -41,6 +45,8 @@ class Console:
     async def start(self) -> None:
         self._tasks = [asyncio.create_task(self._follow(broker)) for broker in self.brokers]
         self._tasks.append(asyncio.create_task(self._join()))
+        if self.lake is not None:
+            self._tasks.append(asyncio.create_task(self._dip(self.lake)))
 
     async def stop(self) -> None:
         for task in self._tasks:
@@ -60,6 +66,12 @@ class Console:
         while True:
             self.mesh.renew(self.brokers, time.time())
             await asyncio.sleep(LOOKED_AT_SECONDS)
+
+    async def _dip(self, lake: Lake) -> None:
+        """Files are many and change slowly: they are looked at now and then."""
+        while True:
+            self.lake_view = await asyncio.to_thread(lake.look)
+            await asyncio.sleep(LAKE_PAUSES * self._pause())
 
     def _pause(self) -> float:
         is_looked_at = time.monotonic() - self._looked_at < A_LOOK_LASTS

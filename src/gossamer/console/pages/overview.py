@@ -60,6 +60,7 @@ class _Totals:
             self.retained = Tile("Retained messages")
             self.lag = Tile("Waiting on links")
             self.lost = Tile("Dropped or expired")
+            self.pipeline = None if console.lake is None else Tile("Pipeline behind by")
 
     def refresh(self) -> None:
         brokers = [broker for broker in self._console.brokers if broker.is_up]
@@ -78,6 +79,10 @@ class _Totals:
         self.lag.show(short(lag), "warn" if lag else "")
         lost = sum(broker.lost for broker in brokers)
         self.lost.show(short(lost), "warn" if lost else "")
+        view = self._console.lake_view
+        if self.pipeline is not None:
+            behind = None if view is None else view.lag
+            self.pipeline.show("–" if behind is None else span(behind))
 
 
 class _BrokerCard:

@@ -7,11 +7,11 @@ from nicegui import ui
 
 from gossamer.console.console import Console
 from gossamer.console.lake import Lake, Table, View
+from gossamer.console.pages.frame import REFRESH_SECONDS
 from gossamer.console.parts.charts import LineChart
 from gossamer.console.parts.figures import short, size, span
 from gossamer.console.parts.tiles import Tile, row_of_tiles
 
-LOOK_SECONDS: Final = 5.0
 HINT: Final = (
     "No pipeline is shown. Start one with `gossamer pipeline run lake --lake FOLDER`, and this "
     "console with `--lake FOLDER`."
@@ -19,17 +19,19 @@ HINT: Final = (
 
 
 def build(console: Console) -> None:
-    folder = console.settings.lake
-    if folder is None:
+    lake = console.lake
+    if lake is None:
         with ui.element("section").classes("panel p-4 w-full"):
             ui.markdown(HINT)
         return
-    _PipelinesPage(Lake(folder))
+    _PipelinesPage(console, lake)
 
 
 class _PipelinesPage:
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, console: Console, lake: Lake) -> None:
+        self._console = console
         self._lake = lake
+        self._seen: View | None = None
         self._tables: dict[str, Table] = {}
         ui.label(str(lake.folder)).classes("mono quiet breaks")
         with row_of_tiles():
@@ -61,10 +63,14 @@ class _PipelinesPage:
             self._list.props("flat dense hide-bottom :rows-per-page-options=[0]").classes("w-full")
         self._rows = ui.element("section").classes("panel p-2 w-full overflow-x-auto")
         self._rows.set_visibility(False)
-        ui.timer(LOOK_SECONDS, self._refresh, immediate=True)
+        self._refresh()
+        ui.timer(REFRESH_SECONDS, self._refresh)
 
-    async def _refresh(self) -> None:
-        view = await asyncio.to_thread(self._lake.look)
+    def _refresh(self) -> None:
+        view = self._console.lake_view
+        if view is None or view is self._seen:
+            return
+        self._seen = view
         self._tables = {table.name: table for table in view.tables}
         self._show(view)
         self._list.rows = [
