@@ -86,15 +86,15 @@ class _PipelinesPage:
         self._list.update()
 
     def _show(self, view: View) -> None:
+        self._messages.show(short(self._count("bronze/messages")))
+        self._readings.show(short(self._count("silver/readings")))
+        aside = self._count("silver/aside")
+        self._aside.show(short(aside), "warn" if aside else "")
         if not view.batches:
             self._batches.show("none yet")
             return
         last = view.batches[-1]
         self._batches.show(f"{last.number:,}")
-        self._messages.show(short(self._count("bronze/messages")))
-        self._readings.show(short(self._count("silver/readings")))
-        aside = self._count("silver/aside")
-        self._aside.show(short(aside), "warn" if aside else "")
         self._lag.show("–" if view.lag is None else f"{span(view.lag)} old")
         self._written.show(f"{span(view.at - last.written)} ago")
         self._chart.show(
