@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.cli.main import run as cli
+from gossamer.experiments import speedup
 from gossamer.experiments.bands import band
 from gossamer.experiments.catalogue import NAMES, UnknownExperiment, everything, find
+from gossamer.experiments.dissemination.simulating import tenth
 from gossamer.experiments.experiment import SCALES, Cell, Row, Rows
 from gossamer.experiments.keeping import Finished, Table
 from gossamer.experiments.report.gathering import gather
@@ -115,6 +117,13 @@ def test_wrong_names_and_scales_are_refused(capsys: pytest.CaptureFixture[str]) 
     assert "small, paper, large" in capsys.readouterr().err
 
 
+def test_a_connect_server_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pyspark")
+    wanted = ["geo-traffic", "--master", "sc://nowhere", "--out", str(tmp_path)]
+    assert cli(["experiment", "run", *wanted]) == 2
+    assert "need a master" in capsys.readouterr().err
+
+
 def test_a_folder_that_cannot_be_made_is_said_at_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -166,3 +175,13 @@ def test_spark_that_is_missing_is_named_with_the_way_out(
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     assert cli(["experiment", "run", "geo-traffic", "--out", str(tmp_path)]) == 1
     assert "pip install 'gossamer[spark]'" in capsys.readouterr().err
+
+
+def test_what_more_cores_bring_is_timed(spark: "SparkSession") -> None:
+    assert len({cell.key for cell in speedup.grid(5)}) == 5
+    small = {"mode": "sf", "alpha": 0.3, **tenth("small"), "seconds": 1.0}
+    timing = speedup.measure(spark, 2, [Cell(small, 1), Cell(small, 2)])
+    assert timing.cells == 2
+    assert timing.work > 0
+    with pytest.raises(speedup.SpeedupFailed):
+        speedup.measure(spark, 1, [Cell({**small, "unknown": 7}, 1)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -36,7 +37,7 @@ def grid(count: int) -> list[Cell]:
     return cells([parameters], range(1, count + 1))
 
 
-def measure(spark: SparkSession, cores: int, count: int) -> Timing:
+def measure(spark: SparkSession, cores: int, chosen: Sequence[Cell]) -> Timing:
     """Without what starting Spark and its workers takes."""
     experiment = find(STUDY)
     work: list[float] = []
@@ -50,5 +51,5 @@ def measure(spark: SparkSession, cores: int, count: int) -> Timing:
     spread(spark, experiment, cells([warming], range(1, 2 * cores + 1)), keep)
     work.clear()
     began = time.perf_counter()
-    spread(spark, experiment, grid(count), keep)
-    return Timing(cores, count, time.perf_counter() - began, sum(work))
+    spread(spark, experiment, chosen, keep)
+    return Timing(cores, len(chosen), time.perf_counter() - began, sum(work))

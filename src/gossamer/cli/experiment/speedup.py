@@ -17,7 +17,7 @@ def speedup(
 
     console = Console()
     try:
-        from gossamer.experiments.speedup import WANTED, SpeedupFailed, measure
+        from gossamer.experiments.speedup import WANTED, SpeedupFailed, grid, measure
         from gossamer.spark.java import NoJava
         from gossamer.spark.session import start
     except ModuleNotFoundError as problem:
@@ -30,7 +30,7 @@ def speedup(
             raise CommandError(str(problem)) from None
         try:
             with console.status(f"{count} simulations on {number} of the cores"):
-                timings.append(measure(spark, number, count))
+                timings.append(measure(spark, number, grid(count)))
         except SpeedupFailed as problem:
             raise CommandError(str(problem)) from None
         finally:

@@ -65,7 +65,10 @@ def _headlines(report: Report) -> Iterable[str]:
         return
     counts = {verdict: sum(c.verdict == verdict for c in claims) for verdict in VERDICTS}
     told = ", ".join(f"{count} {VERDICTS[name]}" for name, count in counts.items() if count)
-    yield f"<p>{len(claims)} claims: {told}. No parameter was chosen to make one hold.</p>"
+    yield (
+        f"<p>{len(claims)} claims: {told}. Where a paper leaves a parameter open, our reading "
+        "of it is named beside the figure.</p>"
+    )
     yield from _table(claims)
 
 

@@ -39,7 +39,7 @@ def grid(scale: str) -> list[Cell]:
         for count in reversed(FENCES.get(scale, PAPER_FENCES))
         for way in WAYS
     ]
-    return cells(chosen, range(1, 3 if scale == SMALL else 6))
+    return cells(chosen, range(1, 4 if scale == SMALL else 6))
 
 
 def measure(parameters: Parameters, seed: int) -> Measures:
