@@ -6,6 +6,7 @@ import pytest
 
 from gossamer.mesh.control import FLOOD, control_packet
 from gossamer.mesh.flooding import LASTING_BURST
+from gossamer.mesh.settings import TREE
 from gossamer.mesh.words import Word, decode_list, decode_word, encode_list, encode_word
 from gossamer.wire.errors import ProtocolError
 from tests.support.meshes import Net, Node
@@ -50,7 +51,7 @@ def test_everybody_hears_each_word_once(links: tuple[str, ...], lasting: bool) -
 
 
 def test_who_comes_later_is_told_what_still_stands() -> None:
-    net = Net()
+    net = Net(topology=TREE)
     heard = listening(net, "abcd")
     net.join("a", "b")
     net.join("c", "d")

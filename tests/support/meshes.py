@@ -5,7 +5,7 @@ from collections import deque
 from gossamer.broker.policy import Origin
 from gossamer.mesh.dialing import Dial
 from gossamer.mesh.mesh import Mesh
-from gossamer.mesh.settings import MeshSettings
+from gossamer.mesh.settings import GRAPH, MeshSettings
 from gossamer.session.journal import Journal
 from gossamer.session.outlet import Sink
 from gossamer.session.records import Snapshot
@@ -44,6 +44,7 @@ class Node(World):
         journal: Journal | None = None,
         snapshot: Snapshot | None = None,
         roaming_seconds: float = 5.0,
+        topology: str = GRAPH,
     ) -> None:
         super().__init__(journal)
         self.name = name
@@ -51,20 +52,22 @@ class Node(World):
             self.broker.restore(snapshot, self.now)
         settings = MeshSettings(name, mode, "test", key)
         settings.roaming_seconds = roaming_seconds
+        settings.topology = topology
         self.mesh = Mesh(self.broker.core, settings)
 
 
 class Net:
     """Nodes and the links between them; `run` lets everything settle."""
 
-    def __init__(self, mode: str = "ssf") -> None:
+    def __init__(self, mode: str = "ssf", topology: str = GRAPH) -> None:
         self.mode = mode
+        self.topology = topology
         self.nodes: dict[str, Node] = {}
         self.queue: deque[tuple[Wire, bytes]] = deque()
         self.links: dict[tuple[str, str], tuple[Wire, Wire]] = {}
 
     def node(self, name: str, **options: object) -> Node:
-        self.nodes[name] = Node(name, self.mode, **options)  # type: ignore[arg-type]
+        self.nodes[name] = Node(name, self.mode, topology=self.topology, **options)  # type: ignore[arg-type]
         return self.nodes[name]
 
     def join(self, a: str, b: str) -> Dial:

@@ -33,6 +33,7 @@ class Core:
         "counters",
         "hub",
         "journal",
+        "kept_for_mesh",
         "last_token",
         "locations",
         "neighbours",
@@ -63,6 +64,7 @@ class Core:
         self.neighbours = Neighbours()
         self.tracer = Tracer()
         self.policy_changes = 0  # connections forget what they knew to be allowed when it grows
+        self.kept_for_mesh: list[tuple[str, str, bytes]] = []  # by an earlier life, in the store
         self.sessions: dict[str, Session] = {}
         self.connections: dict[int, Connection] = {}  # by token
         self.last_token = 0

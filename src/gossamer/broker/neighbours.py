@@ -55,7 +55,7 @@ class Neighbours:
     def presence_changed(self, session: Session) -> None:
         """The session's client came or went."""
 
-    def errand(self, session: Session, message: Message, now: float) -> None:
+    def errand(self, session: Session, message: Message, is_wave: bool, now: float) -> None:
         """A neighbour passed something on that is for one broker only."""
 
     def refuses_client(self, client_id: str, user: str, now: float) -> bool:

@@ -8,9 +8,20 @@ from gossamer.broker.admitting import answer_publish, check_quota, is_allowed
 from gossamer.broker.archiving import archive_message, must_refuse
 from gossamer.broker.arriving import distribute_arrived
 from gossamer.broker.core import Core
-from gossamer.broker.distributing import distribute, distribute_retained
+from gossamer.broker.distributing import (
+    distribute,
+    distribute_onwards,
+    distribute_retained,
+)
 from gossamer.broker.hiding import distribute_guarded
-from gossamer.broker.neighbours import CONTROL_TOPIC, ERRAND_TOPIC, MARKER_TOPIC
+from gossamer.broker.neighbours import (
+    CONTROL_TOPIC,
+    ERRAND_TOPIC,
+    MARKER_TOPIC,
+    NEW,
+    PASSED,
+    WAVE,
+)
 from gossamer.broker.routes import Route
 from gossamer.broker.tracing import trace_in
 from gossamer.geo.errors import GlpError
@@ -37,6 +48,9 @@ def handle_publish(connection: Connection, packet: Publish, name: bytes, now: fl
     if connection.is_peer and topic == CONTROL_TOPIC:
         core.neighbours.control(connection, packet.payload, now)
         return
+    if connection.is_peer and topic == MARKER_TOPIC:
+        _handle_marker(connection, packet, now)
+        return
     core.counters.messages_received += 1
     if packet.qos == 0 and not name and not session.gives_plain:
         return  # a neighbour of an earlier tree: who is to have it gets it another way
@@ -47,13 +61,7 @@ def handle_publish(connection: Connection, packet: Publish, name: bytes, now: fl
             return
         check_quota(connection)
     if connection.is_peer and topic == ERRAND_TOPIC:
-        _handle_errand(connection, packet, now)
-        return
-    if connection.is_peer and topic == MARKER_TOPIC:
-        if packet.qos == 2:
-            session.accept_incoming(packet.packet_id)
-        core.neighbours.marker(connection, packet.payload, now)
-        answer_publish(connection, packet.qos, packet.packet_id, reasons.SUCCESS, "", True)
+        _handle_errand(connection, packet, name, now)
         return
     if not is_allowed(connection, topic):
         core.counters.publications_refused += 1
@@ -130,7 +138,16 @@ def handle_publish(connection: Connection, packet: Publish, name: bytes, now: fl
     answer_publish(connection, packet.qos, packet.packet_id, reason, "", is_kept)
 
 
-def _handle_errand(connection: Connection, packet: Publish, now: float) -> None:
+def _handle_marker(connection: Connection, packet: Publish, now: float) -> None:
+    session = connection.session
+    assert session is not None
+    if packet.qos == 2 and not session.is_incoming(packet.packet_id):
+        session.accept_incoming(packet.packet_id)
+        connection.core.neighbours.marker(connection, packet.payload, now)
+    answer_publish(connection, packet.qos, packet.packet_id, reasons.SUCCESS, "", True)
+
+
+def _handle_errand(connection: Connection, packet: Publish, name: bytes, now: float) -> None:
     core = connection.core
     session = connection.session
     assert session is not None
@@ -139,7 +156,12 @@ def _handle_errand(connection: Connection, packet: Publish, now: float) -> None:
     if packet.qos == 2:
         session.accept_incoming(packet.packet_id)
     message = message_from(packet, ERRAND_TOPIC, session.client_id, session.user, now)
-    core.neighbours.errand(session, message, now)
+    message.name = name
+    verdict = core.neighbours.admit(session, message, now) if name else NEW
+    if verdict in (NEW, WAVE):
+        core.neighbours.errand(session, message, verdict == WAVE, now)
+    if verdict in (WAVE, PASSED):
+        distribute_onwards(core, message, session, now)
     answer_publish(connection, packet.qos, packet.packet_id, reasons.SUCCESS, "", True)
 
 

@@ -2,6 +2,7 @@
 
 from gossamer.broker.core import Core
 from gossamer.broker.ending import DelayedWill, SessionExpiry, end_session
+from gossamer.broker.neighbours import PEER_PREFIX
 from gossamer.broker.subscriptions import asked_of, enter, make
 from gossamer.geo.errors import GlpError
 from gossamer.geo.located import read_located
@@ -18,7 +19,11 @@ def restore(core: Core, snapshot: Snapshot, now: float) -> None:
             core.retained.restore(message)
         else:
             core.journal.retained_removed(message.topic)
-    core.operators.restore(snapshot.operators, now)
+    for part in snapshot.operators:
+        if part[0].startswith(PEER_PREFIX):
+            core.kept_for_mesh.append(part)
+    operators = [part for part in snapshot.operators if not part[0].startswith(PEER_PREFIX)]
+    core.operators.restore(operators, now)
     sessions = [_restore_session(core, stored, now) for stored in snapshot.sessions]
     for session in sessions:
         _resume_time(core, session, now)

@@ -67,6 +67,13 @@ class Retained:
             self._journal.retained_saved(stamped)
         return True
 
+    def is_news(self, stamped: Message) -> bool:
+        """Whether `keep` would keep it."""
+        stamp = stamp_of(stamped)
+        known = self._find(stamped.topic)
+        known_stamp = None if known is None else known.stamp
+        return stamp is None or known_stamp is None or stamp.is_after(known_stamp)
+
     def restore(self, stamped: Message) -> None:
         """What a store kept."""
         self._put(stamped.topic, None, _Kept(unstamped(stamped), stamped))

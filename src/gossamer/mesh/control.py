@@ -18,9 +18,15 @@ SUMMARY: Final = 0x73  # `s`: a summary, whole or as a change
 EPOCH: Final = 0x6E  # `n`: the life that my packet identifiers belong to
 REACH: Final = 0x77  # `w`: the brokers that I reach by my other links, and those I do not
 RETAINED: Final = 0x72  # `r`: digests of the retained messages I have
+LEAVE: Final = 0x6F  # `o`: I hold nothing of yours any more
+PING: Final = 0x70  # `p`: the time here
+PONG: Final = 0x71  # `q`: the time there, given back
 FLOOD: Final = 0x66  # `f`: a word for everybody
 FLOOD_DIGEST: Final = 0x64  # `d`: a digest of the lasting words I have
 FLOOD_LIST: Final = 0x6C  # `l`: which ones those are
+
+# What changes the interests that are held of a neighbour.
+INTERESTS: Final = (ADD, REMOVE, RESTART, COMPLETE, SUMMARY)
 
 _TOPIC: Final = len(CONTROL_TOPIC).to_bytes(2, "big") + CONTROL_TOPIC.encode()
 # Interests are told in messages of about this size, so that no packet is very large.

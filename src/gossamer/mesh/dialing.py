@@ -97,6 +97,9 @@ class Dial:
         packet = decode(head, body, V5)
         if isinstance(packet, Auth) and packet.properties is not None and not self.name:
             peer, answer = self._handshake.answer(packet.properties.authentication_data or b"")
+            if self.mesh.session_for(peer.name).outlet is not None:
+                # Before it proves itself: the neighbour would give up the road that stands.
+                raise HandshakeError(f"{peer.name} is connected already, by another road")
             self.name = peer.name
             properties = Properties()
             properties.authentication_method = PEER_METHOD

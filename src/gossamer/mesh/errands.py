@@ -140,10 +140,13 @@ class Errands:
         link.session.deliver(packed(errand, qos), link.receiver, now)
         return True
 
-    def arrived(self, message: Message, origin: Link, now: float) -> None:
+    def arrived(self, message: Message, origin: Link, is_wave: bool, now: float) -> None:
+        """A wave goes to everybody by itself."""
         errand = unpacked(message)
         handler = self.handlers.get(errand.kind)
         if errand.to != self._mesh.settings.name:
+            if is_wave:
+                return
             link = self._mesh.reaching.next_hop(errand.to)
             if link is not None and link is not origin:
                 link.session.deliver(message, link.receiver, now)

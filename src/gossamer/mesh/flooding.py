@@ -167,12 +167,15 @@ class Flooding:
             if held is None or (word.life, word.counter) > held:
                 link.send([control_packet(FLOOD, encode_word(word))])
 
-    def end_turn(self, now: float) -> None:
-        """Passes on what the turn brought, and takes what had to wait."""
+    def begin_end(self, now: float) -> None:
+        """The turn ends: takes what had to wait."""
         if self._leap_beyond:
             self._leap(now)
         if self._restless:
             self._take_waiting(now)
+
+    def end_turn(self) -> None:
+        """Passes on what the turn brought."""
         if not self._outgoing:
             return
         outgoing = self._outgoing
@@ -198,8 +201,8 @@ class Flooding:
 
     def _accept(self, link: Link, known: _Origin, word: Word, now: float) -> None:
         known.waiting.pop(word.kind, None)
-        self._replace(known.lasting, word)
         self._pass_on(link, word, now)
+        self._replace(known.lasting, word)
 
     def _hear_passing(self, link: Link, known: _Origin, word: Word, now: float) -> None:
         if word.life != known.life:
@@ -240,10 +243,11 @@ class Flooding:
             self.say(kind, old.body, now)
 
     def _pass_on(self, link: Link, word: Word, now: float) -> None:
-        self._outgoing.append((control_packet(FLOOD, encode_word(word)), link.name))
+        """What its handler refuses with ProtocolError goes no further."""
         handler = self.handlers.get(word.kind)
         if handler is not None:
             handler(word.origin, word.body, now)
+        self._outgoing.append((control_packet(FLOOD, encode_word(word)), link.name))
 
     def _take_waiting(self, now: float) -> None:
         for origin in list(self._restless):
@@ -251,7 +255,11 @@ class Flooding:
             for word, link in list(known.waiting.values()):
                 if not known.rate.take(now):
                     break
-                self._accept(link, known, word, now)
+                try:
+                    self._accept(link, known, word, now)
+                except ProtocolError as error:
+                    if link.connection is not None:
+                        link.connection.fail(error.reason, error.text, now)
             if not known.waiting:
                 del self._restless[origin]
 

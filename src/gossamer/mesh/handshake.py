@@ -30,7 +30,8 @@ class HandshakeError(Exception):
 class Introduction:
     """What a broker says of itself."""
 
-    def __init__(self, mesh: str, name: str, mode: str, nonce: str) -> None:
+    def __init__(self, mesh: str, name: str, mode: str, topology: str, nonce: str) -> None:
+        self.topology = topology
         self.mesh = mesh
         self.name = name
         self.mode = mode
@@ -42,6 +43,7 @@ class Introduction:
                 "mesh": self.mesh,
                 "name": self.name,
                 "mode": self.mode,
+                "topology": self.topology,
                 "nonce": self.nonce,
             }
         ).encode()
@@ -49,7 +51,7 @@ class Introduction:
 
 def introduce(settings: MeshSettings) -> Introduction:
     nonce = secrets.token_hex(_NONCE_BYTES)
-    return Introduction(settings.mesh, settings.name, settings.mode, nonce)
+    return Introduction(settings.mesh, settings.name, settings.mode, settings.topology, nonce)
 
 
 def read_introduction(data: bytes, settings: MeshSettings) -> Introduction:
@@ -63,12 +65,12 @@ def read_introduction(data: bytes, settings: MeshSettings) -> Introduction:
     except (ValueError, RecursionError):
         pass
     values: list[str] = []
-    for field in ("mesh", "name", "mode", "nonce"):
+    for field in ("mesh", "name", "mode", "topology", "nonce"):
         value = fields.get(field)
         if not isinstance(value, str):
             raise HandshakeError("the introduction cannot be read")
         values.append(value)
-    mesh, name, mode, nonce = values
+    mesh, name, mode, topology, nonce = values
     if mesh != settings.mesh:
         raise HandshakeError(f"it belongs to the mesh {mesh!r}, not to {settings.mesh!r}")
     if not name or len(name) > _MOST_NAME or any(letter in name for letter in "/+#"):
@@ -77,7 +79,11 @@ def read_introduction(data: bytes, settings: MeshSettings) -> Introduction:
         raise HandshakeError(f"it has this broker's own name, {name!r}")
     if mode != settings.mode:
         raise HandshakeError(f"{name} runs in mode {mode!r}, this broker in {settings.mode!r}")
-    return Introduction(mesh, name, mode, nonce)
+    if topology != settings.topology:
+        raise HandshakeError(
+            f"{name} has topology {topology!r}, this broker has {settings.topology!r}"
+        )
+    return Introduction(mesh, name, mode, topology, nonce)
 
 
 def proof(key: str, role: bytes, dialler: bytes, acceptor: bytes) -> bytes:

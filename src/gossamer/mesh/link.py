@@ -7,6 +7,7 @@ from typing import Final
 from gossamer.broker.connection import Connection
 from gossamer.broker.routes import PeerView
 from gossamer.mesh.control import control_size
+from gossamer.mesh.pulse import Pulse
 from gossamer.mesh.teller import Teller
 from gossamer.mesh.words import Listed
 from gossamer.session.records import SubscriptionRecord
@@ -57,16 +58,25 @@ class Link:
 
     __slots__ = (
         "_earlier",
+        "asked",
+        "behind",
         "connection",
         "control_bytes",
         "control_bytes_heard",
         "control_messages",
         "control_messages_heard",
+        "holds",
+        "in_tree",
         "is_compared",
+        "is_deferred",
         "is_dialled",
+        "is_forwarding",
         "is_restarting",
         "listed",
+        "markers",
         "name",
+        "pulse",
+        "reached",
         "receiver",
         "refreshed",
         "session",
@@ -89,6 +99,17 @@ class Link:
         self.receiver = Receiver(subscription)
         # Whether it is known what the neighbour holds, so that changes can follow.
         self.is_compared = False
+        self.is_deferred = False  # whether changes wait to be told
+        # Whether messages are queued for it, and whether the tree has it: see `fabric.py`.
+        self.is_forwarding = False
+        self.in_tree = False
+        self.pulse: Pulse | None = None
+        self.holds = 0  # how often we asked for its interests
+        self.markers = 0  # sent to it; they are no publications
+        self.asked = b""  # the number with which it last asked for ours
+        # Whom the tree had behind it since its queue was last empty; None if that is not known.
+        self.behind: set[str] | None = None
+        self.reached: set[str] = set()  # those of them who were sent the queue in another way
         # While the neighbour tells all its interests anew: those named so far.
         self.is_restarting = False
         self.refreshed: set[str] = set()
@@ -111,6 +132,7 @@ class Link:
         total = self._earlier.copy()
         if self.connection is not None:
             total.add(self.connection)
+        total.messages_sent = max(0, total.messages_sent - self.markers)
         return total
 
     def heard(self, payload: bytes) -> None:

@@ -11,13 +11,14 @@ from gossamer.broker.connection import Connection
 from gossamer.broker.core import Core
 from gossamer.broker.ending import end_session
 from gossamer.broker.entering import Login
-from gossamer.broker.neighbours import LOCAL_TOPICS, PEER_PREFIX, Neighbours
+from gossamer.broker.neighbours import LOCAL_TOPICS, NEW, PEER_PREFIX, Neighbours
 from gossamer.broker.operation import OperatorSubscription
 from gossamer.broker.policy import Exchange, Origin
 from gossamer.broker.revoking import remove_subscription
 from gossamer.broker.stamps import Stamp, stamp_of, with_stamp
 from gossamer.mesh import control, hearing
 from gossamer.mesh.errands import Errands
+from gossamer.mesh.fabric import Fabric
 from gossamer.mesh.flooding import Flooding
 from gossamer.mesh.group_directory import GroupDirectory
 from gossamer.mesh.handshake import Accepting, introduce
@@ -31,7 +32,7 @@ from gossamer.mesh.overview import Overview
 from gossamer.mesh.reaching import Reaching
 from gossamer.mesh.retaining import digests_packet, missing_there
 from gossamer.mesh.roaming import Roaming
-from gossamer.mesh.settings import WITHOUT_FILTERS, MeshSettings
+from gossamer.mesh.settings import GRAPH, WITHOUT_FILTERS, MeshSettings
 from gossamer.session.message import Message
 from gossamer.session.records import SessionRecord
 from gossamer.session.session import NEVER, NO_BYTES_LIMIT, Session
@@ -75,6 +76,7 @@ class Mesh(Neighbours):
             self.errands.handlers[SHARE] = Shared(self, sharing)
             core.routes.sharing = sharing
             core.routes.changes += 1
+        self.fabric = Fabric(self) if settings.topology == GRAPH else None
         self._adopt_restored()
         if settings.is_joint:
             self.directory.load(core.started_at)
@@ -136,8 +138,8 @@ class Mesh(Neighbours):
         if self._roams and not session.is_peer:
             self.roaming.ended(session, now)
 
-    def errand(self, session: Session, message: Message, now: float) -> None:
-        self.errands.arrived(message, self.link_of(session), now)
+    def errand(self, session: Session, message: Message, is_wave: bool, now: float) -> None:
+        self.errands.arrived(message, self.link_of(session), is_wave, now)
 
     def begin_exchange(self, origin: Origin) -> Exchange | None:
         own = introduce(self.settings)
@@ -159,14 +161,16 @@ class Mesh(Neighbours):
         link.is_restarting = False
         link.is_compared = False
         link.send([control.control_packet(control.EPOCH, self._epoch(session).encode())])
+        if self.fabric is not None:
+            self.flooding.opened(link)
+            self.fabric.opened(link, now)
+            return
         if self.settings.mode == "bloom":
             # Deltas may have been lost with the connection: the neighbour must start over.
             link.send(link.teller.everything())
             link.is_compared = True
         else:
-            # One whose picture is of another mode says so with no digest at all.
-            held = b"" if link.view.takes_all else hearing.held_digest(link)
-            link.send([control.control_packet(control.HOLD, held)])
+            link.send([control.control_packet(control.HOLD, self.held_digest(link))])
         self.reaching.link_changed(link.name)
         link.send([digests_packet(self.core.retained)])
         self.flooding.opened(link)
@@ -177,6 +181,8 @@ class Mesh(Neighbours):
         link = self.link_of(session)
         if link.connection is connection:
             link.lost(now)
+            if self.fabric is not None:
+                self.fabric.closed(link)
             self.reaching.link_changed(link.name)
 
     def control(self, connection: Connection, payload: bytes, now: float) -> None:
@@ -185,17 +191,15 @@ class Mesh(Neighbours):
         link = self.link_of(session)
         link.heard(payload)
         kind = payload[0] if payload else 0
+        if kind in control.INTERESTS and not link.is_forwarding:
+            return  # told before it was heard that they are not wanted any more
         if kind == control.ADD:
             for filter in hearing.hear_added(self.core, link, payload):
                 self._heard_again(filter, link)
         elif kind == control.REMOVE:
             hearing.hear_removed(self.core, link, payload)
         elif kind == control.HOLD:
-            link.is_compared = True
-            if payload[1:] == link.teller.digest():
-                link.teller.agreed()
-            else:
-                link.send(link.teller.everything())
+            self._hear_hold(link, payload)
         elif kind == control.RESTART:
             hearing.hear_restart(link)
         elif kind == control.COMPLETE:
@@ -216,10 +220,35 @@ class Mesh(Neighbours):
             self.flooding.hear_digest(link, payload)
         elif kind == control.FLOOD_LIST:
             self.flooding.hear_list(link, payload)
+        elif self.fabric is not None and kind == control.PING:
+            self.fabric.ping(link, payload)
+        elif self.fabric is not None and kind == control.PONG:
+            self.fabric.pong(link, payload, now)
+        elif self.fabric is not None and kind == control.LEAVE:
+            link.is_compared = False
         else:
             raise ProtocolError(
                 reasons.PROTOCOL_ERROR, f"{link.name} sent a control message of kind {kind}"
             )
+
+    def _hear_hold(self, link: Link, payload: bytes) -> None:
+        """The neighbour wants to know what is wanted here, and says what it holds of it."""
+        held = payload[1:] if self.fabric is None else self.fabric.asked(link, payload)
+        link.is_compared = True
+        if self.settings.mode != "bloom" and held == link.teller.digest():
+            link.teller.agreed()
+        else:
+            link.send(link.teller.everything())
+
+    def marker(self, connection: Connection, payload: bytes, now: float) -> None:
+        session = connection.session
+        assert session is not None
+        if self.fabric is not None:
+            self.fabric.marker(self.link_of(session), payload)
+
+    def admit(self, by: Session, message: Message, now: float) -> int:
+        fabric = self.fabric
+        return NEW if fabric is None else fabric.admit(self.link_of(by), message, now)
 
     def stamped(self, message: Message, now: float) -> Message:
         """Stamps what was published here; what came from a neighbour has its stamp already."""
@@ -247,24 +276,36 @@ class Mesh(Neighbours):
     def end_turn(self, now: float) -> None:
         if self.stocks is not None:
             self.stocks.end_turn(now)
-        self.flooding.end_turn(now)
+        self.flooding.begin_end(now)
+        if self.fabric is not None:
+            self.fabric.adopt(now)
         if self.settings.is_joint:
             self.roaming.end_turn(now)
             self.reaching.end_turn()
             self.directory.end_turn(now)
+        self._tell_changes(now)
+        if self.fabric is not None and self.fabric.step(now):
+            self._tell_changes(now)
+        self.flooding.end_turn()
+
+    def _tell_changes(self, now: float) -> None:
         if not self._changed:
             return
         self._changed = False
         for link in self.by_name.values():
             connection = link.connection
+            link.is_deferred = False
             if connection is None or not link.is_compared:
                 continue
             if connection.outlet.blocked or not link.may_tell(now):
                 self._changed = True  # it is told it all later
+                link.is_deferred = True
             else:
                 link.tell(link.teller.changes(), now)
 
     def _heard_again(self, filter: str, by: Link) -> None:
+        if self.fabric is not None and not self.fabric.settling.is_settled:
+            return  # while trees overlap it would go round in circles
         for link in self.by_name.values():
             if link is not by:
                 link.teller.again(filter)
@@ -286,24 +327,50 @@ class Mesh(Neighbours):
         session.queue_bytes_limit = NO_BYTES_LIMIT
         link = Link(name, session, teller_for(self, name))
         self.by_name[name] = link
-        self._receivers = [each.receiver for each in self.by_name.values()]
-        if self.settings.mode in WITHOUT_FILTERS:
-            # Until it has sent a summary a neighbour may want anything.
-            self._take_all(link)
-            self.summaries.expect(name)
-            self._changed = True
-            for filter in list(session.subscriptions):  # of a life in another mode
-                remove_subscription(self.core, session, filter)
-            self._note_mode(session)
-        else:
-            if Note(session.record.note).mode in WITHOUT_FILTERS:
-                self._take_all(link)
+        is_known = Note(session.record.note).is_forwarding or len(session.subscriptions) > 0
+        if self.fabric is None or is_known:
+            self.take_up(link)
+        if self.settings.mode not in WITHOUT_FILTERS:
             for other in self.core.sessions.values():
                 if other is not session:
                     for subscription in other.subscriptions.values():
                         for read in self.needs(subscription):
                             link.teller.add(read)
         return link
+
+    def take_up(self, link: Link) -> None:
+        """What is wanted behind the neighbour is queued for it from now on."""
+        if link.is_forwarding:
+            return
+        link.is_forwarding = True
+        session = link.session
+        self._receivers = [each.receiver for each in self.by_name.values() if each.is_forwarding]
+        if self.settings.mode in WITHOUT_FILTERS:
+            # Until it has sent a summary a neighbour may want anything.
+            self._take_all(link)
+            self.summaries.expect(link.name)
+            self._changed = True
+            for filter in list(session.subscriptions):  # of a life in another mode
+                remove_subscription(self.core, session, filter)
+        elif Note(session.record.note).mode in WITHOUT_FILTERS:
+            self._take_all(link)
+        self._note(link)
+
+    def put_down(self, link: Link) -> None:
+        """Nothing is queued for the neighbour any more; what it wants is forgotten."""
+        link.is_forwarding = False
+        session = link.session
+        self._receivers = [each.receiver for each in self.by_name.values() if each.is_forwarding]
+        self.summaries.forget(link.name)
+        self._see_no_more(link)
+        for filter in list(session.subscriptions):
+            remove_subscription(self.core, session, filter)
+        self._changed = True
+        self._note(link)
+
+    def held_digest(self, link: Link) -> bytes:
+        """Of the interests that we hold; one whose picture is of another mode has none at all."""
+        return b"" if link.view.takes_all else hearing.held_digest(link)
 
     def session_for(self, name: str) -> Session:
         """This broker's side of what is between it and that neighbour; made if there is none."""
@@ -358,23 +425,33 @@ class Mesh(Neighbours):
 
     def _is_complete(self, link: Link) -> None:
         """All its filters are known in this mode."""
-        self._note_mode(link.session)
+        self._see_no_more(link)
+        self._note(link)
+
+    def _see_no_more(self, link: Link) -> None:
+        """No view decides what the neighbour gets."""
+        link.view.takes_all = False
+        link.view.summary = None
         if link.view in self.core.routes.peers:
-            link.view.takes_all = False
             self.core.routes.peers.remove(link.view)
             self.core.routes.changes += 1
 
-    def _note_mode(self, session: Session) -> None:
+    def _note(self, link: Link) -> None:
+        """In the neighbour's record: the mode of its interests, and whether it is queued for."""
+        session = link.session
         note = Note(session.record.note)
-        if note.mode != self.settings.mode:
+        note.is_forwarding = link.is_forwarding and self.fabric is not None
+        # Filters are known when all are told; until then the note of before stands.
+        if self.settings.mode in WITHOUT_FILTERS or not link.view.takes_all:
             note.mode = self.settings.mode
+        if note.text() != session.record.note:
             session.record.note = note.text()
             self.core.journal.session_saved(session.record)
 
     def _forget_link(self, link: Link) -> None:
         del self.by_name[link.name]
         self.summaries.forget(link.name)
-        self._receivers = [each.receiver for each in self.by_name.values()]
+        self._receivers = [each.receiver for each in self.by_name.values() if each.is_forwarding]
         if link.view in self.core.routes.peers:
             self.core.routes.peers.remove(link.view)
             self.core.routes.changes += 1
@@ -401,6 +478,8 @@ class Mesh(Neighbours):
         try:
             summary.apply(data)
         except SummaryError as error:
+            if self.fabric is not None and link.name not in self.summaries.remote:
+                return  # the change of one that was forgotten; all of it is on its way
             raise ProtocolError(
                 reasons.PROTOCOL_ERROR, f"{link.name} sent a summary that is none: {error}"
             ) from None

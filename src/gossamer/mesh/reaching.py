@@ -42,6 +42,11 @@ class Reaching:
     def next_hop(self, name: str) -> Link | None:
         """The link that leads there, connected or not."""
         links = self._mesh.by_name
+        fabric = self._mesh.fabric
+        if fabric is not None:
+            hop = fabric.view.next_hop(name)
+            if hop:
+                return links.get(hop)
         if name in links:
             return links[name]
         found: Link | None = None
@@ -54,6 +59,9 @@ class Reaching:
         return found
 
     def is_reached(self, name: str) -> bool:
+        fabric = self._mesh.fabric
+        if fabric is not None:
+            return name in fabric.view.tree
         link = self.next_hop(name)
         if link is None or link.connection is None:
             return False
@@ -81,15 +89,31 @@ class Reaching:
     def hear(self, link: Link, body: bytes) -> None:
         heard = _read(body)
         heard.pop(self._mesh.settings.name, None)
-        if self._behind.get(link.name) == heard:
+        self._set(link.name, heard)
+
+    def view_changed(self) -> None:
+        """The mesh keeps a tree: it says who is behind which link."""
+        fabric = self._mesh.fabric
+        assert fabric is not None
+        reached = fabric.view.tree
+        for name in self._mesh.by_name:
+            names = {each: False for each in self._behind.get(name, {}) if each not in reached}
+            for each in sorted(fabric.view.behind(name)):
+                if each != name:
+                    names[each] = True
+            self._set(name, names)
+        self._touch()
+
+    def _set(self, link: str, names: dict[str, bool]) -> None:
+        if self._behind.get(link) == names:
             return
-        self._behind[link.name] = heard
-        kept = Message(_KEPT_UNDER + link.name, _written(heard), 1, True, None, 0.0, "", "")
+        self._behind[link] = names
+        kept = Message(_KEPT_UNDER + link, _written(names), 1, True, None, 0.0, "", "")
         self._mesh.core.retained.keep(kept, kept)
         self._touch()
 
     def end_turn(self) -> None:
-        if not self._changed:
+        if not self._changed or self._mesh.fabric is not None:
             return
         self._changed = False
         for link in self._mesh.by_name.values():

@@ -10,6 +10,12 @@ WITHOUT_FILTERS: Final = ("pf", "bloom")
 KEEP_ALIVE_SECONDS: Final = 10
 
 
+# What the links may form: any graph, of which a tree is kept; or a tree that somebody else keeps.
+GRAPH: Final = "graph"
+TREE: Final = "tree"
+SILENCE_SECONDS: Final = 1.5
+
+
 class MeshSettings:
     """`key` is shared by all brokers of the mesh, or certificates prove names, or both must."""
 
@@ -18,6 +24,9 @@ class MeshSettings:
         self.mode = mode
         self.mesh = mesh
         self.key = key
+        self.topology = GRAPH
+        # Seconds of silence after which a neighbour is gone, where the tree is kept.
+        self.silence = SILENCE_SECONDS
         # The neighbours that must show a verified certificate with their name; a certificate with
         # any other name is some client's.
         self.certified_names: frozenset[str] = frozenset()

@@ -121,6 +121,8 @@ def mesh_settings(mesh: MeshSection | None) -> MeshSettings | None:
     settings = MeshSettings(mesh.name, mesh.mode, mesh.mesh, key)
     settings.certified_names = frozenset(mesh.trust_certificates)
     settings.roaming_seconds = mesh.roaming_seconds
+    settings.topology = mesh.topology
+    settings.silence = mesh.silence_seconds
     return settings
 
 

@@ -457,6 +457,13 @@ class Session:
         queue = self.queue
         return 0 if queue is None else len(queue)
 
+    def reclaim(self) -> bool:
+        """Brings everything back that was spilled; False if some of it is not on disk yet."""
+        while self.spilled:
+            if not self._unspill():
+                return False
+        return True
+
     def withdraw(self, deliveries: list[DeliveryRecord]) -> None:
         """Takes back what was not acknowledged yet; a client that has it may keep it."""
         numbers: set[int] = set()

@@ -17,7 +17,7 @@ from gossamer.broker.connection import Connection
 from gossamer.broker.policy import Origin
 from gossamer.broker.settings import Settings
 from gossamer.mesh.mesh import Mesh
-from gossamer.mesh.settings import MeshSettings
+from gossamer.mesh.settings import TREE, MeshSettings
 from gossamer.session.journal import Journal
 from gossamer.session.records import Snapshot
 from gossamer.sim.network import End, Party, Road
@@ -112,6 +112,7 @@ class Host(Party):
         turn: float = 0.0,
         tick: float = 0.25,
         is_joint: bool = False,
+        topology: str = TREE,
     ) -> None:
         super().__init__(timeline)
         self.name = name
@@ -125,6 +126,7 @@ class Host(Party):
         self.settings.sys_interval = 0.0
         self.is_joint = is_joint
         self.roaming_seconds = 5.0
+        self.topology = topology
         self.is_up = True
         self.departure = 0.0  # when the work of this turn is done
         self.life = 0  # grows with each start: what belongs to an earlier one is void
@@ -240,6 +242,7 @@ class Host(Party):
         settings = MeshSettings(self.name, self.mode, "sim", "key")
         settings.is_joint = self.is_joint
         settings.roaming_seconds = self.roaming_seconds
+        settings.topology = self.topology
         return Mesh(self.broker.core, settings)
 
 

@@ -114,7 +114,7 @@ class Bed:
 @asynccontextmanager
 async def running_bed(topology: str, mode: str) -> AsyncIterator[Bed]:
     with TemporaryDirectory(prefix="gossamer-testbed-") as folder:
-        plan = Plan(BROKERS, topology, mode, sys_seconds=0)
+        plan = Plan(BROKERS, topology, mode, sys_seconds=0, keeps_tree=False)
         with LocalMesh(Path(folder), plan) as mesh:
             await asyncio.to_thread(mesh.start)
             bed = Bed(mesh)

@@ -34,6 +34,17 @@ class Mesh(Section):
         description="How neighbours learn what is wanted: publication flooding, subscription "
         "flooding, selective subscription forwarding, Bloom summaries.",
     )
+    topology: Literal["graph", "tree"] = Field(
+        default="graph",
+        description="What the links form: any graph, of which the brokers keep a tree and mend it; "
+        "or a tree, as the operator promises. The same on all brokers.",
+    )
+    silence_seconds: float = Field(
+        default=1.5,
+        ge=0.3,
+        le=60.0,
+        description="A neighbour that has been silent for so long is gone (in a graph).",
+    )
     key_file: FilePath | None = Field(
         default=None, description="File with the mesh's key (`gossamer mesh-key` makes one)."
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from gossamer.mesh.settings import GRAPH, TREE
 from gossamer.net.admin.client import AdminError, Unreachable
 from gossamer.net.local.broker import LocalBroker, LocalMeshError
 from gossamer.net.local.ports import free_ports
@@ -27,6 +28,7 @@ port = {port}
 [mesh]
 name = "{name}"
 mode = "{mode}"
+topology = "{kept}"
 key_file = "../mesh.key"
 {peers}
 [admin]
@@ -57,6 +59,7 @@ class Plan:
     base_port: int = 0  # of the first broker, the others follow; 0 takes free ones
     memory: bool = True
     sys_seconds: int = 10
+    keeps_tree: bool = True  # whether the brokers see to it that their links in use form a tree
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,7 @@ class LocalMesh:
                 store='kind = "memory"' if plan.memory else 'folder = "data"',
                 name=broker.name,
                 mode=plan.mode,
+                kept=GRAPH if plan.keeps_tree else TREE,
                 peers="".join(_PEER.format(port=port) for port in peers),
                 admin_port=broker.admin_port,
                 sys_seconds=plan.sys_seconds,

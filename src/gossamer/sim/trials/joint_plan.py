@@ -28,8 +28,8 @@ def is_joint(plan: Plan) -> bool:
     return any(step.verb == MOVE or step.topic == group for steps in plan.rounds for step in steps)
 
 
-def make_joint_plan(seed: int, mode: str = "") -> Plan:
-    plan = make_plan(seed, mode)
+def make_joint_plan(seed: int, mode: str = "", shape: str = "tree") -> Plan:
+    plan = make_plan(seed, mode, shape)
     random = Random(f"joint {seed}")
     members = members_of(plan)
     for client in plan.clients:
@@ -39,11 +39,16 @@ def make_joint_plan(seed: int, mode: str = "") -> Plan:
     rovers = [client.name for client in plan.clients if client.lasting]
     churning = members[1:] if random.random() < 0.5 else []
     for number, steps in enumerate(plan.rounds):
-        steps[:] = [step for step in steps if not _is_of_member(step, members)]
+        steps[:] = [
+            step
+            for step in steps
+            # Any broker may be visited, so none is away for long.
+            if not _is_of_member(step, members) and step.verb not in ("leave", "join")
+        ]
         if number == 0:
             steps += [Step(0.1, "subscribe", each, group_of(plan), 2) for each in members]
         else:
-            steps += _moves(random, rovers, len(plan.links) + 1)
+            steps += _moves(random, rovers, plan.brokers)
             steps += _churn(random, churning, group_of(plan))
         steps.sort(key=lambda step: step.at)
     return plan

@@ -3,8 +3,8 @@
 A trial runs in rounds, and the mesh comes to rest between them. In a round, a filter that was
 granted before it and left alone in it must get every acknowledged publication that matches, at
 QoS 1 and 2: there is no excuse, whatever crashes, is cut or is subscribed elsewhere meanwhile.
-Nothing may arrive twice at QoS 2, nothing out of its publisher's order on a topic, nothing that
-nobody asked for or published.
+Nothing may arrive twice at QoS 2, nothing out of its publisher's order on a topic (unless the tree
+changes and there is another way), nothing that nobody asked for or published.
 """
 
 from collections.abc import Callable
@@ -54,6 +54,7 @@ class Grant:
 class Reader:
     """What the oracle knows of one subscriber."""
 
+    name: str
     held: dict[str, Grant] = field(default_factory=dict)
     ever: set[str] = field(default_factory=set)
     stable: dict[str, Grant] = field(default_factory=dict)  # held since before this round
@@ -63,13 +64,19 @@ class Reader:
 
 
 class Oracle:
-    def __init__(self, clients: list[str], trace: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        clients: list[str],
+        trace: Callable[[str], None],
+        is_ordered: Callable[[str, str], bool] = lambda publisher, reader: True,
+    ) -> None:
         self._keep = trace
+        self._is_ordered = is_ordered
         self.digest = 0
         self.faults: list[str] = []
         self.retained = RetainedOracle()
         self.receipts = 0
-        self._readers = {name: Reader() for name in clients}
+        self._readers = {name: Reader(name) for name in clients}
         self._publications: dict[Key, Publication] = {}
         self._of_this_round: list[Publication] = []
         self._numbers: dict[str, int] = {}
@@ -170,6 +177,8 @@ class Oracle:
                 self.fault(f"{what} twice at QoS 2")
             reader.exact.add(key)
         if count or publication.is_will or (packet.qos == 0 and publication.retain):
+            return
+        if not self._is_ordered(key.publisher, reader.name):
             return
         # [MQTT-4.6.0-6]: messages of one topic and QoS keep their order, from end to end.
         stream = (key.publisher, packet.topic, publication.qos, packet.qos)

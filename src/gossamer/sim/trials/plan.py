@@ -8,12 +8,24 @@ import json
 from dataclasses import asdict, dataclass, field
 from random import Random
 
-from gossamer.mesh.settings import MODES
+from gossamer.mesh.settings import GRAPH, MODES, TREE
+from gossamer.sim.trials.shapes import SHAPES, are_joined
 
 # A few names in few levels, so that filters meet, contain each other and overlap all the time.
 NAMES = ("a", "b", "c")
 MOST_LEVELS = 3
 ROUND_SECONDS = 6.0
+# What may befall a mesh, by trial.
+TROUBLES: tuple[tuple[str, ...], ...] = (
+    (),
+    ("cut",),
+    ("crash",),
+    ("flap", "stall"),
+    ("split", "cut"),
+    ("leave", "join", "cut"),
+    ("cut", "crash", "stall", "drop"),
+    ("cut", "crash", "stall", "drop", "split", "flap", "leave", "join"),
+)
 
 
 @dataclass
@@ -42,12 +54,13 @@ class Step:
 
 @dataclass
 class Plan:
-    """`links[i]` joins broker `i + 1` (which dials, if `dials[i]`) to an earlier one."""
+    """`links` are pairs of brokers, of which the first dials; a pair may be there twice."""
 
     seed: int
     mode: str
-    links: list[int]
-    dials: list[bool]
+    topology: str
+    brokers: int
+    links: list[list[int]]
     loss: float
     skew: float  # seconds that clocks may be wrong
     disk: float  # the most seconds that a commit takes
@@ -66,10 +79,13 @@ def read_plan(text: str) -> Plan:
     return plan
 
 
-def make_plan(seed: int, mode: str = "") -> Plan:
+def make_plan(seed: int, mode: str = "", shape: str = "") -> Plan:
     """A random mesh and random trouble."""
     random = Random(seed)
-    brokers = random.randint(2, 6)
+    brokers = random.randint(2, 7)
+    shape = shape or random.choice(tuple(SHAPES))
+    links = SHAPES[shape](random, brokers)
+    is_promised = shape == "tree" and random.random() < 0.3
     clients = [
         ClientPlan(
             f"c{number}",
@@ -82,17 +98,16 @@ def make_plan(seed: int, mode: str = "") -> Plan:
     ]
     plan = Plan(
         seed,
-        random.choice(MODES),
-        [random.randrange(number + 1) for number in range(brokers - 1)],
-        [random.random() < 0.5 for _ in range(brokers - 1)],
+        mode or random.choice(MODES),
+        TREE if is_promised else GRAPH,
+        brokers,
+        links,
         random.choice((0.0, 0.0, 0.05)),
         random.choice((0.0, 5.0, 1000.0)),
         random.choice((0.002, 0.02, 0.3)),
         clients,
     )
-    if mode:
-        plan.mode = mode
-    troubles = random.choice(((), ("cut",), ("crash",), ("cut", "crash", "stall", "drop")))
+    troubles = random.choice(TROUBLES)
     for number in range(random.randint(2, 4)):
         plan.rounds.append(_make_round(random, plan, troubles if number else ()))
     return plan
@@ -121,6 +136,8 @@ def _make_round(random: Random, plan: Plan, troubles: tuple[str, ...]) -> list[S
         steps.append(Step(_moment(random), "clear", random.choice(names), _topic(random)))
     for _ in range(random.choice((0, 3, 10)) if troubles else 0):
         trouble = _trouble(random, plan, random.choice(troubles))
+        if trouble is None:
+            continue
         steps.append(trouble)
         if trouble.verb == "cut" and "crash" in troubles:
             steps.append(_worse(random, plan, trouble))
@@ -128,20 +145,35 @@ def _make_round(random: Random, plan: Plan, troubles: tuple[str, ...]) -> list[S
     return steps
 
 
-def _trouble(random: Random, plan: Plan, verb: str) -> Step:
+def _trouble(random: Random, plan: Plan, verb: str) -> Step | None:
     at = _moment(random)
     seconds = random.choice((0.0, 0.05, 0.5, 3.0))
     if verb == "crash":
-        return Step(at, verb, random.randrange(len(plan.links) + 1), seconds=seconds)
+        return Step(at, verb, random.randrange(plan.brokers), seconds=seconds)
     if verb == "drop":
         return Step(at, verb, random.choice(plan.clients).name, seconds=seconds)
+    if verb == "split":
+        side = [n for n in range(plan.brokers) if random.random() < 0.5]
+        return Step(at, verb, ",".join(map(str, side)), seconds=random.choice((0.5, 3.0)))
+    if verb in ("leave", "join"):
+        leaver = _leaver(plan)
+        return Step(at, verb, leaver) if leaver >= 0 else None
     return Step(at, verb, random.randrange(len(plan.links)), seconds=seconds)
+
+
+def _leaver(plan: Plan) -> int:
+    """A broker without clients, without which all others are still joined; -1 if there is none."""
+    serving = {client.broker for client in plan.clients}
+    for number in range(plan.brokers):
+        rest = [n for n in range(plan.brokers) if n != number]
+        if number not in serving and are_joined(plan.links, rest):
+            return number
+    return -1
 
 
 def _worse(random: Random, plan: Plan, cut: Step) -> Step:
     """A broker at the link goes down while the two are finding together again."""
-    number = int(cut.what)
-    broker = random.choice((number + 1, plan.links[number]))
+    broker = random.choice(plan.links[int(cut.what)])
     at = cut.at + cut.seconds + random.uniform(0.0, 0.5)
     return Step(round(at, 4), "crash", broker, seconds=random.choice((0.0, 0.5)))
 

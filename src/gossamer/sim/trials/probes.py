@@ -1,5 +1,6 @@
 """What a mesh at rest shows: its retained messages, and what its brokers know of each other."""
 
+from gossamer.mesh.link import Link
 from gossamer.sim.host import Host
 from gossamer.sim.trials.world import World
 from gossamer.topics.containment import canonical, contains
@@ -16,20 +17,58 @@ def retained_of(host: Host) -> dict[str, str]:
 def wrong_interests(world: World) -> list[str]:
     """What a neighbour holds of us against what the definition of the mode says."""
     faults: list[str] = []
-    for host in world.hosts:
+    up = {host.name: host for host in world.up()}
+    for host in up.values():
         faults += _missing_filters(world, host)
         for name, link in host.mesh.by_name.items():
+            if name not in up:
+                continue
             needed: set[str] = set()
             for session in host.broker.core.sessions.values():
                 if session is not link.session:
                     held_here = session.subscriptions.values()
                     needed.update(each.filter for each in held_here if not each.share)
-            other = next(each for each in world.hosts if each.name == name)
-            held = set(other.mesh.by_name[host.name].session.subscriptions)
-            expected = _expected(world.plan.mode, needed)
+            back = up[name].mesh.by_name[host.name]
+            held = set(back.session.subscriptions)
+            expected = _expected(world.plan.mode, needed) if back.is_forwarding else set()
             if expected != held:
                 faults.append(f"{name} holds {sorted(held)} of {host.name}, not {sorted(expected)}")
     return faults
+
+
+def wrong_trees(world: World) -> list[str]:
+    """At rest everybody who is joined uses one and the same tree, and nothing is left of others:
+    each link is as in a mesh that has just been started."""
+    faults: list[str] = []
+    up = {host.name: host for host in world.up()}
+    for host in up.values():
+        fabric = host.mesh.fabric
+        if fabric is None:
+            continue
+        members = fabric.view.tree
+        edges = sum(len(neighbours) for neighbours in members.values()) // 2
+        if edges != len(members) - 1:
+            faults.append(f"{host.name} has a tree of {len(members)} with {edges} links")
+        for name in members:
+            other = up[name].mesh.fabric if name in up else None
+            if other is None or other.view.digest != fabric.view.digest:
+                faults.append(f"{host.name} and {name} do not agree on the tree")
+        for name, link in host.mesh.by_name.items():
+            if name in up:
+                faults += _wrong_link(host, link, name in fabric.view.neighbours())
+    return faults
+
+
+def _wrong_link(host: Host, link: Link, is_chosen: bool) -> list[str]:
+    session = link.session
+    used = {link.in_tree, link.is_forwarding, session.takes_plain, session.gives_plain}
+    left = session.inflight or session.queue or session.spilled
+    if used != {is_chosen} or left or (not is_chosen and session.subscriptions):
+        return [
+            f"{host.name} to {link.name}: chosen {is_chosen}, in tree {link.in_tree}, forwarding "
+            f"{link.is_forwarding}, QoS 0 {session.takes_plain}, left {bool(left)}"
+        ]
+    return []
 
 
 def _missing_filters(world: World, host: Host) -> list[str]:

@@ -3,14 +3,14 @@
 from dataclasses import dataclass, replace
 from random import Random
 
-from gossamer.sim.trials.joint_plan import MOVE, is_joint
+from gossamer.sim.trials.joint_plan import is_joint
 from gossamer.sim.trials.joint_world import JointWorld
 from gossamer.sim.trials.plan import ROUND_SECONDS, Plan, Step
-from gossamer.sim.trials.probes import retained_of, wrong_interests
+from gossamer.sim.trials.probes import retained_of, wrong_interests, wrong_trees
 from gossamer.sim.trials.world import World
 from gossamer.wire.errors import ProtocolError
 
-TROUBLES = ("crash", "cut", "stall", "drop", MOVE)
+CALM = ("subscribe", "unsubscribe", "publish", "clear")
 
 
 @dataclass
@@ -30,7 +30,7 @@ def run_trial(plan: Plan, keeps_trace: bool = False) -> Outcome:
     try:
         _settle(world)
         for steps in plan.rounds:
-            oracle.begin_round(not any(step.verb in TROUBLES for step in steps))
+            oracle.begin_round(all(step.verb in CALM for step in steps))
             start = world.timeline.now
             for step in steps:
                 world.timeline.run(start + step.at)
@@ -38,12 +38,12 @@ def run_trial(plan: Plan, keeps_trace: bool = False) -> Outcome:
             world.timeline.run(start + ROUND_SECONDS)
             _settle(world)
             oracle.end_round()
-            for fault in wrong_interests(world):
+            for fault in wrong_interests(world) + wrong_trees(world):
                 oracle.fault(fault)
             if isinstance(world, JointWorld):
                 for fault in world.wrong_owners():
                     oracle.fault(fault)
-        for fault in oracle.retained.judge({each.name: retained_of(each) for each in world.hosts}):
+        for fault in oracle.retained.judge({each.name: retained_of(each) for each in world.up()}):
             oracle.fault(fault)
     except ProtocolError as error:
         oracle.fault(f"a client was sent something wrong: {error.text}")

@@ -12,25 +12,16 @@ from gossamer.sim.network import End, Road
 from gossamer.sim.timeline import Event, Timeline
 from gossamer.sim.trials.oracle import Oracle
 from gossamer.sim.trials.plan import Plan, Step
+from gossamer.sim.trials.shapes import is_firm
 from gossamer.sim.trials.trial_client import Losing, TrialClient
+from gossamer.sim.trials.watching import RoughRoad, Watch
 
 # Virtual seconds after which a mesh that was healed must be at rest.
 REST_SECONDS: Final = 60.0
-REST_STEP: Final = 0.5
+REST_STEP: Final = 0.37  # in no step with anybody's heartbeats
+FLAPS: Final = 4
 # Time to notice that a connection is gone: at once, soon, or by the silence.
 NOTICE_SECONDS: Final = (0.0, 0.0, 0.1, 1.0)
-
-
-class RoughRoad(Road):
-    """Delivers in pieces, each in its own time."""
-
-    def deliver(self, end: End, data: bytes, at: float, publications: int, interests: int) -> None:
-        while len(data) > 1 and self.random.random() < 0.2:
-            size = self.random.randrange(1, len(data))
-            super().deliver(end, data[:size], at, 0, 0)
-            data = data[size:]
-            at += self.random.uniform(0.0, 0.01)
-        super().deliver(end, data, at, publications, interests)
 
 
 class World:
@@ -42,9 +33,12 @@ class World:
         self.timeline = Timeline()
         self.lines: list[str] = []
         self._keeps_trace = keeps_trace
-        self.oracle = Oracle([client.name for client in plan.clients], self.trace)
-        self.hosts = [self._host(f"b{number}") for number in range(len(plan.links) + 1)]
-        self.cables = [self._cable(number) for number in range(len(plan.links))]
+        self.oracle = Oracle([client.name for client in plan.clients], self.trace, self._is_ordered)
+        self.hosts = [self._host(f"b{number}") for number in range(plan.brokers)]
+        self.cables = [self._cable(*link) for link in plan.links]
+        self.left: set[Host] = set()  # brokers that are down until they join again
+        self._firm: dict[tuple[int, int], bool] = {}
+        self._changes = -1  # of the tree, when the mesh was last at rest
         self.clients: dict[str, TrialClient] = {}
         for client_plan in plan.clients:
             host = self.hosts[client_plan.broker]
@@ -58,7 +52,7 @@ class World:
         if self._keeps_trace:
             self.lines.append(f"{self.timeline.now:9.4f}  {text}")
 
-    def road(self) -> Road:
+    def road(self) -> RoughRoad:
         road = RoughRoad(self.random.choice((0.001, 0.01, 0.05)) * self.random.uniform(0.5, 1.5))
         road.random = Random(self.random.random())
         road.loss = self.plan.loss
@@ -66,13 +60,31 @@ class World:
             road.bandwidth = 20_000.0
         return road
 
+    def _line(self) -> Road:
+        """One direction of a link between brokers."""
+        road = self.road()
+        road.watch = Watch(self.oracle.fault)
+        return road
+
     def do(self, step: Step) -> None:
         """One step of the plan, now."""
         if step.verb in ("subscribe", "unsubscribe", "publish", "clear", "drop"):
             self._client_does(self.clients[str(step.what)], step)
             return
+        if step.verb == "split":
+            self.split({int(each) for each in str(step.what).split(",") if each}, step.seconds)
+            return
         number = int(step.what)
-        if step.verb == "crash":
+        if step.verb == "leave":
+            self.left.add(self.hosts[number])
+            self.crash(self.hosts[number], 0.0)
+        elif step.verb == "join":
+            self.left.discard(self.hosts[number])
+            self.restart(self.hosts[number])
+        elif step.verb == "flap":
+            for turn in range(FLAPS):
+                self._later(turn * 0.3, _Flap(self, self.cables[number]))
+        elif step.verb == "crash":
             self.crash(self.hosts[number], step.seconds)
         elif step.verb == "cut":
             self.cut(self.cables[number], step.seconds)
@@ -114,7 +126,7 @@ class World:
         self._later(seconds, _Restart(self, host))
 
     def restart(self, host: Host) -> None:
-        if not host.is_up:
+        if not host.is_up and host not in self.left:
             self.trace(f"{host.name} starts")
             host.clock.offset = self._offset()
             host.start(self.timeline.now)
@@ -124,6 +136,12 @@ class World:
         cable.is_cut = True
         self._break(cable)
         self._later(seconds, _Mend(cable))
+
+    def split(self, side: set[int], seconds: float) -> None:
+        """Nothing gets from these brokers to the others."""
+        for (one, other), cable in zip(self.plan.links, self.cables, strict=True):
+            if (one in side) != (other in side):
+                self.cut(cable, seconds)
 
     def _break(self, cable: Cable) -> None:
         for end in cable.break_off():
@@ -147,14 +165,18 @@ class World:
         while self.timeline.now < end:
             self.timeline.run(self.timeline.now + REST_STEP)
             if self._is_at_rest():
+                self._changes = self._tree_changes()
                 return True
         return False
 
     def restlessness(self) -> list[str]:
         """What keeps the mesh from rest."""
-        found = [f"{c.dialler.name} - {c.acceptor.name}" for c in self.cables if not c.is_open()]
+        found = self._missing_links()
         found += [client.name for client in self.clients.values() if not client.is_settled]
-        for host in self.hosts:
+        for host in self.up():
+            fabric = host.mesh.fabric
+            if fabric is not None and not fabric.settling.is_settled:
+                found.append(f"{host.name} is not settled")
             for session in host.broker.core.sessions.values():
                 if session.outlet is not None and (session.inflight or session.queue):
                     found.append(f"{host.name} to {session.client_id}")
@@ -163,22 +185,52 @@ class World:
         return found
 
     def _is_at_rest(self) -> bool:
-        return not self.restlessness() and all(cable.is_quiet() for cable in self.cables)
+        is_quiet = all(cable.is_quiet() for cable in self.cables if cable.is_open())
+        return is_quiet and not self.restlessness()
+
+    def up(self) -> list[Host]:
+        return [host for host in self.hosts if host.is_up]
+
+    def _missing_links(self) -> list[str]:
+        """Pairs of brokers of which no cable stands."""
+        standing: dict[str, bool] = {}
+        for cable in self.cables:
+            if cable.dialler.is_up and cable.acceptor.is_up:
+                pair = " - ".join(sorted((cable.dialler.name, cable.acceptor.name)))
+                standing[pair] = standing.get(pair, False) or cable.is_open()
+        return [pair for pair, stands in standing.items() if not stands]
+
+    def _is_ordered(self, publisher: str, reader: str) -> bool:
+        """Whether a publisher's order must hold: no other way leads there, or the tree stood."""
+        if self._changes == self._tree_changes():
+            return True
+        ends = self.clients[publisher].plan.broker, self.clients[reader].plan.broker
+        if ends not in self._firm:
+            self._firm[ends] = is_firm(self.plan.links, *ends)
+        return self._firm[ends]
+
+    def _tree_changes(self) -> int:
+        """A number that stays while nobody's part of the tree changes and nobody restarts."""
+        fabrics = [host.mesh.fabric for host in self.hosts]
+        changes = sum(fabric.changes for fabric in fabrics if fabric is not None)
+        return changes + 1_000_000 * sum(host.life for host in self.hosts)
 
     # Parts ----------------------------------------------------------------------------------------
 
     def _host(self, name: str) -> Host:
         clock = Clock(self._offset(), self.random.uniform(-1e-4, 1e-4))
         disk = SlowDisk(Random(self.random.random()), self.plan.disk)
-        return Host(self.timeline, name, self.plan.mode, disk, clock, Cost(), is_joint=True)
+        return Host(
+            *(self.timeline, name, self.plan.mode, disk, clock, Cost()),
+            is_joint=True,
+            topology=self.plan.topology,
+        )
 
     def _offset(self) -> float:
         return self.random.uniform(-self.plan.skew, self.plan.skew)
 
-    def _cable(self, number: int) -> Cable:
-        ends = self.hosts[number + 1], self.hosts[self.plan.links[number]]
-        dialler, acceptor = ends if self.plan.dials[number] else ends[::-1]
-        cable = Cable(dialler, acceptor, self.road(), self.road())
+    def _cable(self, dialler: int, acceptor: int) -> Cable:
+        cable = Cable(self.hosts[dialler], self.hosts[acceptor], self._line(), self._line())
         cable.begin(self.random.uniform(0.0, 0.1))
         return cable
 
@@ -192,6 +244,15 @@ class _Restart(Event):
     def fire(self, now: float) -> None:
         if self.host.life == self.life:
             self.world.restart(self.host)
+
+
+class _Flap(Event):
+    def __init__(self, world: World, cable: Cable) -> None:
+        self.world = world
+        self.cable = cable
+
+    def fire(self, now: float) -> None:
+        self.world.cut(self.cable, 0.05)
 
 
 class _Mend(Event):
