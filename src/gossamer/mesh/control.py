@@ -15,6 +15,7 @@ HOLD: Final = 0x68  # `h`: a digest of the interests that I hold of yours
 RESTART: Final = 0x62  # `b`: all my interests follow
 COMPLETE: Final = 0x65  # `e`: those were all
 SUMMARY: Final = 0x73  # `s`: a summary, whole or as a change
+ALL: Final = 0x61  # `a`: everything is wanted, or may be
 EPOCH: Final = 0x6E  # `n`: the life that my packet identifiers belong to
 REACH: Final = 0x77  # `w`: the brokers that I reach by my other links, and those I do not
 RETAINED: Final = 0x72  # `r`: digests of the retained messages I have
@@ -26,7 +27,7 @@ FLOOD_DIGEST: Final = 0x64  # `d`: a digest of the lasting words I have
 FLOOD_LIST: Final = 0x6C  # `l`: which ones those are
 
 # What changes the interests that are held of a neighbour.
-INTERESTS: Final = (ADD, REMOVE, RESTART, COMPLETE, SUMMARY)
+INTERESTS: Final = (ADD, REMOVE, RESTART, COMPLETE, SUMMARY, ALL)
 
 _TOPIC: Final = len(CONTROL_TOPIC).to_bytes(2, "big") + CONTROL_TOPIC.encode()
 # Interests are told in messages of about this size, so that no packet is very large.

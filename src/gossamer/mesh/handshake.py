@@ -77,8 +77,6 @@ def read_introduction(data: bytes, settings: MeshSettings) -> Introduction:
         raise HandshakeError("its name is not valid")
     if name == settings.name:
         raise HandshakeError(f"it has this broker's own name, {name!r}")
-    if mode != settings.mode:
-        raise HandshakeError(f"{name} runs in mode {mode!r}, this broker in {settings.mode!r}")
     if topology != settings.topology:
         raise HandshakeError(
             f"{name} has topology {topology!r}, this broker has {settings.topology!r}"

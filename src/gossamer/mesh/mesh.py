@@ -33,6 +33,8 @@ from gossamer.mesh.reaching import Reaching
 from gossamer.mesh.retaining import digests_packet, missing_there
 from gossamer.mesh.roaming import Roaming
 from gossamer.mesh.settings import GRAPH, WITHOUT_FILTERS, MeshSettings
+from gossamer.mesh.switching import Switching
+from gossamer.mesh.teller import ANYTHING, Teller
 from gossamer.session.message import Message
 from gossamer.session.records import SessionRecord
 from gossamer.session.session import NEVER, NO_BYTES_LIMIT, Session
@@ -43,6 +45,7 @@ from gossamer.wire.errors import ProtocolError
 if TYPE_CHECKING:
     from gossamer.mesh.stocks import Stocks
 
+_SUMMARY: Final = b"s"  # no digest of filters looks like this
 # A neighbour that is away keeps its messages; only the disk bounds how many.
 _UNBOUNDED: Final = 1 << 60
 
@@ -77,6 +80,9 @@ class Mesh(Neighbours):
             core.routes.sharing = sharing
             core.routes.changes += 1
         self.fabric = Fabric(self) if settings.topology == GRAPH else None
+        self.switching = Switching(self)
+        self.switching.load(core.started_at)
+        self._is_summing = settings.mode == "bloom"  # whether wishes are entered into summaries
         self._adopt_restored()
         if settings.is_joint:
             self.directory.load(core.started_at)
@@ -88,25 +94,21 @@ class Mesh(Neighbours):
     def wanted(self, filter: str, by: Session) -> None:
         if self.stocks is not None:
             self.stocks.wanted(filter, by)
-        if self.settings.mode == "bloom":
-            if not by.is_peer:
-                self.summaries.add(filter)
-        else:
-            for link in self.by_name.values():
-                if link.session is not by:
-                    link.teller.add(filter)
+        if self._is_summing:
+            self.summaries.add(filter)
+        for link in self.by_name.values():
+            if link.session is not by:
+                link.teller.add(filter)
         self._changed = True
 
     def unwanted(self, filter: str, by: Session) -> None:
         if self.stocks is not None:
             self.stocks.unwanted(filter, by)
-        if self.settings.mode == "bloom":
-            if not by.is_peer:
-                self.summaries.remove(filter)
-        else:
-            for link in self.by_name.values():
-                if link.session is not by:
-                    link.teller.remove(filter)
+        if self._is_summing:
+            self.summaries.remove(filter)
+        for link in self.by_name.values():
+            if link.session is not by:
+                link.teller.remove(filter)
         self._changed = True
 
     def needs(self, subscription: Subscription) -> tuple[str, ...]:
@@ -165,12 +167,7 @@ class Mesh(Neighbours):
             self.flooding.opened(link)
             self.fabric.opened(link, now)
             return
-        if self.settings.mode == "bloom":
-            # Deltas may have been lost with the connection: the neighbour must start over.
-            link.send(link.teller.everything())
-            link.is_compared = True
-        else:
-            link.send([control.control_packet(control.HOLD, self.held_digest(link))])
+        link.send([control.control_packet(control.HOLD, self.held_digest(link))])
         self.reaching.link_changed(link.name)
         link.send([digests_packet(self.core.retained)])
         self.flooding.opened(link)
@@ -207,6 +204,8 @@ class Mesh(Neighbours):
             self._is_complete(link)
         elif kind == control.SUMMARY:
             self._hear_summary(link, payload[1:])
+        elif kind == control.ALL:
+            self._hear_all(link)
         elif kind == control.EPOCH:
             hearing.hear_epoch(self.core, link, payload[1:17].decode("ascii", "replace"))
         elif kind == control.REACH:
@@ -235,6 +234,8 @@ class Mesh(Neighbours):
         """The neighbour wants to know what is wanted here, and says what it holds of it."""
         held = payload[1:] if self.fabric is None else self.fabric.asked(link, payload)
         link.is_compared = True
+        link.teller.set_blind(self._is_blind_for(link))
+        # Deltas of a summary may have been lost with the connection: it always starts over.
         if self.settings.mode != "bloom" and held == link.teller.digest():
             link.teller.agreed()
         else:
@@ -274,6 +275,7 @@ class Mesh(Neighbours):
         return self._receivers
 
     def end_turn(self, now: float) -> None:
+        self.switching.end_turn()
         if self.stocks is not None:
             self.stocks.end_turn(now)
         self.flooding.begin_end(now)
@@ -301,7 +303,51 @@ class Mesh(Neighbours):
                 self._changed = True  # it is told it all later
                 link.is_deferred = True
             else:
+                link.teller.set_blind(self._is_blind_for(link))
                 link.tell(link.teller.changes(), now)
+
+    def _is_blind_for(self, link: Link) -> bool:
+        """Whether another neighbour has not said in filters what it wants."""
+        return any(view is not link.view for view in self.core.routes.peers)
+
+    def switch(self, mode: str) -> None:
+        """What is wanted here is told in another form from now on."""
+        self.settings.mode = mode
+        self._begin_summing()
+        for link in self.by_name.values():
+            link.teller = self._new_teller(link)
+            if link.connection is not None and link.is_compared:
+                link.teller.set_blind(self._is_blind_for(link))
+                link.send(link.teller.everything())
+
+    def _begin_summing(self) -> None:
+        self._is_summing = self.settings.mode == "bloom"
+        filters: list[str] = []
+        if self._is_summing:
+            for session in self.core.sessions.values():
+                filters += self._needed_by(session)
+        self.summaries.restart(filters)
+
+    def _new_teller(self, link: Link) -> Teller:
+        teller = teller_for(self, link.name)
+        teller.interests = link.teller.interests
+        self._inform(teller, link.session)
+        return teller
+
+    def _inform(self, teller: Teller, session: Session) -> None:
+        """Of what everybody but the neighbour itself wants."""
+        if self.settings.mode not in WITHOUT_FILTERS:
+            for other in self.core.sessions.values():
+                if other is not session:
+                    for read in self._needed_by(other):
+                        teller.add(read)
+
+    def _needed_by(self, session: Session) -> list[str]:
+        return [
+            read
+            for subscription in session.subscriptions.values()
+            for read in self.needs(subscription)
+        ]
 
     def _heard_again(self, filter: str, by: Link) -> None:
         if self.fabric is not None and not self.fabric.settling.is_settled:
@@ -325,17 +371,13 @@ class Mesh(Neighbours):
         session.is_peer = True
         session.queue_limit = _UNBOUNDED
         session.queue_bytes_limit = NO_BYTES_LIMIT
-        link = Link(name, session, teller_for(self, name))
+        teller = teller_for(self, name)
+        self._inform(teller, session)
+        link = Link(name, session, teller)
         self.by_name[name] = link
         is_known = Note(session.record.note).is_forwarding or len(session.subscriptions) > 0
         if self.fabric is None or is_known:
             self.take_up(link)
-        if self.settings.mode not in WITHOUT_FILTERS:
-            for other in self.core.sessions.values():
-                if other is not session:
-                    for subscription in other.subscriptions.values():
-                        for read in self.needs(subscription):
-                            link.teller.add(read)
         return link
 
     def take_up(self, link: Link) -> None:
@@ -345,15 +387,10 @@ class Mesh(Neighbours):
         link.is_forwarding = True
         session = link.session
         self._receivers = [each.receiver for each in self.by_name.values() if each.is_forwarding]
-        if self.settings.mode in WITHOUT_FILTERS:
-            # Until it has sent a summary a neighbour may want anything.
-            self._take_all(link)
-            self.summaries.expect(link.name)
-            self._changed = True
-            for filter in list(session.subscriptions):  # of a life in another mode
-                remove_subscription(self.core, session, filter)
-        elif Note(session.record.note).mode in WITHOUT_FILTERS:
-            self._take_all(link)
+        told_in = Note(session.record.note).mode or self.settings.mode
+        if told_in in WITHOUT_FILTERS:
+            # Until it has spoken a neighbour may want anything.
+            self._hear_all(link)
         self._note(link)
 
     def put_down(self, link: Link) -> None:
@@ -369,8 +406,10 @@ class Mesh(Neighbours):
         self._note(link)
 
     def held_digest(self, link: Link) -> bytes:
-        """Of the interests that we hold; one whose picture is of another mode has none at all."""
-        return b"" if link.view.takes_all else hearing.held_digest(link)
+        """Of the picture that we hold, in whatever form."""
+        if link.view.takes_all:
+            return ANYTHING
+        return _SUMMARY if link.view.summary is not None else hearing.held_digest(link)
 
     def session_for(self, name: str) -> Session:
         """This broker's side of what is between it and that neighbour; made if there is none."""
@@ -417,16 +456,17 @@ class Mesh(Neighbours):
         bits = None if summary is None else summary.bits()
         return len(link.session.subscriptions) if bits is None else int(bits.ones())
 
-    def _take_all(self, link: Link) -> None:
+    def _hear_all(self, link: Link) -> None:
         """The neighbour gets everything, until it has said what it wants."""
-        link.view.takes_all = True
-        self.core.routes.peers.append(link.view)
-        self.core.routes.changes += 1
+        self.summaries.expect(link.name)
+        self._set_view(link, True, None)
 
     def _is_complete(self, link: Link) -> None:
-        """All its filters are known in this mode."""
+        """All its filters are known."""
+        self.summaries.forget(link.name)
         self._see_no_more(link)
         self._note(link)
+        self._changed = True
 
     def _see_no_more(self, link: Link) -> None:
         """No view decides what the neighbour gets."""
@@ -441,9 +481,7 @@ class Mesh(Neighbours):
         session = link.session
         note = Note(session.record.note)
         note.is_forwarding = link.is_forwarding and self.fabric is not None
-        # Filters are known when all are told; until then the note of before stands.
-        if self.settings.mode in WITHOUT_FILTERS or not link.view.takes_all:
-            note.mode = self.settings.mode
+        note.mode = _form(link) if link.is_forwarding else ""
         if note.text() != session.record.note:
             session.record.note = note.text()
             self.core.journal.session_saved(session.record)
@@ -461,12 +499,7 @@ class Mesh(Neighbours):
         for session in list(self.core.sessions.values()):
             if session.client_id.startswith(PEER_PREFIX):
                 session.is_peer = True
-        if self.settings.mode == "bloom":
-            for session in self.core.sessions.values():
-                if not session.is_peer:
-                    for subscription in session.subscriptions.values():
-                        for read in self.needs(subscription):
-                            self.summaries.add(read)
+        self._begin_summing()
         for session in list(self.core.sessions.values()):
             if session.is_peer:
                 self.link_of(session)
@@ -485,9 +518,23 @@ class Mesh(Neighbours):
             ) from None
         self.summaries.heard(link.name, summary)
         self._set_view(link, False, summary)
-        self._changed = True
 
     def _set_view(self, link: Link, takes_all: bool, summary: RemoteSummary | None) -> None:
+        """The neighbour does not name filters, and those that it named are void."""
         link.view.takes_all = takes_all
         link.view.summary = summary
+        link.is_restarting = False
+        if link.view not in self.core.routes.peers:
+            self.core.routes.peers.append(link.view)
         self.core.routes.changes += 1
+        for filter in list(link.session.subscriptions):
+            remove_subscription(self.core, link.session, filter)
+        self._note(link)
+        self._changed = True
+
+
+def _form(link: Link) -> str:
+    """The mode in whose form the neighbour has said what it wants."""
+    if link.view.takes_all:
+        return "pf"
+    return "ssf" if link.view.summary is None else "bloom"

@@ -67,6 +67,7 @@ class Summaries:
 
     def expect(self, name: str) -> None:
         """A neighbour is known, but not what it wants."""
+        self.remote.pop(name, None)
         self._silent[name] = None
         self.changes += 1
 
@@ -79,6 +80,16 @@ class Summaries:
     def forget(self, name: str) -> None:
         self._silent.pop(name, None)
         self.remote.pop(name, None)
+        self.changes += 1
+
+    def restart(self, filters: list[str]) -> None:
+        """These are this broker's own now; what neighbours have told stays."""
+        self.own = HybridIndex(self.hasher)
+        self._cover = Cover()
+        for filter in filters:
+            self.add(filter)
+        if self.remote:
+            self._make_room()
         self.changes += 1
 
     def union_without(self, name: str) -> Wanted:

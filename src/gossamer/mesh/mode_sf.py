@@ -34,6 +34,8 @@ class FloodingTeller(FilterTeller):
 
     def changes(self) -> list[bytes]:
         packets = super().changes()
+        if self.is_blind:
+            self._again.clear()
         again = [filter for filter in self._again if filter in self._counts]
         self._again.clear()
         self.interests += len(again)

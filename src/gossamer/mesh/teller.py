@@ -6,9 +6,13 @@ holds something else.
 """
 
 from hashlib import blake2b
+from typing import Final
 
-from gossamer.mesh.control import ADD, COMPLETE, REMOVE, RESTART, batches, control_packet
+from gossamer.mesh.control import ADD, ALL, COMPLETE, REMOVE, RESTART, batches, control_packet
 from gossamer.mesh.interest import encode_interests
+
+# The digest of a neighbour's picture in which it may want anything.
+ANYTHING: Final = b""
 
 
 class Teller:
@@ -25,18 +29,21 @@ class Teller:
     def again(self, filter: str) -> None:
         """Somebody else's neighbour was told once more what it had been told already."""
 
+    def set_blind(self, is_blind: bool) -> None:
+        """Whether somebody else's wishes are not known by filters, so that all may be wanted."""
+
     def changes(self) -> list[bytes]:
         return []
 
     def everything(self) -> list[bytes]:
-        return []
+        return [control_packet(ALL, b"")]
 
     def agreed(self) -> None:
         """The neighbour turned out to hold what it should: no change is left to tell."""
 
     def digest(self) -> bytes:
         """Identifies what the neighbour should hold, once all changes are told."""
-        return b""
+        return ANYTHING
 
     def told(self) -> int:
         """How many interests the neighbour holds."""
@@ -49,6 +56,8 @@ class FilterTeller(Teller):
     def __init__(self) -> None:
         super().__init__()
         self.wanted: dict[str, None] = {}  # in order, so that runs are repeatable
+        self.is_blind = False
+        self._has_told_all = False  # that everything is wanted
         self._new: dict[str, None] = {}
         self._gone: dict[str, None] = {}
 
@@ -66,8 +75,15 @@ class FilterTeller(Teller):
         else:
             self._gone[filter] = None
 
+    def set_blind(self, is_blind: bool) -> None:
+        self.is_blind = is_blind
+
     def changes(self) -> list[bytes]:
         """What is new comes before what is gone, so that no message falls between them."""
+        if self.is_blind != self._has_told_all:
+            return self.everything()
+        if self.is_blind:
+            self.agreed()
         if not self._new and not self._gone:
             return []
         self.interests += len(self._new) + len(self._gone)
@@ -77,8 +93,9 @@ class FilterTeller(Teller):
         return packets
 
     def everything(self) -> list[bytes]:
-        self._new.clear()
-        self._gone.clear()
+        self.agreed()
+        if self.is_blind:
+            return super().everything()
         self.interests += len(self.wanted)
         return [
             control_packet(RESTART, b""),
@@ -87,14 +104,15 @@ class FilterTeller(Teller):
         ]
 
     def agreed(self) -> None:
+        self._has_told_all = self.is_blind
         self._new.clear()
         self._gone.clear()
 
     def digest(self) -> bytes:
-        return digest_of(list(self.wanted))
+        return ANYTHING if self.is_blind else digest_of(list(self.wanted))
 
     def told(self) -> int:
-        return len(self.wanted)
+        return 0 if self.is_blind else len(self.wanted)
 
 
 def digest_of(filters: list[str]) -> bytes:

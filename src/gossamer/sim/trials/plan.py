@@ -10,6 +10,7 @@ from random import Random
 
 from gossamer.mesh.settings import GRAPH, MODES, TREE
 from gossamer.sim.trials.shapes import SHAPES, are_joined
+from gossamer.sim.trials.switches import switches
 
 # A few names in few levels, so that filters meet, contain each other and overlap all the time.
 NAMES = ("a", "b", "c")
@@ -109,7 +110,12 @@ def make_plan(seed: int, mode: str = "", shape: str = "") -> Plan:
     )
     troubles = random.choice(TROUBLES)
     for number in range(random.randint(2, 4)):
-        plan.rounds.append(_make_round(random, plan, troubles if number else ()))
+        steps = _make_round(random, plan, troubles if number else ())
+        if not mode:
+            for at, broker, other in switches(seed, number, brokers, ROUND_SECONDS):
+                steps.append(Step(at, "switch", broker, other))
+            steps.sort(key=lambda step: step.at)
+        plan.rounds.append(steps)
     return plan
 
 

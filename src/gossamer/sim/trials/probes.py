@@ -30,7 +30,7 @@ def wrong_interests(world: World) -> list[str]:
                     needed.update(each.filter for each in held_here if not each.share)
             back = up[name].mesh.by_name[host.name]
             held = set(back.session.subscriptions)
-            expected = _expected(world.plan.mode, needed) if back.is_forwarding else set()
+            expected = _expected(host.mesh.settings.mode, needed) if back.is_forwarding else set()
             if expected != held:
                 faults.append(f"{name} holds {sorted(held)} of {host.name}, not {sorted(expected)}")
     return faults
@@ -69,6 +69,17 @@ def _wrong_link(host: Host, link: Link, is_chosen: bool) -> list[str]:
             f"{link.is_forwarding}, QoS 0 {session.takes_plain}, left {bool(left)}"
         ]
     return []
+
+
+def unlike_modes(world: World) -> list[str]:
+    """At rest everybody who is joined does as was decided last."""
+    up = {host.name: host.mesh for host in world.up()}
+    return [
+        f"{name} runs in mode {mesh.settings.mode}, {other} in {up[other].settings.mode}"
+        for name, mesh in up.items()
+        for other, link in mesh.by_name.items()
+        if link.connection is not None and up[other].settings.mode != mesh.settings.mode
+    ]
 
 
 def _missing_filters(world: World, host: Host) -> list[str]:

@@ -6,7 +6,7 @@ from random import Random
 from gossamer.sim.trials.joint_plan import is_joint
 from gossamer.sim.trials.joint_world import JointWorld
 from gossamer.sim.trials.plan import ROUND_SECONDS, Plan, Step
-from gossamer.sim.trials.probes import retained_of, wrong_interests, wrong_trees
+from gossamer.sim.trials.probes import retained_of, unlike_modes, wrong_interests, wrong_trees
 from gossamer.sim.trials.world import World
 from gossamer.wire.errors import ProtocolError
 
@@ -38,7 +38,7 @@ def run_trial(plan: Plan, keeps_trace: bool = False) -> Outcome:
             world.timeline.run(start + ROUND_SECONDS)
             _settle(world)
             oracle.end_round()
-            for fault in wrong_interests(world) + wrong_trees(world):
+            for fault in wrong_interests(world) + wrong_trees(world) + unlike_modes(world):
                 oracle.fault(fault)
             if isinstance(world, JointWorld):
                 for fault in world.wrong_owners():

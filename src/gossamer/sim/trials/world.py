@@ -75,7 +75,9 @@ class World:
             self.split({int(each) for each in str(step.what).split(",") if each}, step.seconds)
             return
         number = int(step.what)
-        if step.verb == "leave":
+        if step.verb == "switch":
+            self.switch(self.hosts[number], step.topic)
+        elif step.verb == "leave":
             self.left.add(self.hosts[number])
             self.crash(self.hosts[number], 0.0)
         elif step.verb == "join":
@@ -104,6 +106,13 @@ class World:
             client.clear(step.topic)
         else:
             client.drop()
+
+    def switch(self, host: Host, mode: str) -> None:
+        """An operator's decision, on one broker."""
+        if host.is_up:
+            self.trace(f"{host.name} decides for mode {mode}")
+            host.mesh.switching.decide(mode, host.clock.at(self.timeline.now))
+            host.end_turn(self.timeline.now)
 
     # Trouble --------------------------------------------------------------------------------------
 
