@@ -66,6 +66,6 @@ def test_filters_are_held_only_where_the_mode_names_them(before: str, after: str
     net.join("c", "b")
     net.join("a", "b")
     held = len(net.nodes["a"].mesh.by_name["b"].session.subscriptions)
-    assert held == {"pf": 0, "bloom": 0, "sf": 2, "ssf": 1}[after]
+    assert held == {"pf": 0, "bloom": 0, "sf": 2, "ssf": 1, "auto": 1}[after]
     takes_all = [view.takes_all for view in net.nodes["a"].broker.core.routes.peers]
     assert takes_all == {"pf": [True], "bloom": [False]}.get(after, [])

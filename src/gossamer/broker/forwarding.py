@@ -64,6 +64,8 @@ def forward_plain(
     count = (next_start - start) // size
     core = connection.core
     core.counters.messages_received += count
+    if not connection.is_peer:
+        route.branch.published += next_start - start
     if route.archived and own is not None and not connection.is_peer:
         archive_run(core, route, data, start, payload - start, size, next_start, own, now)
     others = bool(route.groups) or bool(route.distant) or bool(route.taps)
@@ -200,6 +202,8 @@ def forward_acknowledged(
         check_quota(connection)
         session.accept_incoming(packet_id)
     core.counters.messages_received += 1
+    if not connection.is_peer:
+        route.branch.published += stop - start
     content = data[payload:stop]
     if route.archived and not connection.is_peer:
         archive_plain(core, route, content, qos, session, now)

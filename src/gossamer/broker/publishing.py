@@ -87,6 +87,8 @@ def handle_publish(connection: Connection, packet: Publish, name: bytes, now: fl
             return
     route = core.routes.route(topic, topic.encode())
     message = message_from(packet, topic, session.client_id, session.user, now)
+    if not connection.is_peer:
+        route.branch.published += len(topic) + len(packet.payload)
     is_archived = route.archived and not connection.is_peer
     if is_archived and packet.qos and must_refuse(core, route):
         refusal = "the archive is full"

@@ -75,10 +75,11 @@ class FilterEntry(Entry):
 class Branch:
     """The topics that begin with one level; `changes` grows with each change of their filters."""
 
-    __slots__ = ("changes",)
+    __slots__ = ("changes", "published")
 
     def __init__(self) -> None:
         self.changes = 0
+        self.published = 0  # bytes, by this broker's own clients, since somebody last asked
 
 
 class Route:
@@ -185,6 +186,15 @@ class RouteTable:
         if not self._archived or topic.startswith(LOCAL_TOPICS):
             return False
         return any(matches(filter, topic) for filter in self._archived)
+
+    def take_published(self) -> dict[str, int]:
+        """The bytes that clients have published since the last call, by first level."""
+        found: dict[str, int] = {}
+        for first, branch in self._branches.items():
+            if branch.published:
+                found[first] = branch.published
+                branch.published = 0
+        return found
 
     def refresh(self, route: Route) -> None:
         """Asks the tree again."""

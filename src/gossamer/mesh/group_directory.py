@@ -45,6 +45,7 @@ class GroupDirectory(Tap):
         self._mesh = mesh
         self._core = mesh.core
         self.elsewhere: dict[str, dict[str, int]] = {}  # group, then broker, to its level
+        self.changes = 0  # of the groups that there are
         self._told: dict[str, int] = {}  # groups of this broker's own
         self._by_topic: dict[str, str] = {}  # of others' groups
         self._touched: dict[str, None] = {}
@@ -82,6 +83,7 @@ class GroupDirectory(Tap):
         for name in touched:
             level = self.own_level(name)
             if level != self._told.get(name, NONE):
+                self.changes += 1
                 if level:
                     self._told[name] = level
                 else:
@@ -124,7 +126,13 @@ class GroupDirectory(Tap):
         elif name:
             self._set(topic, name, broker, level)
 
+    def filters(self) -> set[str]:
+        """What the groups of all brokers read, but for operators' groups."""
+        found = {split_share(name)[1] for name in (*self._told, *self.elsewhere)}
+        return {filter for filter in found if not is_operator_filter(filter)}
+
     def _set(self, topic: str, name: str, broker: str, level: int) -> None:
+        self.changes += 1
         levels = self.elsewhere.setdefault(name, {})
         was_there = broker in levels
         if level:

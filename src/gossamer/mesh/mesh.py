@@ -17,6 +17,7 @@ from gossamer.broker.policy import Exchange, Origin
 from gossamer.broker.revoking import remove_subscription
 from gossamer.broker.stamps import Stamp, stamp_of, with_stamp
 from gossamer.mesh import control, hearing
+from gossamer.mesh.choosing import Choosing
 from gossamer.mesh.errands import Errands
 from gossamer.mesh.fabric import Fabric
 from gossamer.mesh.flooding import Flooding
@@ -25,6 +26,7 @@ from gossamer.mesh.handshake import Accepting, introduce
 from gossamer.mesh.joint_sharing import KIND as SHARE
 from gossamer.mesh.joint_sharing import JointSharing, Shared
 from gossamer.mesh.link import Link
+from gossamer.mesh.mode_auto import AutoTeller
 from gossamer.mesh.mode_bloom import Summaries
 from gossamer.mesh.modes import teller_for
 from gossamer.mesh.note import Note
@@ -80,6 +82,7 @@ class Mesh(Neighbours):
             core.routes.sharing = sharing
             core.routes.changes += 1
         self.fabric = Fabric(self) if settings.topology == GRAPH else None
+        self.choosing = Choosing(self)
         self.switching = Switching(self)
         self.switching.load(core.started_at)
         self._is_summing = settings.mode == "bloom"  # whether wishes are entered into summaries
@@ -94,6 +97,7 @@ class Mesh(Neighbours):
     def wanted(self, filter: str, by: Session) -> None:
         if self.stocks is not None:
             self.stocks.wanted(filter, by)
+        self.choosing.wanted(filter, by)
         if self._is_summing:
             self.summaries.add(filter)
         for link in self.by_name.values():
@@ -104,6 +108,7 @@ class Mesh(Neighbours):
     def unwanted(self, filter: str, by: Session) -> None:
         if self.stocks is not None:
             self.stocks.unwanted(filter, by)
+        self.choosing.unwanted(filter, by)
         if self._is_summing:
             self.summaries.remove(filter)
         for link in self.by_name.values():
@@ -276,8 +281,6 @@ class Mesh(Neighbours):
 
     def end_turn(self, now: float) -> None:
         self.switching.end_turn()
-        if self.stocks is not None:
-            self.stocks.end_turn(now)
         self.flooding.begin_end(now)
         if self.fabric is not None:
             self.fabric.adopt(now)
@@ -285,6 +288,8 @@ class Mesh(Neighbours):
             self.roaming.end_turn(now)
             self.reaching.end_turn()
             self.directory.end_turn(now)
+        if self.stocks is not None:
+            self.stocks.end_turn(now)
         self._tell_changes(now)
         if self.fabric is not None and self.fabric.step(now):
             self._tell_changes(now)
@@ -313,19 +318,30 @@ class Mesh(Neighbours):
     def switch(self, mode: str) -> None:
         """What is wanted here is told in another form from now on."""
         self.settings.mode = mode
-        self._begin_summing()
+        self._begin_mode()
         for link in self.by_name.values():
             link.teller = self._new_teller(link)
             if link.connection is not None and link.is_compared:
                 link.teller.set_blind(self._is_blind_for(link))
                 link.send(link.teller.everything())
 
-    def _begin_summing(self) -> None:
+    def chosen(self, branch: str, is_flooded: bool) -> None:
+        """Mode `auto` tells a branch in the other way from now on."""
+        for link in self.by_name.values():
+            if isinstance(link.teller, AutoTeller):
+                link.teller.choose(branch, is_flooded)
+        self._changed = True
+
+    def _begin_mode(self) -> None:
+        if self.settings.mode == "auto":
+            self.choosing.start()
+        else:
+            self.choosing.stop()
         self._is_summing = self.settings.mode == "bloom"
         filters: list[str] = []
         if self._is_summing:
             for session in self.core.sessions.values():
-                filters += self._needed_by(session)
+                filters += self.needed_by(session)
         self.summaries.restart(filters)
 
     def _new_teller(self, link: Link) -> Teller:
@@ -339,10 +355,10 @@ class Mesh(Neighbours):
         if self.settings.mode not in WITHOUT_FILTERS:
             for other in self.core.sessions.values():
                 if other is not session:
-                    for read in self._needed_by(other):
+                    for read in self.needed_by(other):
                         teller.add(read)
 
-    def _needed_by(self, session: Session) -> list[str]:
+    def needed_by(self, session: Session) -> list[str]:
         return [
             read
             for subscription in session.subscriptions.values()
@@ -499,7 +515,7 @@ class Mesh(Neighbours):
         for session in list(self.core.sessions.values()):
             if session.client_id.startswith(PEER_PREFIX):
                 session.is_peer = True
-        self._begin_summing()
+        self._begin_mode()
         for session in list(self.core.sessions.values()):
             if session.is_peer:
                 self.link_of(session)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gossamer.mesh.mode_auto import AutoTeller
 from gossamer.mesh.mode_bloom import SummaryTeller
 from gossamer.mesh.mode_sf import FloodingTeller
 from gossamer.mesh.mode_ssf import SelectiveTeller
@@ -20,6 +21,8 @@ def teller_for(mesh: Mesh, name: str) -> Teller:
         return FloodingTeller()
     if mode == "ssf":
         return SelectiveTeller()
+    if mode == "auto":
+        return AutoTeller(mesh.choosing.flooded)
     if mode == "bloom":
         return SummaryTeller(mesh.summaries, name)
     return Teller()

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-# The modes by name, from the most traffic to the least.
-MODES: Final = ("pf", "sf", "ssf", "bloom")
+# The modes by name: one tells nothing, three tell all, and one chooses between those ways.
+MODES: Final = ("pf", "sf", "ssf", "bloom", "auto")
 # Those in which a neighbour names no filters.
 WITHOUT_FILTERS: Final = ("pf", "bloom")
 # Neighbours that are silent for so long are taken for gone.

@@ -30,6 +30,8 @@ class Stocks:
         self.mesh = mesh
         self.by_name: dict[str, Stock] = {}
         self.claims = Claims()
+        self._shared: set[str] = set()  # filters of groups
+        self._shared_seen = -1
         self._starts_at = now + _GRACE_SECONDS
         self._said = b""
         self._said_at = 0.0
@@ -40,9 +42,8 @@ class Stocks:
             self.by_name[each.name] = stock
             for session in core.sessions.values():
                 if session is not stock.session:
-                    for subscription in session.subscriptions.values():
-                        for read in subscription.reads():
-                            stock.wants.add(read)
+                    for read in mesh.needed_by(session):
+                        stock.wants.add(read)
         mesh.stocks = self
         mesh.flooding.handlers[STOCK_WORD] = self.hear
         core.agenda.add(now, _Look(self))
@@ -63,9 +64,22 @@ class Stocks:
     def end_turn(self, now: float) -> None:
         # A neighbour among these does not name its filters.
         is_blind = bool(self.mesh.core.routes.peers)
+        if self.mesh.directory.changes != self._shared_seen:
+            self._look_at_groups()
         for stock in self.by_name.values():
             stock.wants.set_blind(is_blind)
             stock.tell(now)
+
+    def _look_at_groups(self) -> None:
+        """What shared groups read is told to no neighbour; every broker knows it by itself."""
+        self._shared_seen = self.mesh.directory.changes
+        shared = self.mesh.directory.filters() if self.mesh.settings.is_joint else set()
+        for stock in self.by_name.values():
+            for filter in sorted(shared - self._shared):
+                stock.wants.add(filter)
+            for filter in sorted(self._shared - shared):
+                stock.wants.remove(filter)
+        self._shared = shared
 
     def look(self, now: float) -> None:
         """Whoever should own them does; and the mesh hears of it."""

@@ -29,10 +29,11 @@ class Mesh(Section):
         description="This broker's name, unique in the mesh.",
     )
     mesh: str = Field(default="gossamer", min_length=1, description="The name of the mesh.")
-    mode: Literal["pf", "sf", "ssf", "bloom"] = Field(
+    mode: Literal["pf", "sf", "ssf", "bloom", "auto"] = Field(
         default="ssf",
         description="How neighbours learn what is wanted: publication flooding, subscription "
-        "flooding, selective subscription forwarding, Bloom summaries.",
+        "flooding, selective subscription forwarding, Bloom summaries, or what fits each branch "
+        "of topics. Until `gossamer ctl mesh-mode` says otherwise.",
     )
     topology: Literal["graph", "tree"] = Field(
         default="graph",

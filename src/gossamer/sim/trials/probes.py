@@ -1,6 +1,10 @@
 """What a mesh at rest shows: its retained messages, and what its brokers know of each other."""
 
+from collections.abc import Container
+
 from gossamer.mesh.link import Link
+from gossamer.mesh.mode_auto import branch_of
+from gossamer.mesh.settings import WITHOUT_FILTERS
 from gossamer.sim.host import Host
 from gossamer.sim.trials.world import World
 from gossamer.topics.containment import canonical, contains
@@ -28,6 +32,8 @@ def wrong_interests(world: World) -> list[str]:
                 if session is not link.session:
                     held_here = session.subscriptions.values()
                     needed.update(each.filter for each in held_here if not each.share)
+            flooded = host.mesh.choosing.flooded
+            needed = {_collapsed(filter, flooded) for filter in needed}
             back = up[name].mesh.by_name[host.name]
             held = set(back.session.subscriptions)
             expected = _expected(host.mesh.settings.mode, needed) if back.is_forwarding else set()
@@ -94,10 +100,16 @@ def _missing_filters(world: World, host: Host) -> list[str]:
     return faults
 
 
+def _collapsed(filter: str, flooded: Container[str]) -> str:
+    """As mode `auto` tells it, where the branch is flooded."""
+    branch = branch_of(filter)
+    return f"{branch}/#" if branch is not None and branch in flooded else filter
+
+
 def _expected(mode: str, needed: set[str]) -> set[str]:
     if mode == "sf":
         return needed
-    if mode != "ssf":
+    if mode in WITHOUT_FILTERS:
         return set()  # what is wanted is not told as filters
     spelled = {canonical(filter) for filter in needed}
     return {

@@ -1,0 +1,184 @@
+"""Mode `auto`: each branch is told by filters or flooded, whichever takes fewer bytes.
+
+By the paper's equation 5, telling subscriptions takes this part of the bytes of flooding
+publications:
+
+    (IBR · m - 1) / (m - 1) + SPR
+
+of m brokers, IBR is the part that is interested, and SPR the size of all subscriptions over that of
+all publications. Every broker tells all others what it measures of the busiest branches, and all
+compute the same. A branch changes only when the other way is clearly better, and not again soon.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gossamer.broker.agenda import Duty
+from gossamer.mesh.measuring import Meter, Report, decode_report, encode_report
+from gossamer.session.session import Session
+
+if TYPE_CHECKING:
+    from gossamer.mesh.mesh import Mesh
+
+# The kind of these words among those that are flooded.
+AUTO_WORD: Final = 0x41
+LOOK_SECONDS: Final = 10.0
+# A broker repeats itself this often, and is gone if it has missed three of them.
+SAY_SECONDS: Final = 60.0
+SILENCE_SECONDS: Final = 200.0
+# The part of the bytes of flooding above which a branch is flooded, and below which it is not more.
+FLOOD_ABOVE: Final = 1.2
+FILTER_BELOW: Final = 0.9
+DWELL_SECONDS: Final = 30.0
+# Bytes that must have been measured, in the whole mesh: a few messages decide nothing.
+LEAST_BYTES: Final = 4_096.0
+
+
+class Choice:
+    """One branch: what was chosen, and the numbers it was chosen by."""
+
+    __slots__ = (
+        "brokers",
+        "changed_at",
+        "interested",
+        "is_flooded",
+        "published",
+        "ratio",
+        "subscribed",
+    )
+
+    def __init__(self) -> None:
+        self.is_flooded = False
+        self.changed_at = 0.0
+        self.interested = 0  # brokers
+        self.brokers = 0
+        self.published = 0.0  # bytes, fading with a half-life of a minute
+        self.subscribed = 0.0
+        self.ratio = 0.0
+
+    def ibr(self) -> float:
+        return self.interested / self.brokers if self.brokers else 0.0
+
+    def spr(self) -> float:
+        return self.subscribed / max(self.published, 1.0)
+
+    def measure(self, interested: int, brokers: int, published: float, subscribed: float) -> None:
+        self.interested = interested
+        self.brokers = brokers
+        self.published = published
+        self.subscribed = subscribed
+        self.ratio = max(0, interested - 1) / max(1, brokers - 1) + self.spr()
+
+    def wants_flooding(self) -> bool:
+        if self.published + self.subscribed < LEAST_BYTES:
+            return self.is_flooded
+        return self.ratio > (FILTER_BELOW if self.is_flooded else FLOOD_ABOVE)
+
+
+class Choosing:
+    """One broker's part in it, while the mode is `auto`."""
+
+    def __init__(self, mesh: Mesh) -> None:
+        self.choices: dict[str, Choice] = {}
+        self.flooded: dict[str, None] = {}
+        self._mesh = mesh
+        self._reports: dict[str, Report] = {}
+        self.duty: Duty | None = None  # the one that looks; an earlier life's is void
+        self._meter: Meter | None = None
+        self._said = b""
+        self._said_at = 0.0
+        mesh.flooding.handlers[AUTO_WORD] = self.hear
+
+    def start(self) -> None:
+        """From nothing but what is wanted now."""
+        core = self._mesh.core
+        self.choices.clear()
+        self.flooded.clear()
+        meter = Meter(core.routes)
+        for session in core.sessions.values():
+            if not session.is_peer:
+                for read in self._mesh.needed_by(session):
+                    meter.wanted(read, False)
+        self._meter = meter
+        self.duty = _Look(self)
+        core.agenda.add(core.started_at, self.duty)
+
+    def stop(self) -> None:
+        self._meter = None
+        self.duty = None
+        self.choices.clear()
+        self.flooded.clear()
+
+    def wanted(self, filter: str, by: Session) -> None:
+        if self._meter is not None and not by.is_peer:
+            self._meter.wanted(filter, True)
+
+    def unwanted(self, filter: str, by: Session) -> None:
+        if self._meter is not None and not by.is_peer:
+            self._meter.unwanted(filter)
+
+    def hear(self, broker: str, body: bytes, now: float) -> None:
+        self._reports[broker] = decode_report(body, now)
+
+    def look(self, now: float) -> None:
+        """Measures, tells, and chooses."""
+        meter = self._meter
+        if meter is None:
+            return
+        measures = meter.look(now)
+        said = encode_report(measures, meter.interests({*measures, *self.choices}))
+        if said != self._said or abs(now - self._said_at) >= SAY_SECONDS:
+            self._said = said
+            self._said_at = now
+            self._mesh.flooding.say(AUTO_WORD, said, now)
+        reports = [
+            report
+            for report in self._reports.values()
+            if abs(now - report.heard_at) < SILENCE_SECONDS
+        ]
+        reports.append(decode_report(said, now))
+        self._choose(reports, now)
+
+    def _choose(self, reports: list[Report], now: float) -> None:
+        branches: dict[str, None] = {}
+        for report in reports:
+            branches.update(dict.fromkeys(report.sizes))
+        for branch in sorted(branches):
+            choice = self.choices.get(branch)
+            if choice is None:
+                choice = self.choices[branch] = Choice()
+            choice.measure(
+                sum(report.wants(branch) for report in reports),
+                len(reports),
+                sum(report.sizes[branch][0] for report in reports if branch in report.sizes),
+                sum(report.sizes[branch][1] for report in reports if branch in report.sizes),
+            )
+            is_flooded = choice.wants_flooding()
+            if is_flooded != choice.is_flooded and now - choice.changed_at >= DWELL_SECONDS:
+                choice.changed_at = now
+                self._set(branch, choice, is_flooded)
+        for branch in list(self.choices):
+            if branch not in branches:  # nobody has measured anything there for long
+                choice = self.choices.pop(branch)
+                if choice.is_flooded:
+                    self._set(branch, choice, False)
+
+    def _set(self, branch: str, choice: Choice, is_flooded: bool) -> None:
+        choice.is_flooded = is_flooded
+        if is_flooded:
+            self.flooded[branch] = None
+        else:
+            self.flooded.pop(branch, None)
+        self._mesh.chosen(branch, is_flooded)
+
+
+class _Look(Duty):
+    def __init__(self, choosing: Choosing) -> None:
+        self._choosing = choosing
+
+    def fire(self, now: float) -> float:
+        if self._choosing.duty is not self:
+            return 0.0
+        self._choosing.look(now)
+        return now + LOOK_SECONDS
