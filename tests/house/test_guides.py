@@ -9,6 +9,7 @@ from gossamer.broker.broker import Broker
 from gossamer.broker.reporting import statistics
 from gossamer.broker.settings import Settings
 from gossamer.net.admin.metrics import (
+    CHOICE_GAUGES,
     GAUGES,
     LINK_GAUGES,
     LINK_TOTALS,
@@ -53,6 +54,8 @@ def test_the_guide_names_every_topic_request_and_metric() -> None:
     for name, _, _ in ROOM_GAUGES:
         assert f"`{name}`" in OPERATIONS
     for name in (f"link_{name}" for name, _ in LINK_GAUGES):
+        assert f"`{name}`" in OPERATIONS
+    for name in (f"auto_{name}" for name, _ in CHOICE_GAUGES):
         assert f"`{name}`" in OPERATIONS
     for name in (f"stock_{name}" for name, _ in STOCK_GAUGES):
         assert f"`{name}`" in OPERATIONS

@@ -1,6 +1,7 @@
 """The mesh through the admin API, the metrics and `gossamer ctl`, on real sockets."""
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,10 +9,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gossamer.cli import main
+from gossamer.mesh.mesh import Mesh
+from gossamer.mesh.reporting import statistics
 from gossamer.net.admin.client import AdminClient, AdminError
 from gossamer.net.admin.metrics import exposition
 from gossamer.net.admin.server import AdminServer
 from gossamer.net.config.observe import Admin
+from gossamer.wire.packets import PUBACK, Acknowledgement, Pingreq, Pingresp, Publish
 from tests.support.live import LiveBroker, RawClient, eventually, live
 
 TOKEN = "a-token-for-the-tests"
@@ -115,3 +119,58 @@ def test_links_are_shown_and_forgotten(
 def test_a_broker_that_stands_alone_has_no_mesh() -> None:
     with live() as alone:
         assert b"gossamer_link" not in alone.ask(lambda: exposition(alone.broker.core))
+
+
+def test_the_mode_changes_under_traffic(
+    pair: tuple[LiveBroker, LiveBroker], where: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = pair
+    reader = RawClient.to(b.port())
+    reader.login(client_id="reader")
+    reader.subscribe("t/#", qos=1)
+    writer = RawClient.to(a.port())
+    writer.login(client_id="writer")
+    eventually(lambda: a.ask(lambda: _mesh(a).held(_mesh(a).by_name["b"])) > 0)
+    number = 0
+    for mode in ("bloom", "pf", "auto", "sf", "ssf"):
+        assert main.run(["ctl", "mesh-mode", mode, "--url", where]) == 0
+        while b.ask(lambda: _mesh(b).settings.mode) != mode or number % 20:
+            number += 1
+            writer.publish("t/x", b"%d" % number, qos=1, packet_id=number)
+    got = []
+    while len(got) < number:
+        packet = reader.expect(Publish)
+        reader.send(Acknowledgement(PUBACK, packet.packet_id))
+        got.append(int(packet.payload))
+    assert got == list(range(1, number + 1))
+    assert main.run(["ctl", "mesh-mode", "fast", "--url", where]) == 2
+    capsys.readouterr()
+    assert main.run(["ctl", "mesh", "--json", "--url", where]) == 0
+    assert json.loads(capsys.readouterr().out)["held_as"] == "filters"
+
+
+def test_what_auto_chose_is_shown(
+    pair: tuple[LiveBroker, LiveBroker], where: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, _ = pair
+    assert main.run(["ctl", "mesh-mode", "auto", "--url", where]) == 0
+    writer = RawClient.to(a.port())
+    writer.login(client_id="writer")
+    writer.publish("site/1", b"x" * 5000)
+    writer.send(Pingreq())
+    writer.expect(Pingresp)
+    a.ask(lambda: _mesh(a).choosing.look(time.time()))
+    capsys.readouterr()
+    assert main.run(["ctl", "mesh-choices", "--json", "--url", where]) == 0
+    choice = json.loads(capsys.readouterr().out)
+    assert (choice["branch"], choice["mode"], choice["spr"]) == ("site", "ssf", 0.0)
+    metrics = a.ask(lambda: exposition(a.broker.core)).decode()
+    assert 'gossamer_auto_flooded{branch="site"} 0.0' in metrics
+    topics = a.ask(lambda: statistics(_mesh(a)))
+    assert json.loads(topics["auto/site"])["published_bytes"] >= 5000
+
+
+def _mesh(broker: LiveBroker) -> Mesh:
+    mesh = broker.server.mesh
+    assert mesh is not None
+    return mesh

@@ -38,6 +38,8 @@ COMMANDS: tuple[str, ...] = (
     "ctl disconnect",
     "ctl mesh",
     "ctl mesh-forget",
+    "ctl mesh-mode",
+    "ctl mesh-choices",
     "torture",
     "torture spark",
     "sim",

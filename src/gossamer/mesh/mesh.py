@@ -497,7 +497,7 @@ class Mesh(Neighbours):
         session = link.session
         note = Note(session.record.note)
         note.is_forwarding = link.is_forwarding and self.fabric is not None
-        note.mode = _form(link) if link.is_forwarding else ""
+        note.mode = form_of(link) if link.is_forwarding else ""
         if note.text() != session.record.note:
             session.record.note = note.text()
             self.core.journal.session_saved(session.record)
@@ -549,7 +549,7 @@ class Mesh(Neighbours):
         self._changed = True
 
 
-def _form(link: Link) -> str:
+def form_of(link: Link) -> str:
     """The mode in whose form the neighbour has said what it wants."""
     if link.view.takes_all:
         return "pf"

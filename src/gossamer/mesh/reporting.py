@@ -5,6 +5,7 @@ from typing import Final
 from gossamer.broker.agenda import Duty
 from gossamer.broker.core import Core
 from gossamer.broker.distributing import publish
+from gossamer.mesh.choice_reporting import choice_statistics
 from gossamer.mesh.link import Link
 from gossamer.mesh.mesh import Mesh
 from gossamer.mesh.stock_reporting import stock_statistics
@@ -53,6 +54,7 @@ def statistics(mesh: Mesh) -> dict[str, str]:
         found[f"link/{link.name}/connected"] = "1" if link.connection is not None else "0"
         for field, count in link_counts(mesh, link).items():
             found[f"link/{link.name}/{field.replace('_', '/')}"] = str(count)
+    found.update(choice_statistics(mesh.choosing))
     if mesh.stocks is not None:
         found.update(stock_statistics(mesh.stocks))
     return found

@@ -3,8 +3,9 @@
 from typing import Any, Final
 
 from gossamer.broker.core import Core
+from gossamer.mesh.choice_reporting import choice_view
 from gossamer.mesh.link import Link
-from gossamer.mesh.mesh import Mesh
+from gossamer.mesh.mesh import Mesh, form_of
 from gossamer.mesh.reporting import link_counts, mesh_of
 from gossamer.mesh.stock_reporting import stock_counts
 from gossamer.net.admin.http import HttpError
@@ -15,6 +16,7 @@ LINK: Final = schema(
     connected="boolean",
     dialled="boolean",
     since="number?",
+    held_as="string",
     interests_told="integer",
     interests_held="integer",
     messages_received="integer",
@@ -28,6 +30,19 @@ LINK: Final = schema(
     queued="integer",
     spilled="integer",
     inflight="integer",
+)
+# How this broker knows what the neighbour wants.
+FORMS: Final = {"pf": "all", "ssf": "filters", "bloom": "summary"}
+CHOICE: Final = schema(
+    branch="string",
+    mode="string",
+    ratio="number",
+    ibr="number",
+    spr="number",
+    interested="integer",
+    brokers="integer",
+    published_bytes="integer",
+    subscribed_bytes="integer",
 )
 STOCK: Final = schema(
     stock="string",
@@ -63,6 +78,7 @@ def link_view(mesh: Mesh, link: Link) -> dict[str, Any]:
         "connected": link.connection is not None,
         "dialled": link.is_dialled,
         "since": link.since or None,
+        "held_as": FORMS[form_of(link)],
         **link_counts(mesh, link),
     }
 
@@ -71,6 +87,25 @@ def stock_views(mesh: Mesh) -> list[dict[str, Any]]:
     if mesh.stocks is None:
         return []
     return [{"stock": name, **stock_counts(stock)} for name, stock in mesh.stocks.by_name.items()]
+
+
+def choices_view(core: Core, query: dict[str, str]) -> dict[str, Any]:
+    """By what they carry, the busiest first."""
+    offset, limit = page(query)
+    choices = sorted(
+        mesh_in(core).choosing.choices.items(),
+        key=lambda item: (-item[1].published - item[1].subscribed, item[0]),
+    )
+    entries = [{"branch": branch, **choice_view(choice)} for branch, choice in choices]
+    return {"total": len(entries), "entries": entries[offset : offset + limit]}
+
+
+def decide_mode(core: Core, mode: str, now: float) -> None:
+    """HttpError 400 if there is no such mode."""
+    try:
+        mesh_in(core).switching.decide(mode, now)
+    except ValueError as error:
+        raise HttpError(400, str(error)) from None
 
 
 def mesh_view(core: Core, query: dict[str, str]) -> dict[str, Any]:

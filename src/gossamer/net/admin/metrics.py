@@ -9,6 +9,7 @@ from prometheus_client.registry import Collector
 
 from gossamer import __version__
 from gossamer.broker.core import Core
+from gossamer.mesh.choice_reporting import choice_view
 from gossamer.mesh.reporting import link_counts, mesh_of
 from gossamer.mesh.stock_reporting import stock_counts
 from gossamer.net.admin.room_metrics import ROOM_GAUGES, ROOM_TOTALS
@@ -70,6 +71,13 @@ STOCK_GAUGES: Final = (
     ("queued", "QoS 1 and 2 messages that wait for the stock broker."),
     ("inflight", "QoS 1 and 2 messages that it has not acknowledged."),
 )
+# Of each branch, in mode auto.
+CHOICE_GAUGES: Final = (
+    ("flooded", "Whether the branch is flooded."),
+    ("ratio", "The bytes of filters as a part of those of flooding, by equation 5."),
+    ("ibr", "The part of the brokers that is interested in the branch."),
+    ("spr", "The size of its subscriptions over that of its publications."),
+)
 
 
 class BrokerCollector(Collector):
@@ -97,6 +105,7 @@ class BrokerCollector(Collector):
         yield from self._archive_metrics()
         yield from self._link_metrics()
         yield from self._stock_metrics()
+        yield from self._choice_metrics()
 
     def _skipped(self) -> Metric:
         text = "Values that operators left out."
@@ -151,6 +160,17 @@ class BrokerCollector(Collector):
             gauge = GaugeMetricFamily(f"gossamer_stock_{field}", text, labels=["stock"])
             for name, values in counts.items():
                 gauge.add_metric([name], values[field])
+            yield gauge
+
+    def _choice_metrics(self) -> Iterator[Metric]:
+        mesh = mesh_of(self._core)
+        if mesh is None or not mesh.choosing.choices:
+            return
+        for field, text in CHOICE_GAUGES:
+            gauge = GaugeMetricFamily(f"gossamer_auto_{field}", text, labels=["branch"])
+            for branch, choice in mesh.choosing.choices.items():
+                view = {**choice_view(choice), "flooded": int(choice.is_flooded)}
+                gauge.add_metric([branch], float(view[field]))
             yield gauge
 
 

@@ -133,6 +133,15 @@ class AdminServer:
             Route("DELETE", "/v1/mesh/{name}", self._forget, "Forget a neighbour.", done),
             Route("POST", "/v1/mesh/{name}/cut", self._cut, "Take a link down.", done),
             Route("POST", "/v1/mesh/{name}/heal", self._heal, "Let it come up again.", done),
+            Route("POST", "/v1/mesh/mode/{mode}", self._switch, "Change the mode.", done),
+            Route(
+                "GET",
+                "/v1/mesh/choices",
+                self._choices,
+                "What mode auto chose.",
+                views.listing(mesh_views.CHOICE),
+                views.PAGE,
+            ),
             Route("POST", "/v1/reload", self._reloaded, "Read the configuration again.", notes),
         ]
 
@@ -174,6 +183,15 @@ class AdminServer:
 
     async def _mesh(self, request: Request) -> Response:
         return Response.json(mesh_views.mesh_view(self._core, request.query))
+
+    async def _choices(self, request: Request) -> Response:
+        return Response.json(mesh_views.choices_view(self._core, request.query))
+
+    async def _switch(self, request: Request, mode: str) -> Response:
+        now = time.time()
+        mesh_views.decide_mode(self._core, mode, now)
+        self._broker.flush(now)
+        return Response.json({"done": True})
 
     async def _forget(self, request: Request, name: str) -> Response:
         now = time.time()
