@@ -122,7 +122,7 @@ def test_each_branch_is_told_in_its_own_way_and_says_why() -> None:
         net.join(*pair)
     rare = net.nodes["d"].client("rare")
     rare.subscribe("quiet/1", "quiet/2")
-    often = {name: net.nodes[name].client("often") for name in "abcd"}
+    often = {name: net.nodes[name].client(f"often {name}") for name in "abcd"}
     writer = net.nodes["a"].client("writer")
     for turn in range(4):
         for reader in often.values():

@@ -46,11 +46,11 @@ def held(net: Net, name: str, of: str) -> str:
 @pytest.mark.parametrize(("before", "after"), CHANGES)
 def test_nothing_is_lost_or_doubled_at_any_moment(before: str, after: str) -> None:
     net = mesh_of(before, before, before, before)
-    readers = [net.nodes[name].client("reader", expiry=1000) for name in "ad"]
+    readers = [net.nodes[name].client(f"reader {name}", expiry=1000) for name in "ad"]
     for reader in readers:
         reader.subscribe("t/#", "t/1", qos=2)
     net.run()
-    writers = [net.nodes[name].client("writer") for name in "abcd"]
+    writers = [net.nodes[name].client(f"writer {name}") for name in "abcd"]
     sent: list[str] = []
     net.nodes["b"].mesh.switching.decide(after, net.nodes["b"].now)
     is_busy = True
@@ -72,8 +72,8 @@ def test_it_ends_as_if_it_had_started_so(before: str, after: str) -> None:
     switched = mesh_of(before, before, before)
     fresh = mesh_of(after, after, after)
     for net in (switched, fresh):
-        net.nodes["a"].client("reader").subscribe("t/#", "t/1", "u")
-        net.nodes["c"].client("reader").subscribe("t/+", "$app/x")
+        net.nodes["a"].client("one").subscribe("t/#", "t/1", "u")
+        net.nodes["c"].client("other").subscribe("t/+", "$app/x")
         net.run()
     switched.nodes["c"].mesh.switching.decide(after, switched.nodes["c"].now)
     switched.run()
@@ -84,12 +84,12 @@ def test_it_ends_as_if_it_had_started_so(before: str, after: str) -> None:
 @pytest.mark.parametrize("modes", list(product(MODES, repeat=3)))
 def test_brokers_of_different_modes_understand_each_other(modes: tuple[str, ...]) -> None:
     net = mesh_of(*modes)
-    readers = {name: net.nodes[name].client("reader") for name in "abc"}
+    readers = {name: net.nodes[name].client(f"reader {name}") for name in "abc"}
     for name, reader in readers.items():
         reader.subscribe("t", f"only/{name}", qos=1)
     net.run()
     for name in "abc":
-        writer = net.nodes[name].client("writer")
+        writer = net.nodes[name].client(f"writer {name}")
         writer.publish("t", f"of {name}", qos=1)
         for number, other in enumerate("abc"):
             writer.publish(f"only/{other}", f"{name} to {other}", qos=1, packet_id=2 + number)
