@@ -366,10 +366,13 @@ class Mesh(Neighbours):
         ]
 
     def _heard_again(self, filter: str, by: Link) -> None:
-        if self.fabric is not None and not self.fabric.settling.is_settled:
-            return  # while trees overlap it would go round in circles
+        """In a tree that all agree on only: in any other graph repetitions would go round for
+        ever, and they tell nothing that is not known."""
+        fabric = self.fabric
+        if fabric is not None and not (by.in_tree and fabric.settling.is_settled):
+            return
         for link in self.by_name.values():
-            if link is not by:
+            if link is not by and (fabric is None or link.in_tree):
                 link.teller.again(filter)
         self._changed = True
 
