@@ -184,3 +184,24 @@ def test_neighbours_that_name_no_filters_want_all_that_may_come() -> None:
     plant.net.join("b", "a")
     plant.run()
     assert list(plant.stock_of("a").asked) == ["#"]
+
+
+def test_a_shared_group_anywhere_draws_from_it() -> None:
+    plant = Plant("a", "b")
+    plant.pass_time(5.0)
+    members = [plant.node(name).client(f"member {name}") for name in "ab"]
+    for member in members:
+        member.subscribe("$share/g/jobs/#", qos=1)
+    plant.run()
+    plant.pass_time(1.0)
+    assert list(plant.stock_of("a").asked) == ["jobs/#"]
+    outside = plant.stock.client("outside")
+    for number in range(4):
+        outside.publish("jobs/1", str(number), qos=1, packet_id=number + 1)
+        plant.run()
+    got = [payload for member in members for payload in member.payloads()]
+    assert sorted(got) == ["0", "1", "2", "3"]
+    for member in members:
+        member.send_bytes(b"\xe0\x00")
+    plant.pass_time(1.0)
+    assert list(plant.stock_of("a").asked) == []

@@ -239,7 +239,7 @@ class Mesh(Neighbours):
         """The neighbour wants to know what is wanted here, and says what it holds of it."""
         held = payload[1:] if self.fabric is None else self.fabric.asked(link, payload)
         link.is_compared = True
-        link.teller.set_blind(self._is_blind_for(link))
+        link.teller.set_blind(self.is_blind_for(link))
         # Deltas of a summary may have been lost with the connection: it always starts over.
         if self.settings.mode != "bloom" and held == link.teller.digest():
             link.teller.agreed()
@@ -308,10 +308,10 @@ class Mesh(Neighbours):
                 self._changed = True  # it is told it all later
                 link.is_deferred = True
             else:
-                link.teller.set_blind(self._is_blind_for(link))
+                link.teller.set_blind(self.is_blind_for(link))
                 link.tell(link.teller.changes(), now)
 
-    def _is_blind_for(self, link: Link) -> bool:
+    def is_blind_for(self, link: Link) -> bool:
         """Whether another neighbour has not said in filters what it wants."""
         return any(view is not link.view for view in self.core.routes.peers)
 
@@ -322,7 +322,7 @@ class Mesh(Neighbours):
         for link in self.by_name.values():
             link.teller = self._new_teller(link)
             if link.connection is not None and link.is_compared:
-                link.teller.set_blind(self._is_blind_for(link))
+                link.teller.set_blind(self.is_blind_for(link))
                 link.send(link.teller.everything())
 
     def chosen(self, branch: str, is_flooded: bool) -> None:

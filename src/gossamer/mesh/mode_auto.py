@@ -6,15 +6,17 @@ the last is gone. That asks for more than is wanted and never for less, so each 
 its own time, and no two need to agree.
 """
 
+from typing import Final
+
 from gossamer.mesh.mode_ssf import SelectiveTeller
 
-WILDCARDS = ("+", "#")
+_WILDCARDS: Final = ("+", "#")
 
 
 def branch_of(filter: str) -> str | None:
     """None for a filter that begins with a wildcard: it belongs to no branch."""
     first = filter.split("/", 1)[0]
-    return None if first in WILDCARDS else first
+    return None if first in _WILDCARDS else first
 
 
 class AutoTeller(SelectiveTeller):
