@@ -70,7 +70,7 @@ def offload(
             note=typer.echo,
             **options,
         )
-        with answering, stopping_on_signals(answering.stop, typer.echo):
+        with answering, stopping_on_signals(answering.stop, lambda _: typer.echo("stopping")):
             answering.run()
     except SinkError as problem:
         raise CommandError(str(problem)) from None
