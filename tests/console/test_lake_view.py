@@ -35,6 +35,14 @@ def test_rows_can_be_shown(tmp_path: Path) -> None:
     assert rows[0]["payload"] == "1,000 bytes"
 
 
+def test_aggregates_make_lines(tmp_path: Path) -> None:
+    fill_lake(tmp_path)
+    lake = Lake(tmp_path)
+    tables = {table.name: table for table in lake.look().tables}
+    assert lake.series(tables["gold/minute"]) == {"city/0/temp": [(NEWEST.timestamp(), 21.5)]}
+    assert lake.series(tables["silver/readings"]) == {}
+
+
 def test_what_is_no_table_is_left_out(tmp_path: Path) -> None:
     fill_lake(tmp_path)
     (tmp_path / "_checkpoints").mkdir()

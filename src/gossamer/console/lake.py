@@ -23,6 +23,9 @@ MOST_COUNTED: Final = 2_000  # files of a table whose rows are counted
 SHOWN_BATCHES: Final = 60
 SHOWN_ROWS: Final = 50
 LONGEST_CELL: Final = 80
+AGGREGATE: Final = {"topic", "start", "avg"}  # columns of a table that can be drawn
+MOST_CHARTED: Final = 20_000  # rows that a chart is made of
+SHOWN_LINES: Final = 5
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,30 @@ class Lake:
             if len(rows) >= SHOWN_ROWS:
                 break
         return list(columns), rows
+
+    def series(self, table: Table) -> dict[str, list[tuple[float, float]]]:
+        """Of a table of aggregates, the averages of the busiest topics; empty for other tables."""
+        lines: dict[str, list[tuple[float, float]]] = {}
+        counts: dict[str, int] = {}
+        for row in self._aggregates(table):
+            at, value = _seconds(row["start"]), row["avg"]
+            if at is None or not isinstance(value, float) or not math.isfinite(value):
+                continue
+            name = f"{row['topic']} {row.get('field') or ''}".strip()
+            lines.setdefault(name, []).append((at, value))
+            counts[name] = counts.get(name, 0) + int(row.get("count") or 0)
+        busiest = sorted(lines, key=lambda name: (-counts[name], name))[:SHOWN_LINES]
+        return {name: sorted(lines[name]) for name in busiest}
+
+    @staticmethod
+    def _aggregates(table: Table) -> Iterator[dict[str, Any]]:
+        left = MOST_CHARTED
+        for file in table.files:
+            for row in _read(file, left):
+                if not row.keys() >= AGGREGATE:
+                    return
+                left -= 1
+                yield row
 
     def _files(self) -> dict[str, list[tuple[float, int, Path]]]:
         """By table: when each file was written, its size and its path."""

@@ -25,7 +25,7 @@ STYLE: Final = """
 .body--dark { --quiet: #94a3b8; --line: #1f2b3d; --surface: #111a2b; --ground: #0a101c;
         --ink: #e2e8f0; --good: #4ade80; --bad: #f87171; --warn: #fbbf24; --accent: #2dd4bf; }
 body, .body--dark { background: var(--ground) !important; color: var(--ink); }
-.body--dark { --q-primary: #0d9488 !important; }
+.body--dark { --q-primary: #0d9488 !important; --q-negative: #ef4444 !important; }
 .q-header { background: var(--surface); color: var(--ink); border-bottom: 1px solid var(--line); }
 .shell { display: flex; width: 100%; align-items: flex-start; }
 .menu { flex: none; width: 13.5rem; position: sticky; top: 50px; padding: .75rem .5rem; }
@@ -67,8 +67,8 @@ def frame(console: Console, page: Page) -> Iterator[None]:
     """The page's own elements go into the `with`."""
     ui.add_css(STYLE)
     ui.colors(primary="#0f766e", accent="#0f766e", positive="#15803d", negative="#b91c1c")
-    ui.link("Skip to the content", "#content").classes("skip")
     with ui.header().classes("items-center px-4 py-1 gap-3"):
+        ui.link("Skip to the content", "#content").classes("skip")
         _header(console, page)
     with ui.element("div").classes("shell"):
         _menu(page)

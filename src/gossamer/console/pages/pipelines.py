@@ -117,7 +117,10 @@ class _PipelinesPage:
         if table is None:
             return
         columns, rows = await asyncio.to_thread(self._lake.rows, table)
+        lines = await asyncio.to_thread(self._lake.series, table)
         with self._rows:
+            if lines:
+                LineChart("Averages of the busiest topics", from_zero=False).show_each(lines)
             ui.label(f"{table.name}: {len(rows)} of the newest rows").classes("text-sm quiet p-2")
             shown = ui.table(
                 columns=[

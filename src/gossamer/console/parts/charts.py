@@ -14,14 +14,22 @@ COLOURS: Final = ("#14b8a6", "#6366f1", "#f59e0b", "#ec4899", "#84cc16", "#0ea5e
 class LineChart:
     """Some lines that share a time axis; `show` gives it all the points anew."""
 
-    def __init__(self, title: str, height: str = "15rem") -> None:
+    def __init__(self, title: str, height: str = "15rem", from_zero: bool = True) -> None:
         with ui.element("div").classes("panel p-3 grow basis-80 min-w-0"):
             ui.label(title).classes("text-sm quiet")
-            self._chart = ui.echart(_options()).style(f"height: {height}").classes("w-full")
+            self._chart = (
+                ui.echart(_options(from_zero)).style(f"height: {height}").classes("w-full")
+            )
             self._chart.props(f'role=img aria-label="{title}"')
 
     def show(self, times: Sequence[float], lines: Mapping[str, Sequence[float]]) -> None:
-        """`times` are seconds since 1970."""
+        """Lines at the same times, which are seconds since 1970."""
+        self.show_each(
+            {name: list(zip(times, values, strict=False)) for name, values in lines.items()}
+        )
+
+    def show_each(self, lines: Mapping[str, Sequence[tuple[float, float]]]) -> None:
+        """Each line with times of its own."""
         options: dict[str, Any] = self._chart.options
         options["series"] = [
             {
@@ -30,25 +38,33 @@ class LineChart:
                 "showSymbol": False,
                 "lineStyle": {"width": 2},
                 "areaStyle": {"opacity": 0.08},
-                "data": [
-                    [round(at * 1000), round(value, 2)]
-                    for at, value in zip(times, values, strict=False)
-                ],
+                "data": [[round(at * 1000), round(value, 2)] for at, value in points],
             }
-            for name, values in lines.items()
+            for name, points in lines.items()
         ]
         self._chart.update()
 
 
-def _options() -> dict[str, Any]:
+def _options(from_zero: bool) -> dict[str, Any]:
     axis = {"axisLabel": {"color": GREY}, "axisLine": {"lineStyle": {"color": FAINT}}}
     return {
         "animation": False,
         "color": list(COLOURS),
         "grid": {"left": 48, "right": 12, "top": 30, "bottom": 24},
-        "legend": {"top": 0, "right": 0, "textStyle": {"color": GREY}, "icon": "roundRect"},
+        "legend": {
+            "type": "scroll",
+            "top": 0,
+            "right": 0,
+            "textStyle": {"color": GREY},
+            "icon": "roundRect",
+        },
         "tooltip": {"trigger": "axis"},
         "xAxis": {"type": "time", "splitLine": {"show": False}, "splitNumber": 4, **axis},
-        "yAxis": {"type": "value", "min": 0, "splitLine": {"lineStyle": {"color": FAINT}}, **axis},
+        "yAxis": {
+            "type": "value",
+            "scale": not from_zero,
+            "splitLine": {"lineStyle": {"color": FAINT}},
+            **axis,
+        },
         "series": [],
     }

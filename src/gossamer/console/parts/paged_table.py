@@ -45,7 +45,7 @@ class PagedTable:
                 row_key=row_key,
                 selection="single" if on_select is not None else None,
             )
-            self._table.props("flat dense wrap-cells").classes("w-full")
+            self._table.props("flat dense wrap-cells hide-selected-banner").classes("w-full")
             if on_select is not None:
                 self._table.on_select(on_select)
             with ui.row().classes("w-full items-center justify-end gap-2 px-3 py-1"):
