@@ -12,6 +12,7 @@ from gossamer.cli import main
 from gossamer.mesh.mesh import Mesh
 from gossamer.mesh.reporting import statistics
 from gossamer.net.admin.client import AdminClient, AdminError
+from gossamer.net.admin.mesh_views import mesh_view
 from gossamer.net.admin.metrics import exposition
 from gossamer.net.admin.server import AdminServer
 from gossamer.net.config.observe import Admin
@@ -57,6 +58,27 @@ def where(pair: tuple[LiveBroker, LiveBroker], monkeypatch: pytest.MonkeyPatch) 
     server, port = a.call(start())
     yield f"http://127.0.0.1:{port}"
     a.ask(server.close)
+
+
+def test_one_link_of_a_triangle_is_on_standby(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text("a key for these tests\n")
+    text = "[[listener]]\nport = 0\n[mesh]\nname = '{}'\nkey_file = '{}'\n"
+    dials = "[[mesh.peer]]\nhost = '127.0.0.1'\nport = {}\n"
+    with live(text.format("a", key)) as a:
+        to_a = dials.format(a.port())
+        with (
+            live(text.format("b", key) + to_a) as b,
+            live(text.format("c", key) + to_a + dials.format(b.port())) as c,
+        ):
+            eventually(lambda: _roles(a, b, c) == ["standby"] * 2 + ["tree"] * 4)
+
+
+def _roles(*brokers: LiveBroker) -> list[str]:
+    """Of every end of a link that stands."""
+    told = [broker.ask(lambda one=broker: mesh_view(one.broker.core, {})) for broker in brokers]
+    entries = [entry for view in told for entry in view["entries"] if entry["connected"]]
+    return sorted(entry["role"] for entry in entries)
 
 
 def test_a_link_is_cut_and_healed(pair: tuple[LiveBroker, LiveBroker]) -> None:

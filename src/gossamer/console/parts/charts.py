@@ -47,24 +47,15 @@ class LineChart:
 
 def _options(from_zero: bool) -> dict[str, Any]:
     axis = {"axisLabel": {"color": GREY}, "axisLine": {"lineStyle": {"color": FAINT}}}
+    lines = {"splitLine": {"lineStyle": {"color": FAINT}}}
+    legend = {"type": "scroll", "top": 0, "right": 0, "icon": "roundRect"}
     return {
         "animation": False,
         "color": list(COLOURS),
         "grid": {"left": 48, "right": 12, "top": 30, "bottom": 24},
-        "legend": {
-            "type": "scroll",
-            "top": 0,
-            "right": 0,
-            "textStyle": {"color": GREY},
-            "icon": "roundRect",
-        },
+        "legend": {**legend, "textStyle": {"color": GREY}},
         "tooltip": {"trigger": "axis"},
         "xAxis": {"type": "time", "splitLine": {"show": False}, "splitNumber": 4, **axis},
-        "yAxis": {
-            "type": "value",
-            "scale": not from_zero,
-            "splitLine": {"lineStyle": {"color": FAINT}},
-            **axis,
-        },
+        "yAxis": {"type": "value", "scale": not from_zero, **lines, **axis},
         "series": [],
     }

@@ -11,10 +11,14 @@ from gossamer.mesh.stock_reporting import stock_counts
 from gossamer.net.admin.http import HttpError
 from gossamer.net.admin.views import listing, page, schema
 
+TREE: Final = "tree"  # messages take it
+STANDBY: Final = "standby"  # it waits for another to break
+
 LINK: Final = schema(
     neighbour="string",
     connected="boolean",
     dialled="boolean",
+    role="string",
     since="number?",
     held_as="string",
     interests_told="integer",
@@ -77,6 +81,7 @@ def link_view(mesh: Mesh, link: Link) -> dict[str, Any]:
         "neighbour": link.name,
         "connected": link.connection is not None,
         "dialled": link.is_dialled,
+        "role": TREE if mesh.fabric is None or link.in_tree else STANDBY,
         "since": link.since or None,
         "held_as": FORMS[form_of(link)],
         **link_counts(mesh, link),
