@@ -8,11 +8,9 @@ stays as it is and gets the old one's messages.
 from __future__ import annotations
 
 from collections import deque
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.ending import SessionExpiry
-from gossamer.broker.neighbours import LOCAL_TOPICS
 from gossamer.broker.revoking import remove_subscription
 from gossamer.broker.subscriptions import asked_of, enter, make
 from gossamer.geo.errors import GlpError
@@ -20,21 +18,16 @@ from gossamer.geo.located import read_located
 from gossamer.mesh.errands import NO_MESSAGE, Errand, ErrandHandler
 from gossamer.mesh.link import Link
 from gossamer.mesh.parcels import END, HEAD, ITEM, LATE, Head, delivery_of
+from gossamer.mesh.seen_names import SeenNames, came_before
 from gossamer.mesh.shadows import OVER, PARCEL_QOS, TAKEN_OVER
 from gossamer.mesh.whereabouts import ARRIVING, HERE, SETTLING, Whereabouts
 from gossamer.plus.errors import PlusError
-from gossamer.session.message import Message
-from gossamer.session.naming import NAME_BYTES
 from gossamer.session.records import QUEUED, DeliveryRecord
-from gossamer.session.seen import Seen
 from gossamer.session.session import NEVER, Session
 from gossamer.topics.shared import split_share
 
 if TYPE_CHECKING:
     from gossamer.mesh.roaming import Roaming
-
-# Kept like retained messages that never leave this broker.
-_NAMES_UNDER: Final = LOCAL_TOPICS[1] + "seen/"
 
 # What becomes of a session that arrives.
 _INSTALLED: Final = 0
@@ -59,7 +52,7 @@ class Arrivals(ErrandHandler):
         self._roaming = roaming
         self._mesh = roaming.mesh
         self._core = roaming.mesh.core
-        self._watched: dict[str, Session] = {}  # by client id: their names are kept on disk
+        self.names = SeenNames(self._core)
         self._under_way: dict[tuple[str, str], Arrival] = {}  # by source and client id
         for kind in (HEAD, ITEM, END, LATE, OVER):
             self._mesh.errands.handlers[kind] = self
@@ -68,37 +61,9 @@ class Arrivals(ErrandHandler):
         """After a restart: what had come is in the store, the rest is on its way."""
         where = Whereabouts(session.record.note)
         self._roaming.names.begin(now)
-        names: list[bytes] = []
-        for delivery in session.left_over():
-            if delivery.message is not None:
-                names.append(delivery.message.name[-NAME_BYTES:])
-        for kept in self._core.retained.search(_kept_under(session) + "#", now):
-            at = range(0, len(kept.payload), NAME_BYTES)
-            names += [kept.payload[start : start + NAME_BYTES] for start in at]
-        self._watch(session, names)
+        self.names.restore(session, now)
         if where.state == ARRIVING:
             self._under_way[(where.broker, session.client_id)] = Arrival(session, _INSTALLED)
-
-    def forget(self, session: Session, now: float) -> None:
-        """Nothing comes to it by another way any more."""
-        session.seen = None
-        if self._watched.pop(session.client_id, None) is not None:
-            for kept in self._core.retained.search(_kept_under(session) + "#", now):
-                self._core.retained.discard(kept.topic)
-
-    def end_turn(self) -> None:
-        for session in self._watched.values():
-            seen = session.seen
-            if seen is not None and seen.unsaved:
-                topic = _kept_under(session) + seen.unsaved[0].hex()
-                names = b"".join(seen.unsaved)
-                seen.unsaved = []
-                kept = Message(topic, names, 1, True, None, 0.0, "", "")
-                self._core.retained.keep(kept, kept)
-
-    def _watch(self, session: Session, names: list[bytes]) -> None:
-        session.seen = Seen(names)
-        self._watched[session.client_id] = session
 
     def run(self, errand: Errand, origin: Link, now: float) -> None:
         client_id = errand.text("client")
@@ -129,8 +94,8 @@ class Arrivals(ErrandHandler):
         elif existing is not None and not Whereabouts(existing.record.note).is_away():
             is_same = existing.user == head.record.user
             arrival = Arrival(existing, _MERGED if is_same else _DISCARDED)
-            if existing.seen is None and is_same:
-                self._watch(existing, [])
+            if is_same:
+                self.names.watch(existing)
         else:
             arrival = self._install(existing, head, now)
         self._under_way[(head.source, client_id)] = arrival
@@ -156,8 +121,7 @@ class Arrivals(ErrandHandler):
             session.persistent = record.expiry != 0
         record.disconnected_at = now
         record.note = where.text()
-        if session.seen is None:
-            self._watch(session, [])
+        self.names.watch(session)
         session.number_after(head.number)
         core.journal.session_saved(record)
         self._subscribe(session, head, now)
@@ -188,7 +152,7 @@ class Arrivals(ErrandHandler):
         session = arrival.session
         message = delivery.message
         if arrival.outcome == _INSTALLED and session is not None:
-            if _came_before(session, delivery):
+            if came_before(session, delivery):
                 return
             if delivery.qos:
                 self._core.journal.delivery_queued(session.client_id, delivery)
@@ -231,7 +195,7 @@ class Arrivals(ErrandHandler):
         """The broker that had it has nothing left for it."""
         where = Whereabouts(session.record.note)
         if where.state == SETTLING and where.broker == source:
-            self.forget(session, now)
+            self.names.forget(session, now)
             where.state = HERE
             where.broker = ""
             session.record.note = where.text()
@@ -250,19 +214,6 @@ class Arrivals(ErrandHandler):
             )
         elif delivery.share:
             self._core.routes.sharing.hand_on(delivery.share, None, message, now)
-
-
-def _came_before(session: Session, delivery: DeliveryRecord) -> bool:
-    """Whether a message that was not sent yet has reached the session here already."""
-    message = delivery.message
-    if session.seen is None or message is None or not message.name or delivery.share:
-        return False
-    return session.seen.is_repeated(message.name[-NAME_BYTES:]) and delivery.state == QUEUED
-
-
-def _kept_under(session: Session) -> str:
-    digest = blake2b(session.client_id.encode(), digest_size=16).hexdigest()
-    return f"{_NAMES_UNDER}{digest}/"
 
 
 def _by_number(delivery: DeliveryRecord) -> int:

@@ -129,7 +129,7 @@ class Mesh(Neighbours):
         if self.settings.is_joint and not session.is_peer:
             self.directory.presence_changed(session)
             if session.outlet is None:
-                self.roaming.left(session)
+                self.roaming.presence.left(session.client_id)
 
     def refuses_client(self, client_id: str, user: str, now: float) -> bool:
         return self._roams and self.roaming.refuses(client_id, user, now)

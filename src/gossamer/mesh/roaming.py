@@ -7,7 +7,6 @@ with a new session, and what the old one kept comes to it when the brokers reach
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +18,7 @@ from gossamer.mesh.claims import Claim, ClaimListener, Claims
 from gossamer.mesh.errands import NO_MESSAGE, Errand, ErrandHandler
 from gossamer.mesh.link import Link
 from gossamer.mesh.move_names import MOVING, MoveNames
+from gossamer.mesh.presence import Presence
 from gossamer.mesh.shadows import PARCEL_QOS, Shadows
 from gossamer.mesh.whereabouts import ARRIVING, HERE, Whereabouts
 from gossamer.session.session import Session
@@ -31,8 +31,6 @@ logger = logging.getLogger(__name__)
 
 # The errand of a broker that was asked for a session and has none.
 NOTHING: Final = "nothing"
-# The kind of the words that name clients whose sessions end with their connections.
-CONNECTED: Final = 0x43
 
 
 class Roaming(ClaimListener):
@@ -47,11 +45,10 @@ class Roaming(ClaimListener):
         self._waiting: dict[str, Login] = {}
         self._insisted: set[str] = set()  # of those who wait: their claims were repeated once
         self._expected: set[str] = set()  # claimed from others, and not come yet
-        self._connected: dict[str, int] = {}  # since when, in microseconds of the hybrid clock
+        self.presence: Presence = Presence(mesh)
         self._stuck: dict[str, None] = {}  # sessions of others, to which no way leads yet
         self._seen_changes = -1
         mesh.errands.handlers[NOTHING] = Nothing(self)
-        mesh.flooding.handlers[CONNECTED] = self.heard_connected
         mesh.flooding.handlers[MOVING] = self.names.heard
 
     def load(self, now: float) -> None:
@@ -121,7 +118,7 @@ class Roaming(ClaimListener):
             return
         client_id = session.client_id
         micros = self.mesh.next_micros(now)
-        self._connected[client_id] = micros
+        self.presence.came(client_id, micros)
         where = Whereabouts(session.record.note)
         if where.is_away():
             self.shadows.forget(client_id)
@@ -143,16 +140,11 @@ class Roaming(ClaimListener):
             return
         if login.connect.clean_start and claim is not None:
             self.claims.write(Claim(client_id, "", session.user, micros, cleared, ""), now)
-        word = {"client": client_id, "user": session.user, "at": micros}
-        self.mesh.flooding.say(CONNECTED, json.dumps(word).encode(), now, lasting=False)
-
-    def left(self, session: Session) -> None:
-        """Its connection is gone."""
-        self._connected.pop(session.client_id, None)
+        self.presence.tell(session, now)
 
     def ended(self, session: Session, now: float) -> None:
         client_id = session.client_id
-        self.arrivals.forget(session, now)
+        self.arrivals.names.forget(session, now)
         where = Whereabouts(session.record.note)
         if where.is_away():
             self.shadows.forget(client_id)
@@ -192,7 +184,7 @@ class Roaming(ClaimListener):
                 "client id %r is in use by two users, here and on %s", client_id, claim.owner
             )
             return
-        if self._connected.get(client_id, 0) > claim.at:
+        if self.presence.since(client_id) > claim.at:
             self._claim(client_id, session.user, claim.cleared, claim.owner, now)
         elif not claim.owner or where.since < claim.cleared:
             disconnect_session(self._core, session, reasons.SESSION_TAKEN_OVER, "", now)
@@ -210,23 +202,9 @@ class Roaming(ClaimListener):
         if not Whereabouts(session.record.note).is_away():
             self._claim(client_id, session.user, 0, "", now)
 
-    def heard_connected(self, origin: str, body: bytes, now: float) -> None:
-        """A client without a session to keep is on another broker now."""
-        try:
-            word = json.loads(body)
-            client_id, user, at = str(word["client"]), str(word["user"]), int(word["at"])
-        except (ValueError, KeyError, TypeError, RecursionError):
-            return
-        self.mesh.saw_micros(at)
-        session = self._core.sessions.get(client_id)
-        if session is None or session.persistent or session.user != user or session.is_peer:
-            return
-        if (self._connected.get(client_id, 0), self._own) < (at, origin):
-            disconnect_session(self._core, session, reasons.SESSION_TAKEN_OVER, "", now)
-
     def end_turn(self, now: float) -> None:
         self.shadows.end_turn(now)
-        self.arrivals.end_turn()
+        self.arrivals.names.end_turn()
         if self._stuck and self._seen_changes != self.mesh.reaching.changes:
             self._seen_changes = self.mesh.reaching.changes
             for client_id in list(self._stuck):
