@@ -15,6 +15,7 @@ from gossamer.broker.neighbours import ERRAND_TOPIC
 from gossamer.broker.stamps import copied
 from gossamer.mesh.link import Link
 from gossamer.session.message import Message
+from gossamer.session.naming import NAME_BYTES
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
 
@@ -61,8 +62,9 @@ class ErrandHandler:
 
     def run(self, errand: Errand, origin: Link, now: float) -> None: ...
 
-    def stranded(self, errand: Errand, now: float) -> None:
-        """No way leads on from here."""
+    def redirect(self, errand: Errand, now: float) -> bool:
+        """No way leads on from here; whether it was given another aim."""
+        return False
 
 
 NO_MESSAGE: Final = Message("", b"", 0, False, None, 0.0, "", "")
@@ -137,6 +139,9 @@ class Errands:
         link = self._mesh.reaching.next_hop(errand.to)
         if link is None:
             return False
+        fabric = self._mesh.fabric
+        if fabric is not None and qos:
+            errand.fields["id"] = fabric.memory.name(qos).hex()
         link.session.deliver(packed(errand, qos), link.receiver, now)
         return True
 
@@ -145,17 +150,42 @@ class Errands:
         errand = unpacked(message)
         handler = self.handlers.get(errand.kind)
         if errand.to != self._mesh.settings.name:
-            if is_wave:
-                return
-            link = self._mesh.reaching.next_hop(errand.to)
-            if link is not None and link is not origin:
-                link.session.deliver(message, link.receiver, now)
-            elif handler is not None:
-                handler.stranded(errand, now)
+            if not is_wave:
+                self._pass_on(errand, handler, message, origin, now)
         elif handler is None:
             raise _malformed(f"an errand of the unknown kind {errand.kind!r}")
-        else:
+        elif self._is_new(errand):
             handler.run(errand, origin, now)
+
+    def _pass_on(
+        self,
+        errand: Errand,
+        handler: ErrandHandler | None,
+        message: Message,
+        origin: Link,
+        now: float,
+    ) -> None:
+        link = self._mesh.reaching.next_hop(errand.to) or origin
+        if link is origin:
+            if handler is not None and handler.redirect(errand, now):
+                return
+            # Trees disagree for a moment. Back there its old name would be taken for a repetition.
+            message.rename(b"")
+        link.session.deliver(message, link.receiver, now)
+
+    def _is_new(self, errand: Errand) -> bool:
+        """Whatever ways it took, and whatever names it had on them."""
+        fabric = self._mesh.fabric
+        identity = errand.fields.get("id")
+        if fabric is None or not isinstance(identity, str):
+            return True
+        try:
+            name = bytes.fromhex(identity)
+        except ValueError:
+            name = b""
+        if len(name) != NAME_BYTES:
+            raise _malformed("an errand with an identity that is none")
+        return fabric.memory.is_new(name, 2)
 
 
 def _malformed(what: str) -> ProtocolError:

@@ -142,5 +142,6 @@ class Shared(ErrandHandler):
             message = without_place(message)
         self._sharing.assign(name, group, message, errand.texts("visited"), now)
 
-    def stranded(self, errand: Errand, now: float) -> None:
+    def redirect(self, errand: Errand, now: float) -> bool:
         self.run(errand, next(iter(self._mesh.by_name.values())), now)
+        return True
