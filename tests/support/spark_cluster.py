@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from gossamer.spark.session import prepare
-from tests.support.processes import free_port, stop
+from tests.support.processes import free_port
 
 PATIENCE = 120.0  # seconds; two Java machines that start on a busy computer take them
 _MASTER = re.compile(r"Starting Spark master at (spark://127\.0\.0\.1:\d+)")
@@ -47,7 +47,12 @@ def spark_program(
     try:
         yield
     finally:
-        stop(process)
+        process.terminate()
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def said(log: Path, pattern: re.Pattern[str], count: int = 1) -> list[str]:

@@ -118,6 +118,7 @@ def _run(pipeline: "Pipeline", settings: "Settings", master: str, conf: dict[str
             raise CommandError(str(problem)) from None
         try:
             run = Run(spark, pipeline, settings)
+            progress.note("reading the archives")
             with stopping_on_signals(run.stop, progress.note):
                 lines = run.follow(progress.show)
         except PipelineError as problem:

@@ -20,6 +20,7 @@ from gossamer.spark.lake.tables import CHECKPOINTS
 from gossamer.spark.pipelines.pipeline import Pipeline, PipelineError, Settings, Work
 
 _LOOK_SECONDS: Final = 0.5
+_SHUFFLE: Final = "spark.sql.shuffle.partitions"
 # The last line of a traceback, among much that Spark and Java add.
 _RAISED: Final = re.compile(r"^\s*(?:[\w.]+\.)?(\w*(?:Error|Exception)): (.+)$", re.MULTILINE)
 _WRAPPERS: Final = frozenset(
@@ -41,6 +42,7 @@ class Run:
     def __init__(self, spark: SparkSession, pipeline: Pipeline, settings: Settings) -> None:
         """Starts it. Raises PipelineError."""
         self._settings = settings
+        fit_shuffles(spark)
         self._stopping = threading.Event()
         try:
             self._work: Work = pipeline.open(spark, settings)
@@ -101,6 +103,12 @@ class Run:
             for progress in self._query.recentProgress
             if progress.batchId > batch and progress.numInputRows
         ]
+
+
+def fit_shuffles(spark: SparkSession) -> None:
+    """Unless told otherwise: within a stream Spark does not adapt its 200 tasks to the cores."""
+    if spark.sparkContext.getConf().get(_SHUFFLE) is None:
+        spark.conf.set(_SHUFFLE, str(2 * spark.sparkContext.defaultParallelism))
 
 
 def checkpoint(spark: SparkSession, lake: str, name: str) -> str:
