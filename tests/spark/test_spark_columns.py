@@ -84,7 +84,15 @@ def test_numbers_are_read_as_the_broker_reads_them(spark: "SparkSession") -> Non
         "Infinity",
         "-1E+2",
         "١",
+        "9" * 64,
+        "9" * 65,
+        "9" * 129,
+        "0x1p3",
+        "1_0",
     ]
+    draw = random.Random(6)
+    letters = "0019.-+eEdfxp \t"
+    texts += ["".join(draw.choices(letters, k=draw.randint(1, 6))) for _ in range(2000)]
     frame = spark.createDataFrame([(text,) for text in texts], "text string")
     for row in frame.select("text", read_number(F.col("text")).alias("x")).collect():
         value = values.read_number(row.text.encode())

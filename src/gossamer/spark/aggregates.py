@@ -41,13 +41,14 @@ def aggregated(
 ) -> DataFrame:
     """The groups with their `value`, null where no double can hold it, and with `more` of them.
 
-    The frame has the columns `value` and, for FIRST and LAST, `order`.
+    The frame has the columns `value` and, for FIRST and LAST, `order`. Rows without a value do not
+    count, nor do groups of nothing else; to leave them out before would read each payload twice.
     """
     function = FUNCTIONS[keyword]
     groups = function.prepare(frame).groupBy(*keys)
-    collected = groups.agg(F.count(F.lit(1)).alias("count"), *function.parts(), *more)
+    collected = groups.agg(F.count(VALUE).alias("count"), *function.parts(), *more)
     made = function.over_time() if over_time else function.value()
-    return collected.withColumn(VALUE, made)
+    return collected.where("count > 0").withColumn(VALUE, made)
 
 
 def written(keyword: str, value: Column) -> Column:
@@ -57,6 +58,11 @@ def written(keyword: str, value: Column) -> Column:
 
 def _found() -> Column:
     return F.col("found")
+
+
+def _order() -> Column:
+    """Null for rows without a value: those do not take part."""
+    return F.when(F.col(VALUE).isNotNull(), F.col(ORDER))
 
 
 def _with_limbs(frame: DataFrame) -> DataFrame:
@@ -101,6 +107,6 @@ FUNCTIONS: Final = {
     ),
     "MEDIAN": Function(_sorted, _median, lambda: rounding.estimated_median(_at(_LOW), _at(_HIGH))),
     "P95": Function(_sorted, lambda: _at(_P95), lambda: rounding.estimated_p95(_at(_P95))),
-    "FIRST": Function(lambda: [F.min_by(VALUE, ORDER).alias("found")], _found),
-    "LAST": Function(lambda: [F.max_by(VALUE, ORDER).alias("found")], _found),
+    "FIRST": Function(lambda: [F.min_by(VALUE, _order()).alias("found")], _found),
+    "LAST": Function(lambda: [F.max_by(VALUE, _order()).alias("found")], _found),
 }

@@ -35,7 +35,8 @@ def read(frame: DataFrame, fields: Iterable[Field | None]) -> tuple[DataFrame, d
     frame = frame.withColumn(_PAYLOAD, F.when(F.is_valid_utf8(text), text))
     readings: dict[str, Reading] = {}
     if "" in wanted:
-        frame = frame.withColumn("_number", read_number(F.col(_PAYLOAD)))
+        # No number has bytes that are not UTF-8, so that need not be looked at first.
+        frame = frame.withColumn("_number", read_number(text))
         numeric = F.coalesce(is_number(F.col(_PAYLOAD)), F.lit(False))
         readings[""] = Reading(F.col("_number"), numeric, F.col(_PAYLOAD))
     within = [field for field in wanted.values() if field is not None]

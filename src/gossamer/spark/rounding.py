@@ -12,7 +12,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
-from gossamer.plus.aggregates.base import Aggregate
+from gossamer.plus.aggregates.base import Aggregate, ratio
 from gossamer.plus.aggregates.deviation import Deviation
 from gossamer.plus.aggregates.exact import ExactSum, shift_of
 from gossamer.plus.aggregates.quantiles import RunningMedian, RunningP95
@@ -51,11 +51,11 @@ def _vector(function: Callable[..., pd.Series]) -> Callable[..., Column]:
 
 
 def _sums(parts: pd.DataFrame) -> pd.Series:
-    return _results(_restored(Sum(), row) for row in _rows(parts))
+    return _column(_total(row, Sum(), 1) for row in _rows(parts))
 
 
 def _averages(parts: pd.DataFrame) -> pd.Series:
-    return _results(_restored(Average(), row) for row in _rows(parts))
+    return _column(_total(row, Average(), int(row[0])) for row in _rows(parts))
 
 
 def _deviations(parts: pd.DataFrame) -> pd.Series:
@@ -77,10 +77,21 @@ def _rows(parts: pd.DataFrame) -> Iterator[list[int | float]]:
 
 
 def _results(aggregates: Iterator[Aggregate | None]) -> pd.Series:
-    values = [None if one is None else one.result() for one in aggregates]
+    return _column(None if one is None else one.result() for one in aggregates)
+
+
+def _column(values: Iterator[float | None]) -> pd.Series:
     # What no double can hold is left out, as the broker skips it.
     kept = [None if value is None or abs(value) == INFINITY else value for value in values]
     return pd.Series(kept, dtype="float64")
+
+
+def _total(row: list[int | float], aggregate: Sum, divisor: int) -> float | None:
+    """Most groups are in the limbs alone: then one division is all that the broker does."""
+    if row[1 + _LIMBS] or row[2 + _LIMBS]:
+        restored = _restored(aggregate, row)
+        return None if restored is None else restored.result()
+    return ratio(_joined(row[1 : 1 + _LIMBS]), divisor << FINEST)
 
 
 def _restored(aggregate: Sum, row: list[int | float]) -> Aggregate | None:
@@ -107,10 +118,7 @@ def _deviation(row: list[int | float]) -> Aggregate | None:
 
 def _add(total: ExactSum, parts: list[int | float]) -> bool:
     """False if a part is beyond every double."""
-    limbs = 0
-    for limb in parts[:_LIMBS]:
-        limbs = (limbs << LIMB_BITS) + int(limb)
-    total.add(limbs, FINEST)
+    total.add(_joined(parts[:_LIMBS]), FINEST)
     rest, wide = float(parts[_LIMBS]), float(parts[_LIMBS + 1])
     if abs(wide) == INFINITY or wide != wide:
         return False
@@ -118,6 +126,13 @@ def _add(total: ExactSum, parts: list[int | float]) -> bool:
         numerator, denominator = value.as_integer_ratio()
         total.add(numerator, shift_of(denominator) + scale)
     return True
+
+
+def _joined(limbs: list[int | float]) -> int:
+    found = 0
+    for limb in limbs:
+        found = (found << LIMB_BITS) + int(limb)
+    return found
 
 
 def _of_values(aggregate: Aggregate, values: tuple[float, ...]) -> Aggregate:

@@ -41,7 +41,7 @@ def _windows(frame: DataFrame, temporal: Temporal) -> DataFrame:
     valued = frame.select("time", "topic", number.alias(VALUE), order().alias(ORDER))
     length = f"{round(temporal.window.seconds * _MICROSECONDS)} microseconds"
     return aggregated(
-        valued.where(F.col(VALUE).isNotNull()),
+        valued,
         [F.col("topic"), F.window("time", length)],
         temporal.function,
         True,
