@@ -13,13 +13,14 @@ LAYER: Final = 140
 NODE_WIDTH: Final = 108
 NODE_HEIGHT: Final = 44
 MARGIN: Final = 80
+SAG: Final = 46
 LARGEST: Final = 1.4  # times as large as it is measured
 
 STYLE: Final = """
 .mesh { display: block; margin: 0 auto; width: 100%; max-height: 34rem; }
-.mesh line { stroke: var(--accent); }
-.mesh [data-state=standby] line { stroke: var(--warn); stroke-dasharray: 7 6; }
-.mesh [data-state=down] line { stroke: var(--bad); stroke-dasharray: 2 7; }
+.mesh path { stroke: var(--accent); fill: none; }
+.mesh [data-state=standby] path { stroke: var(--warn); stroke-dasharray: 7 6; }
+.mesh [data-state=down] path { stroke: var(--bad); stroke-dasharray: 2 7; }
 .mesh text { fill: var(--ink); font-size: 12px; text-anchor: middle; }
 .mesh .figures { fill: var(--quiet); font-size: 11px; paint-order: stroke;
         stroke: var(--surface); stroke-width: 6px; }
@@ -71,7 +72,7 @@ def picture(graph: MeshGraph) -> str:
     if not at:
         return ""
     width = max(x for x, _ in at.values()) + MARGIN
-    height = max(y for _, y in at.values()) + MARGIN / 2
+    height = max(y for _, y in at.values()) + MARGIN / 2 + SAG
     links = "".join(_link(graph, pair, at) for pair in sorted(graph.links))
     nodes = "".join(_node(node, at[name]) for name, node in sorted(graph.nodes.items()))
     label = f"{len(graph.nodes)} brokers and {len(graph.links)} links"
@@ -89,13 +90,15 @@ def _link(graph: MeshGraph, pair: tuple[str, str], at: dict[str, Place]) -> str:
     words = f"{short(link.messages)}/s · {size(link.bytes)}/s"
     if link.state == DOWN:
         words = f"{short(link.queued)} wait"
-    x, y = (x1 + x2) / 2, (y1 + y2) / 2
+    # Between brokers of one layer it hangs down, past those that stand between them.
+    sag = SAG if y1 == y2 else 0
+    x, y = (x1 + x2) / 2, (y1 + y2) / 2 + sag
     return (
         f'<g data-link="{escape(link.near)} {escape(link.far)}" data-state="{link.state}">'
         f"<title>{escape(link.near)} – {escape(link.far)}: {link.state}</title>"
-        f'<line x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}" '
+        f'<path d="M {x1:.0f} {y1:.0f} Q {x:.0f} {y + sag:.0f} {x2:.0f} {y2:.0f}" '
         f'stroke-width="{thick:.1f}"/>'
-        f'<text class="figures" x="{x:.0f}" y="{y + 4:.0f}">{words}</text></g>'
+        f'<text class="figures" x="{x:.0f}" y="{y + (20 if sag else 4):.0f}">{words}</text></g>'
     )
 
 
