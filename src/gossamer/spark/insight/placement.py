@@ -50,6 +50,8 @@ class Placement:
         self._homes = dict(homes)
         self._routes = routes
         self._entries = [flow.entry for flow in self._flows]
+        # What a client published elsewhere, before it came to its broker, stays there.
+        self._follows = [self._homes.get(flow.publisher) == flow.entry for flow in self._flows]
         self._reading = [
             Counter(self._homes[reader] for reader in flow.readers if reader in self._homes)
             for flow in self._flows
@@ -128,8 +130,7 @@ class Placement:
         self._homes[client] = broker
         for number in self._of_client[client]:
             flow = self._flows[number]
-            # What it published elsewhere, before it came here, entered there.
-            if flow.publisher == client and self._entries[number] == home:
+            if flow.publisher == client and self._follows[number]:
                 self._entries[number] = broker
             if client in flow.readers:
                 reading = self._reading[number]
