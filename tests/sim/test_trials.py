@@ -27,6 +27,15 @@ def test_a_mesh_behaves_like_one_broker(mode: str) -> None:
             break
 
 
+def test_the_mode_changes_in_the_middle_of_trouble() -> None:
+    end = time.monotonic() + MOST_SECONDS
+    for seed in range(1, MOST_TRIALS, 2):  # those that have changes of the mode
+        outcome = run_trial(make_plan(seed))
+        assert not outcome.faults, f"gossamer sim torture --seed {seed}"
+        if time.monotonic() > end:
+            break
+
+
 def test_a_plan_is_what_its_text_says() -> None:
     plan = make_plan(7)
     assert read_plan(plan.as_text()) == plan
