@@ -172,8 +172,7 @@ class Arrivals(ErrandHandler):
             session.queue = None
             session.restore(arrival.items, arrival.incoming)
             if newer is not None:
-                queue = session.queue
-                session.queue = deque(sorted([*(queue or ()), *newer], key=_by_number))
+                session.queue = deque(sorted(_waiting(session) + list(newer), key=_by_number))
             where = Whereabouts(session.record.note)
             where.state = SETTLING
             session.record.note = where.text()
@@ -214,6 +213,10 @@ class Arrivals(ErrandHandler):
             )
         elif delivery.share:
             self._core.routes.sharing.hand_on(delivery.share, None, message, now)
+
+
+def _waiting(session: Session) -> list[DeliveryRecord]:
+    return [] if session.queue is None else list(session.queue)
 
 
 def _by_number(delivery: DeliveryRecord) -> int:
