@@ -9,6 +9,7 @@ from gossamer.experiments.experiment import Row, Rows
 from gossamer.experiments.studies import (
     beyond_scale,
     mesh_deliveries,
+    mesh_healing,
     mesh_hotspots,
     mesh_summaries,
     mesh_traffic,
@@ -88,3 +89,9 @@ def test_beyond_compares_the_reduced_form_with_the_brokers() -> None:
     cells += [{"fidelity": beyond_scale.REDUCED, "brokers": brokers} for brokers in (10, 100)]
     (figure,) = beyond_scale.figures(rows_of(beyond_scale, cells))
     assert all(claim.verdict in ("holds", "differs") for claim in figure.claims), figure.claims
+
+
+def test_a_small_mesh_heals() -> None:
+    cells = [{"brokers": 5, "fault": fault} for fault in mesh_healing.FAULTS]
+    (figure,) = mesh_healing.figures(rows_of(mesh_healing, cells))
+    assert figure.claims[0].holds, figure.claims[0].ours

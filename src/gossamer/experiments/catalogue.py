@@ -19,6 +19,7 @@ NAMES: Final = (
     "plus-images",
     "geo-matching",
     "geo-traffic",
+    "mesh-healing",
     "beyond-scale",
 )
 
