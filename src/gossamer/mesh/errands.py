@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, cast
 
-from gossamer.broker.neighbours import ERRAND_TOPIC
+from gossamer.broker.neighbours import ERRAND_TOPIC, LOCAL_TOPICS
 from gossamer.broker.stamps import copied
 from gossamer.mesh.link import Link
 from gossamer.session.message import Message
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from gossamer.mesh.mesh import Mesh
 
 ERRAND_PROPERTY: Final = "gossamer-errand"
+
+# An errand whose broker cannot be reached at all waits here, in order, like a retained message that
+# never leaves this broker.
+_PARKED_UNDER: Final = LOCAL_TOPICS[1] + "parked/"
 
 Fields = dict[str, object]
 
@@ -61,10 +65,6 @@ class ErrandHandler:
     """What one kind of errand does where it arrives."""
 
     def run(self, errand: Errand, origin: Link, now: float) -> None: ...
-
-    def redirect(self, errand: Errand, now: float) -> bool:
-        """No way leads on from here; whether it was given another aim."""
-        return False
 
 
 NO_MESSAGE: Final = Message("", b"", 0, False, None, 0.0, "", "")
@@ -133,6 +133,8 @@ class Errands:
     def __init__(self, mesh: Mesh) -> None:
         self._mesh = mesh
         self.handlers: dict[str, ErrandHandler] = {}
+        self._has_parked = True  # as far as is known: an earlier life may have left some
+        self._seen_changes = -1
 
     def send(self, errand: Errand, qos: int, now: float) -> bool:
         """False if no way leads there."""
@@ -151,27 +153,45 @@ class Errands:
         handler = self.handlers.get(errand.kind)
         if errand.to != self._mesh.settings.name:
             if not is_wave:
-                self._pass_on(errand, handler, message, origin, now)
+                self._pass_on(errand, message, origin, now)
         elif handler is None:
             raise _malformed(f"an errand of the unknown kind {errand.kind!r}")
         elif self._is_new(errand):
             handler.run(errand, origin, now)
 
-    def _pass_on(
-        self,
-        errand: Errand,
-        handler: ErrandHandler | None,
-        message: Message,
-        origin: Link,
-        now: float,
-    ) -> None:
-        link = self._mesh.reaching.next_hop(errand.to) or origin
-        if link is origin:
-            if handler is not None and handler.redirect(errand, now):
+    def end_turn(self, now: float) -> None:
+        """Sends on what had to wait for its broker to be reached."""
+        reaching = self._mesh.reaching
+        if not self._has_parked or self._seen_changes == reaching.changes:
+            return
+        self._seen_changes = reaching.changes
+        retained = self._mesh.core.retained
+        parked = retained.search(_PARKED_UNDER + "#", now)
+        self._has_parked = len(parked) > 0
+        for kept in sorted(parked, key=_topic):
+            to = unpacked(kept).to
+            link = reaching.next_hop(to)
+            if link is not None and reaching.is_reached(to):
+                retained.discard(kept.topic)
+                link.session.deliver(_moved(kept, ERRAND_TOPIC, False), link.receiver, now)
+
+    def _pass_on(self, errand: Errand, message: Message, origin: Link, now: float) -> None:
+        reaching = self._mesh.reaching
+        link = reaching.next_hop(errand.to)
+        if link is None or link is origin:
+            if link is None or not reaching.is_reached(errand.to):
+                self._park(message, now)
                 return
             # Trees disagree for a moment. Back there its old name would be taken for a repetition.
             message.rename(b"")
         link.session.deliver(message, link.receiver, now)
+
+    def _park(self, message: Message, now: float) -> None:
+        if message.qos:
+            topic = f"{_PARKED_UNDER}{self._mesh.next_micros(now):020d}"
+            kept = _moved(message, topic, True)
+            self._mesh.core.retained.keep(kept, kept)
+            self._has_parked = True
 
     def _is_new(self, errand: Errand) -> bool:
         """Whatever ways it took, and whatever names it had on them."""
@@ -186,6 +206,24 @@ class Errands:
         if len(name) != NAME_BYTES:
             raise _malformed("an errand with an identity that is none")
         return fabric.memory.is_new(name, 2)
+
+
+def _moved(message: Message, topic: str, retain: bool) -> Message:
+    """The same on another topic; between brokers it has no name yet."""
+    return Message(
+        topic,
+        message.payload,
+        message.qos,
+        retain,
+        message.properties,
+        message.expires_at,
+        message.publisher,
+        message.user,
+    )
+
+
+def _topic(message: Message) -> str:
+    return message.topic
 
 
 def _malformed(what: str) -> ProtocolError:

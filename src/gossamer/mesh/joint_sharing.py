@@ -141,7 +141,3 @@ class Shared(ErrandHandler):
         ):
             message = without_place(message)
         self._sharing.assign(name, group, message, errand.texts("visited"), now)
-
-    def redirect(self, errand: Errand, now: float) -> bool:
-        self.run(errand, next(iter(self._mesh.by_name.values())), now)
-        return True

@@ -287,6 +287,7 @@ class Mesh(Neighbours):
         if self.settings.is_joint:
             self.roaming.end_turn(now)
             self.reaching.end_turn()
+            self.errands.end_turn(now)
             self.directory.end_turn(now)
         if self.stocks is not None:
             self.stocks.end_turn(now)

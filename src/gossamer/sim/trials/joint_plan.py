@@ -28,7 +28,7 @@ def is_joint(plan: Plan) -> bool:
     return any(step.verb == MOVE or step.topic == group for steps in plan.rounds for step in steps)
 
 
-def make_joint_plan(seed: int, mode: str = "", shape: str = "tree") -> Plan:
+def make_joint_plan(seed: int, mode: str = "", shape: str = "") -> Plan:
     plan = make_plan(seed, mode, shape)
     random = Random(f"joint {seed}")
     members = members_of(plan)
