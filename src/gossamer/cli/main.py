@@ -40,6 +40,7 @@ COMMANDS: tuple[str, ...] = (
     "ctl mesh-forget",
     "ctl mesh-mode",
     "ctl mesh-choices",
+    "ctl peer",
     "torture",
     "torture spark",
     "sim",

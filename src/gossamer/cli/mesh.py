@@ -12,7 +12,7 @@ import typer
 
 from gossamer.cli.errors import CommandError, WrongUse
 from gossamer.mesh.settings import MODES
-from gossamer.net.local.topologies import PARENTS
+from gossamer.net.local.topologies import TOPOLOGIES
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,7 +33,9 @@ def mesh(
     brokers: Annotated[
         int, typer.Option(min=1, max=MOST_BROKERS, help="How many; each is a process.")
     ] = 7,
-    topology: Annotated[str, typer.Option(help=f"Their shape: {', '.join(PARENTS)}.")] = "binary",
+    topology: Annotated[
+        str, typer.Option(help=f"Their shape: {', '.join(TOPOLOGIES)}.")
+    ] = "binary",
     mode: Annotated[
         str, typer.Option(help=f"How they learn what is wanted: {', '.join(MODES)}.")
     ] = "ssf",
@@ -52,7 +54,7 @@ def mesh(
     from gossamer.net.local.broker import LocalMeshError
     from gossamer.net.local.mesh import LocalMesh, Plan
 
-    _check("--topology", topology, tuple(PARENTS))
+    _check("--topology", topology, TOPOLOGIES)
     _check("--mode", mode, MODES)
     console = Console()
     if not console.is_terminal:

@@ -41,6 +41,37 @@ def link_counts(mesh: Mesh, link: Link) -> dict[str, int]:
     }
 
 
+def link_state(link: Link) -> str:
+    """`tree` (in use), `leaving` (its queue is being emptied), `standby` or `away`."""
+    if link.connection is None:
+        return "away"
+    if link.in_tree or link.pulse is None:
+        return "tree"
+    session = link.session
+    is_leaving = link.is_forwarding or session.inflight or session.queue
+    return "leaving" if is_leaving else "standby"
+
+
+def link_cost(link: Link) -> int:
+    """What the tree reckons with at this end; 0 for a local network."""
+    return 0 if link.pulse is None else link.pulse.cost
+
+
+def tree_counts(mesh: Mesh) -> dict[str, int]:
+    """How this broker sees the mesh's tree; nothing where the operator keeps it."""
+    fabric = mesh.fabric
+    if fabric is None:
+        return {}
+    return {
+        "brokers": len(fabric.view.tree),
+        "settled": int(fabric.settling.is_settled),
+        "changes": fabric.changes,
+        "waves": fabric.waves,
+        "forged": fabric.forged,
+        "damped": mesh.flooding.damped,
+    }
+
+
 def statistics(mesh: Mesh) -> dict[str, str]:
     """Topic (under `$SYS/mesh/`) to value."""
     links = mesh.by_name.values()
@@ -50,7 +81,11 @@ def statistics(mesh: Mesh) -> dict[str, str]:
         "links/known": str(len(links)),
         "links/connected": str(sum(link.connection is not None for link in links)),
     }
+    for field, count in tree_counts(mesh).items():
+        found[f"tree/{field}"] = str(count)
     for link in links:
+        found[f"link/{link.name}/state"] = link_state(link)
+        found[f"link/{link.name}/cost"] = str(link_cost(link))
         found[f"link/{link.name}/connected"] = "1" if link.connection is not None else "0"
         for field, count in link_counts(mesh, link).items():
             found[f"link/{link.name}/{field.replace('_', '/')}"] = str(count)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import socket
 import time
 from asyncio import Transport
 from typing import Any, Final
@@ -21,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 10.0
+SEEK_SECONDS: Final = 30.0  # between two looks at what addresses the seeds have
 # A link that stood for so long was no failure: its neighbour is dialled again soon.
 STOOD_SECONDS: Final = 1.0
 CONNECT_SECONDS: Final = 5.0
@@ -104,7 +106,10 @@ class Dialler:
                 await self._may_dial.wait()
                 pause = FIRST_PAUSE
             stood_for = await self._attempt()
-            pause = FIRST_PAUSE if stood_for > STOOD_SECONDS else min(2 * pause, LONGEST_PAUSE)
+            if stood_for > STOOD_SECONDS:
+                pause = FIRST_PAUSE / 2
+                continue  # at once, and then with growing pauses
+            pause = min(2 * pause, LONGEST_PAUSE)
             # Not all at once: after an outage everybody dials.
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))
 
@@ -159,21 +164,66 @@ class Dialler:
 
 
 class Peering:
-    """All neighbours that this broker dials."""
+    """All neighbours that this broker dials, those that are added while it runs among them."""
 
-    def __init__(self, host: Host, mesh: Mesh, peers: tuple[Peer, ...]) -> None:
+    def __init__(
+        self, host: Host, mesh: Mesh, peers: tuple[Peer, ...], seeds: tuple[str, ...] = ()
+    ) -> None:
         self.mesh = mesh
-        self._diallers = [Dialler(host, mesh, peer) for peer in peers]
-        self._tasks = [
-            host.loop.create_task(dialler.run(), name=f"dial {dialler.peer.host}")
-            for dialler in self._diallers
-        ]
+        self._host = host
+        self._tls = next((peer.tls for peer in peers if peer.tls is not None), None)
+        self._dialled: dict[str, tuple[Dialler, asyncio.Task[None]]] = {}
+        for peer in peers:
+            self._dial(peer)
+        self._seeker = host.loop.create_task(self._seek(seeds)) if seeds else None
 
     def dialler(self, neighbour: str) -> Dialler | None:
         """Who dials that neighbour; None if nobody here does, or it never answered."""
-        return next((one for one in self._diallers if one.reaches(neighbour)), None)
+        diallers = [dialler for dialler, _ in self._dialled.values()]
+        return next((one for one in diallers if one.reaches(neighbour)), None)
+
+    def add(self, address: str, port: int) -> bool:
+        """Dials one more, with TLS if the configured ones are; False if it is dialled already."""
+        return self._dial(Peer(host=address, port=port, tls=self._tls))
+
+    def remove(self, address: str, port: int) -> bool:
+        """Takes its link down and dials it no more; False if nobody dials there."""
+        dialled = self._dialled.pop(f"{address}:{port}", None)
+        if dialled is None:
+            return False
+        dialled[0].cut()
+        dialled[1].cancel()
+        return True
+
+    def _dial(self, peer: Peer) -> bool:
+        dialler = Dialler(self._host, self.mesh, peer)
+        if dialler.where in self._dialled:
+            return False
+        task = self._host.loop.create_task(dialler.run(), name=f"dial {peer.host}")
+        self._dialled[dialler.where] = (dialler, task)
+        return True
+
+    async def _seek(self, seeds: tuple[str, ...]) -> None:
+        """Whoever is behind these names is a neighbour: every address of each, asked for again
+        and again. An address that a name has lost is dialled on; it may be away for a while."""
+        while True:
+            for seed in seeds:
+                name, _, port = seed.rpartition(":")
+                try:
+                    found = await self._host.loop.getaddrinfo(
+                        name.strip("[]"), int(port), type=socket.SOCK_STREAM
+                    )
+                except OSError as error:
+                    logger.warning("the seed %s cannot be looked up: %s", seed, error)
+                    continue
+                for address in found:
+                    self._dial(Peer(host=str(address[4][0]), port=int(port), tls=self._tls))
+            await asyncio.sleep(SEEK_SECONDS)
 
     async def stop(self) -> None:
-        for task in self._tasks:
+        tasks = [task for _, task in self._dialled.values()]
+        if self._seeker is not None:
+            tasks.append(self._seeker)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -76,7 +76,9 @@ class Server:
         await front.open(material)
         self.front = front
         if self.mesh is not None and material.config.mesh is not None:
-            self.peering = Peering(self.host, self.mesh, material.config.mesh.peer)
+            self.peering = Peering(
+                self.host, self.mesh, material.config.mesh.peer, material.config.mesh.seeds
+            )
             if material.config.mesh.stock:
                 stocks = material.config.mesh.stock
                 self._stock_peering = StockPeering(self.host, self.mesh, stocks)

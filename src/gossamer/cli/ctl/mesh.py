@@ -5,7 +5,8 @@ from gossamer.cli.ctl.listing import show
 
 COLUMNS = (
     "neighbour",
-    "connected",
+    "state",
+    "cost",
     "interests_told",
     "interests_held",
     "messages_received",

@@ -6,7 +6,7 @@ from gossamer.broker.core import Core
 from gossamer.mesh.choice_reporting import choice_view
 from gossamer.mesh.link import Link
 from gossamer.mesh.mesh import Mesh, form_of
-from gossamer.mesh.reporting import link_counts, mesh_of
+from gossamer.mesh.reporting import link_cost, link_counts, link_state, mesh_of, tree_counts
 from gossamer.mesh.stock_reporting import stock_counts
 from gossamer.net.admin.http import HttpError
 from gossamer.net.admin.views import listing, page, schema
@@ -17,6 +17,8 @@ STANDBY: Final = "standby"  # it waits for another to break
 LINK: Final = schema(
     neighbour="string",
     connected="boolean",
+    state="string",
+    cost="integer",
     dialled="boolean",
     role="string",
     since="number?",
@@ -63,6 +65,7 @@ MESH: Final = {
     "properties": {
         **schema(name="string", mesh="string", mode="string")["properties"],
         **listing(LINK)["properties"],
+        "tree": {"type": "object"},
         "stocks": {"type": "array", "items": STOCK},
     },
 }
@@ -80,6 +83,8 @@ def link_view(mesh: Mesh, link: Link) -> dict[str, Any]:
     return {
         "neighbour": link.name,
         "connected": link.connection is not None,
+        "state": link_state(link),
+        "cost": link_cost(link),
         "dialled": link.is_dialled,
         "role": TREE if mesh.fabric is None or link.in_tree else STANDBY,
         "since": link.since or None,
@@ -123,5 +128,6 @@ def mesh_view(core: Core, query: dict[str, str]) -> dict[str, Any]:
         "mode": mesh.settings.mode,
         "total": len(links),
         "entries": [link_view(mesh, link) for link in links[offset : offset + limit]],
+        "tree": tree_counts(mesh),
         "stocks": stock_views(mesh),
     }

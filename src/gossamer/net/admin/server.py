@@ -24,6 +24,10 @@ WRONG_TOKENS_PER_SECOND: Final = 0.1
 Reload = Callable[[], Awaitable[list[str]]]
 
 
+# Of a broker to dial.
+ADDRESS: Final = {"host": "Its host name or address.", "port": "The port of a listener."}
+
+
 class AdminServer:
     """`broker` is looked at from the event loop's own thread, between two turns."""
 
@@ -130,6 +134,8 @@ class AdminServer:
                 views.PAGE,
             ),
             Route("GET", "/v1/mesh", self._mesh, "The neighbours.", mesh_views.MESH, views.PAGE),
+            Route("POST", "/v1/mesh/peers", self._add_peer, "Dial one more.", done, ADDRESS),
+            Route("DELETE", "/v1/mesh/peers", self._remove_peer, "Dial no more.", done, ADDRESS),
             Route("DELETE", "/v1/mesh/{name}", self._forget, "Forget a neighbour.", done),
             Route("POST", "/v1/mesh/{name}/cut", self._cut, "Take a link down.", done),
             Route("POST", "/v1/mesh/{name}/heal", self._heal, "Let it come up again.", done),
@@ -208,6 +214,24 @@ class AdminServer:
         self._dialler(name).heal()
         return Response.json({"done": True})
 
+    async def _add_peer(self, request: Request) -> Response:
+        host, port = _address(request)
+        if not self._all_peers().add(host, port):
+            raise HttpError(409, f"{host}:{port} is dialled already")
+        return Response.json({"done": True})
+
+    async def _remove_peer(self, request: Request) -> Response:
+        host, port = _address(request)
+        if not self._all_peers().remove(host, port):
+            raise HttpError(404, f"{host}:{port} is not dialled from here")
+        return Response.json({"done": True})
+
+    def _all_peers(self) -> Peering:
+        mesh_views.mesh_in(self._core)
+        if self._peering is None:
+            raise HttpError(409, "this broker dials nobody")
+        return self._peering
+
     def _dialler(self, name: str) -> Dialler:
         mesh_views.mesh_in(self._core)
         found = None if self._peering is None else self._peering.dialler(name)
@@ -220,3 +244,11 @@ class AdminServer:
             return Response.json({"notes": await self._reload()})
         except ConfigError as error:
             raise HttpError(409, "\n".join(error.problems)) from error
+
+
+def _address(request: Request) -> tuple[str, int]:
+    host = request.query.get("host", "")
+    port = request.query.get("port", "")
+    if not host or not port.isdigit() or not 1 <= int(port) <= 65_535:
+        raise HttpError(400, "name the broker with host and port")
+    return host, int(port)

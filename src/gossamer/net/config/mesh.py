@@ -1,7 +1,7 @@
 """`[mesh]`: this broker's name among others, and whom it dials."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -61,6 +61,11 @@ class Mesh(Section):
         "0 leaves sessions where they are. The same on all brokers of the mesh.",
     )
     peer: tuple[Peer, ...] = Field(default=(), description="The neighbours that are dialled.")
+    seeds: tuple[Annotated[str, Field(pattern=r"^.+:[0-9]{1,5}$")], ...] = Field(
+        default=(),
+        description="Names with a port, as in `brokers.example.net:1883`: every address that they "
+        "have is dialled, and looked up again from time to time. TLS is as for the first peer.",
+    )
 
     stock: tuple[Stock, ...] = Field(
         default=(), description="Brokers of other makes that are neighbours too."
