@@ -132,7 +132,7 @@ def test_links_are_shown_and_forgotten(
     b.stop()
     eventually(lambda: _links(a) == [])
     assert main.run(["ctl", "mesh", "--url", where]) == 0
-    assert " no " in capsys.readouterr().out
+    assert " away " in capsys.readouterr().out
     assert main.run(["ctl", "mesh-forget", "b", "--url", where]) == 0
     assert main.run(["ctl", "mesh-forget", "b", "--url", where]) == 1
     assert "no neighbour b" in capsys.readouterr().err
