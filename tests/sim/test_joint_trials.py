@@ -13,7 +13,7 @@ from gossamer.sim.trials.trial import run_trial
 from gossamer.wire.packets import Publish
 
 MOST_SECONDS = 3.0  # for the trials of one mode
-MOST_TRIALS = 40
+MOST_TRIALS = 25
 GROUP = "$share/crew/t"
 
 
