@@ -1,0 +1,103 @@
+"""A neighbour that knows the key and means no good: contained, and named in the log."""
+
+import logging
+
+import pytest
+
+from gossamer.mesh.control import FLOOD, HOLD, PING, PONG, control_packet
+from gossamer.mesh.graph import Announcement, view_of
+from gossamer.mesh.topology import TOPOLOGY
+from gossamer.mesh.words import Word, encode_word
+from gossamer.session.message import Message
+from tests.support.meshes import Net
+
+
+@pytest.fixture
+def line() -> Net:
+    """evil - b - c."""
+    net = Net()
+    for name in ("evil", "b", "c"):
+        net.node(name)
+    net.join("evil", "b")
+    net.join("c", "b")
+    return net
+
+
+def is_linked(net: Net, name: str) -> bool:
+    return net.nodes["b"].mesh.by_name[name].connection is not None
+
+
+def announce(net: Net, body: bytes) -> None:
+    """`evil` says this of its links, and it is later than what it said before."""
+    life = net.nodes["evil"].mesh.flooding.life + 1
+    packet = control_packet(FLOOD, encode_word(Word("evil", life, 1, TOPOLOGY, True, body)))
+    net.nodes["evil"].mesh.by_name["b"].send([packet])
+    net.run()
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [
+        control_packet(0xEE, b"of a kind that is none"),
+        control_packet(PING, b"short"),
+        control_packet(PONG, b"short"),
+        control_packet(HOLD, b""),
+        control_packet(FLOOD, b""),
+    ],
+)
+def test_malformed_control_ends_its_own_link_only(line: Net, packet: bytes) -> None:
+    line.nodes["evil"].mesh.by_name["b"].send([packet])
+    line.run()
+    assert not is_linked(line, "evil")
+    assert is_linked(line, "c")
+    line.nodes["c"].client("reader").subscribe("t")
+    line.run()
+    line.nodes["b"].client("writer").publish("t", "still")
+    line.run()
+
+
+@pytest.mark.parametrize(
+    "body", [b"cut off", bytes(16) + b"\0\3a/b", bytes(16) + b"\0\4name" * 1_025 + b"\0\4nam"]
+)
+def test_an_announcement_that_is_none_goes_no_further(line: Net, body: bytes) -> None:
+    announce(line, body)
+    assert not is_linked(line, "evil")
+    assert is_linked(line, "c")
+
+
+def test_a_message_with_a_forged_origin_is_dropped_and_named(
+    line: Net, caplog: pytest.LogCaptureFixture
+) -> None:
+    reader = line.nodes["c"].client("reader")
+    reader.subscribe("t", qos=2)
+    line.run()
+    honest = line.nodes["b"].broker.core.hub.namer.name(1)
+    message = Message("t", b"forged", 1, False, None, 0.0, "", "")
+    message.name = honest[:8] + (1 << 60).to_bytes(8, "big")
+    link = line.nodes["evil"].mesh.by_name["b"]
+    with caplog.at_level(logging.WARNING):
+        link.session.deliver(message, link.receiver, line.nodes["evil"].now)
+        line.run()
+    assert reader.messages() == []
+    fabric = line.nodes["b"].mesh.fabric
+    assert fabric is not None
+    assert fabric.forged == 1
+    assert any("link to evil" in record.getMessage() for record in caplog.records)
+
+
+def test_nobody_makes_a_link_look_cheaper_than_its_other_end_finds_it() -> None:
+    said = {
+        "evil": Announcement(b"1", {"b": 0, "c": 0}),
+        "b": Announcement(b"2", {"evil": 9, "c": 5}),
+        "c": Announcement(b"3", {"evil": 9, "b": 5}),
+    }
+    assert "c" in view_of("b", said).neighbours()
+    assert len(view_of("b", said).tree["evil"]) == 1
+
+
+def test_links_that_only_one_end_announces_carry_nothing(line: Net) -> None:
+    announce(line, bytes(16) + b"\0\1b\0\1c\0\4gone")
+    fabric = line.nodes["c"].mesh.fabric
+    assert fabric is not None
+    assert set(fabric.view.tree) == {"evil", "b", "c"}
+    assert fabric.view.neighbours() == ["b"]
