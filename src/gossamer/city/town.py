@@ -57,7 +57,8 @@ class Town:
         if port is None:
             wanted = range(PREFERRED_PORT, PREFERRED_PORT + brokers)
             port = PREFERRED_PORT if all(is_free(one) for one in wanted) else 0
-        self.mesh = LocalMesh(folder, Plan(brokers, "linear", "ssf", port, False, 2))
+        # A ring, so that a link can be cut and nobody misses anything.
+        self.mesh = LocalMesh(folder, Plan(brokers, "ring", "ssf", port, False, 2))
         ports = free_ports(brokers + 1)
         self.replay_ports = ports[:brokers]
         self.console_port = ports[brokers]
