@@ -62,6 +62,7 @@ COMMANDS: tuple[str, ...] = (
     "bench archive",
     "bench spark",
     "bench mesh",
+    "bench heal",
     "bench flood",
     "bench topics",
     "bench bloom",
