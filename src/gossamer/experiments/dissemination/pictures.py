@@ -73,7 +73,7 @@ def queues(rows: Rows, name: str, modes: Sequence[str]) -> Any:
     from_zero(*axes)
     for axis in axes[len(modes) :]:
         axis.set_visible(False)
-    axes[len(modes) - 1].legend()
+    axes[0].legend()
     return drawing
 
 
