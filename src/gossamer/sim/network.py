@@ -22,6 +22,9 @@ RETRANSMISSION: Final = 0.2  # seconds until a lost segment is sent again; then 
 # Unsent bytes past which a broker is told that the socket takes no more, as the real shell does.
 WRITE_BUFFER: Final = 1_048_576
 
+# On a slow road bytes trickle in: whoever listens for signs of life hears some this often.
+TRICKLE_SECONDS: Final = 0.25
+
 # So that a time on the grid stays where it is, whatever floating point makes of it.
 _SLACK: Final = 1e-6
 
@@ -77,8 +80,20 @@ class Road:
         if self.free_at > leaves:
             leaves = self.free_at
         if self.bandwidth:
+            piece = max(1, int(self.bandwidth * TRICKLE_SECONDS))
+            start = 0
+            while len(data) - start > piece:
+                leaves += TRICKLE_SECONDS
+                self._send(end, data[start : start + piece], leaves, 0, 0)
+                start += piece
+            data = data[start:]
             leaves += len(data) / self.bandwidth
             self.free_at = leaves
+        self._send(end, data, leaves, publications, interests)
+
+    def _send(
+        self, end: End, data: bytes, leaves: float, publications: int, interests: int
+    ) -> None:
         at = leaves + self.latency
         if self.loss:
             at += self._repeats(len(data))
