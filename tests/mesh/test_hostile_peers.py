@@ -4,11 +4,16 @@ import logging
 
 import pytest
 
+from gossamer.broker.policy import Permissions
 from gossamer.mesh.control import FLOOD, HOLD, PING, PONG, control_packet
 from gossamer.mesh.graph import Announcement, view_of
+from gossamer.mesh.handshake import Accepting, Dialling, introduce
+from gossamer.mesh.settings import MeshSettings
 from gossamer.mesh.topology import TOPOLOGY
 from gossamer.mesh.words import Word, encode_word
+from gossamer.session.identity import Identity
 from gossamer.session.message import Message
+from gossamer.wire import reasons
 from tests.support.meshes import Net
 
 
@@ -50,10 +55,12 @@ def test_malformed_control_ends_its_own_link_only(line: Net, packet: bytes) -> N
     line.run()
     assert not is_linked(line, "evil")
     assert is_linked(line, "c")
-    line.nodes["c"].client("reader").subscribe("t")
+    reader = line.nodes["c"].client("reader")
+    reader.subscribe("t")
     line.run()
     line.nodes["b"].client("writer").publish("t", "still")
     line.run()
+    assert [message.payload for message in reader.messages()] == [b"still"]
 
 
 @pytest.mark.parametrize(
@@ -101,3 +108,44 @@ def test_links_that_only_one_end_announces_carry_nothing(line: Net) -> None:
     assert fabric is not None
     assert set(fabric.view.tree) == {"evil", "b", "c"}
     assert fabric.view.neighbours() == ["b"]
+
+
+def test_a_handshake_that_was_overheard_opens_nothing_again() -> None:
+    """The acceptor's nonce is another one each time, so a proof fits its own handshake only."""
+    settings = MeshSettings("b", mesh="test", key="secret")
+    theirs = MeshSettings("c", mesh="test", key="secret")
+    honest = Dialling(theirs, introduce(theirs), "")
+    first = Accepting(settings, introduce(settings), "")
+    _, proof = honest.answer(first.step(honest.opening).data)
+    accepted = first.step(proof).verdict
+    assert accepted is not None
+    assert accepted.reason == reasons.SUCCESS
+    again = Accepting(settings, introduce(settings), "")
+    again.step(honest.opening)
+    verdict = again.step(proof).verdict
+    assert verdict is not None
+    assert verdict.reason == reasons.NOT_AUTHORIZED
+
+
+def test_what_a_neighbour_sends_reaches_only_those_who_may_read_it(line: Net) -> None:
+    """Rules hold at delivery, whoever brought the message."""
+    receiving = line.nodes["b"]
+    reader = receiving.client("reader")
+    reader.subscribe("#", qos=1)
+    line.run()
+
+    class Tenants(Permissions):
+        def __init__(self) -> None:
+            super().__init__()
+            self.restricts = True
+
+        def may_receive(self, client: Identity, topic: str) -> bool:
+            return not topic.startswith("other/")
+
+    receiving.broker.set_permissions(Tenants(), receiving.now)
+    line.run()
+    writer = line.nodes["evil"].client("writer")
+    writer.publish("other/secret", "x", qos=1)
+    writer.publish("own/thing", "y", qos=1)
+    line.run()
+    assert [message.topic for message in reader.messages()] == ["own/thing"]

@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 from gossamer import __version__
 from gossamer.broker.core import Core
 from gossamer.mesh.choice_reporting import choice_view
-from gossamer.mesh.reporting import link_counts, mesh_of
+from gossamer.mesh.reporting import link_cost, link_counts, link_state, mesh_of, tree_counts
 from gossamer.mesh.stock_reporting import stock_counts
 from gossamer.net.admin.room_metrics import ROOM_GAUGES, ROOM_TOTALS
 
@@ -54,11 +54,24 @@ LINK_TOTALS: Final = (
 )
 LINK_GAUGES: Final = (
     ("connected", "Whether the link stands."),
+    ("in_tree", "Whether messages take it; if not it stands by, or is away."),
+    ("cost", "What the tree reckons with at this end: 0 is near, each step twice as far."),
     ("interests_told", "Interests that the neighbour was told (set bits in mode bloom)."),
     ("interests_held", "Interests of the neighbour's (set bits in mode bloom)."),
     ("queued", "QoS 1 and 2 messages that wait for the neighbour."),
     ("spilled", "Those of them that are in the store only."),
     ("inflight", "QoS 1 and 2 messages that the neighbour has not acknowledged."),
+)
+# How this broker sees the mesh's tree.
+TREE_GAUGES: Final = (
+    ("brokers", "Brokers that can be reached, this one included."),
+    ("settled", "Whether all of them are known to use the same tree."),
+)
+TREE_TOTALS: Final = (
+    ("changes", "Links of this broker's that came into the tree or left it."),
+    ("waves", "Messages sent round again because a link died or the tree changed."),
+    ("forged", "Messages that falsely claimed to have begun here."),
+    ("damped", "Words of brokers that said too much."),
 )
 STOCK_TOTALS: Final = (
     ("messages_received", "PUBLISH packets from the stock broker."),
@@ -104,6 +117,7 @@ class BrokerCollector(Collector):
         yield self._skipped()
         yield from self._archive_metrics()
         yield from self._link_metrics()
+        yield from self._tree_metrics()
         yield from self._stock_metrics()
         yield from self._choice_metrics()
 
@@ -132,7 +146,12 @@ class BrokerCollector(Collector):
         if mesh is None:
             return
         counts = {
-            name: {**link_counts(mesh, link), "connected": int(link.connection is not None)}
+            name: {
+                **link_counts(mesh, link),
+                "connected": int(link.connection is not None),
+                "in_tree": int(link_state(link) == "tree"),
+                "cost": link_cost(link),
+            }
             for name, link in mesh.by_name.items()
         }
         for field, text in LINK_TOTALS:
@@ -145,6 +164,16 @@ class BrokerCollector(Collector):
             for name, values in counts.items():
                 gauge.add_metric([name], values[field])
             yield gauge
+
+    def _tree_metrics(self) -> Iterator[Metric]:
+        mesh = mesh_of(self._core)
+        counts = {} if mesh is None else tree_counts(mesh)
+        if not counts:
+            return
+        for field, text in TREE_TOTALS:
+            yield CounterMetricFamily(f"gossamer_tree_{field}", text, counts[field])
+        for field, text in TREE_GAUGES:
+            yield GaugeMetricFamily(f"gossamer_tree_{field}", text, counts[field])
 
     def _stock_metrics(self) -> Iterator[Metric]:
         mesh = mesh_of(self._core)
