@@ -23,7 +23,7 @@ WRONG = [
     (["serve", "--config", "missing.toml"], "missing.toml: cannot be read"),
     (["demo", "--port", "65536"], "--port"),
     (["torture", "--sync", "maybe"], "--sync is full, normal, off, not 'maybe'"),
-    (["mesh", "--topology", "ring"], "--topology is"),
+    (["mesh", "--topology", "circle"], "--topology is"),
     (["sub", "-t", "a", "--events", "enter"], "add --area FILE, or --at with --within"),
     (["sub"], "add -t FILTER"),
     (["sub", "-t", "a/#/b"], "filter 'a/#/b'"),
