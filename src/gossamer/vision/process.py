@@ -61,6 +61,9 @@ class WorkerProcess:
                 self._process.kill()
             except ProcessLookupError:
                 pass
+        # An answer that nobody read would keep its pipe open, and `wait` waits for that too.
+        assert self._process.stdout is not None
+        await self._process.stdout.read()
         await self._process.wait()
 
     async def _ask(self, message: dict[str, Any], payload: bytes) -> dict[str, Any]:
