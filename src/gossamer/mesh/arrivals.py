@@ -79,8 +79,8 @@ class Arrivals(ErrandHandler):
             key = (errand.text("source"), client_id)
             arrival = self._under_way.get(key)
             if arrival is None:
-                return
-            if errand.kind == ITEM:
+                self._straggled(errand, key, now)
+            elif errand.kind == ITEM:
                 self._add(arrival, delivery_of(errand), now)
             else:
                 del self._under_way[key]
@@ -200,6 +200,15 @@ class Arrivals(ErrandHandler):
             session.record.note = where.text()
             if session.persistent:
                 self._core.journal.session_saved(session.record)
+
+    def _straggled(self, errand: Errand, key: tuple[str, str], now: float) -> None:
+        """It came after the end of its session, which does not wait for what may expire."""
+        session = self._core.sessions.get(key[1])
+        if session is None or errand.kind != ITEM or errand.number("state") != QUEUED:
+            return
+        where = Whereabouts(session.record.note)
+        if where.state == SETTLING and where.broker == key[0]:
+            self._late(key[1], errand, now)
 
     def _late(self, client_id: str, errand: Errand, now: float) -> None:
         delivery = delivery_of(errand)

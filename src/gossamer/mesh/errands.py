@@ -3,17 +3,21 @@
 An errand is a message on a closed topic, in the queues of links like any other: it waits for links
 that are down, survives restarts, and keeps its place among what was sent before and after it. Its
 first User Property says in JSON what it is; payload and properties are those of the message that
-it carries, if it carries one.
+it carries, if it carries one. Where the tree may change between two of them, each has an identity,
+by which it is run once, and may name another that has to be run before.
 """
 
 from __future__ import annotations
 
 import json
+import secrets
+from collections import deque
 from typing import TYPE_CHECKING, Final, cast
 
-from gossamer.broker.neighbours import ERRAND_TOPIC, LOCAL_TOPICS
+from gossamer.broker.neighbours import ERRAND_TOPIC
 from gossamer.broker.stamps import copied
 from gossamer.mesh.link import Link
+from gossamer.mesh.waiting_errands import EARLY, PARKED, WaitingErrands, as_errand
 from gossamer.session.message import Message
 from gossamer.session.naming import NAME_BYTES
 from gossamer.wire import reasons
@@ -24,11 +28,11 @@ if TYPE_CHECKING:
 
 ERRAND_PROPERTY: Final = "gossamer-errand"
 
-# An errand whose broker cannot be reached at all waits here, in order, like a retained message that
-# never leaves this broker.
-_PARKED_UNDER: Final = LOCAL_TOPICS[1] + "parked/"
-
 Fields = dict[str, object]
+
+# Of their own, not those of messages: what is remembered of a busy broker's messages is forgotten
+# while an errand may still be named.
+_SOURCE_BYTES: Final = NAME_BYTES // 2
 
 
 class Errand:
@@ -53,6 +57,10 @@ class Errand:
         if not isinstance(value, int):
             raise _malformed(f"an errand without {name}")
         return value
+
+    def identity(self) -> str:
+        """By which it can be named; "" where the order of the links is enough."""
+        return self.text("id") if "id" in self.fields else ""
 
     def texts(self, name: str) -> list[str]:
         value = self.fields.get(name)
@@ -133,7 +141,10 @@ class Errands:
     def __init__(self, mesh: Mesh) -> None:
         self._mesh = mesh
         self.handlers: dict[str, ErrandHandler] = {}
-        self._has_parked = True  # as far as is known: an earlier life may have left some
+        self._source = secrets.token_bytes(_SOURCE_BYTES)
+        self._sent = 0
+        self._parked = WaitingErrands(mesh.core, PARKED)
+        self._early = WaitingErrands(mesh.core, EARLY)
         self._seen_changes = -1
 
     def send(self, errand: Errand, qos: int, now: float) -> bool:
@@ -141,39 +152,50 @@ class Errands:
         link = self._mesh.reaching.next_hop(errand.to)
         if link is None:
             return False
-        fabric = self._mesh.fabric
-        if fabric is not None and qos:
-            errand.fields["id"] = fabric.memory.name(qos).hex()
+        if self._mesh.fabric is not None and qos:
+            self._sent += 1
+            number = self._sent.to_bytes(NAME_BYTES - _SOURCE_BYTES, "big")
+            errand.fields["id"] = (self._source + number).hex()
         link.session.deliver(packed(errand, qos), link.receiver, now)
         return True
 
     def arrived(self, message: Message, origin: Link, is_wave: bool, now: float) -> None:
         """A wave goes to everybody by itself."""
         errand = unpacked(message)
-        handler = self.handlers.get(errand.kind)
         if errand.to != self._mesh.settings.name:
             if not is_wave:
                 self._pass_on(errand, message, origin, now)
-        elif handler is None:
-            raise _malformed(f"an errand of the unknown kind {errand.kind!r}")
-        elif self._is_new(errand):
+        elif self._is_early(errand):
+            self._early.keep(message, _place(errand.text("after"), _name(errand.identity()).hex()))
+        else:
+            self._run(errand, origin, now)
+
+    def _run(self, first: Errand, origin: Link, now: float) -> None:
+        """And those that waited for it."""
+        due = deque([first])
+        while due:
+            errand = due.popleft()
+            handler = self.handlers.get(errand.kind)
+            if handler is None:
+                raise _malformed(f"an errand of the unknown kind {errand.kind!r}")
+            if not self._is_new(errand):
+                continue
             handler.run(errand, origin, now)
+            if self._early.most and errand.identity():
+                for kept in self._early.below(_place(errand.identity(), ""), now):
+                    due.append(unpacked(self._early.taken(kept)))
 
     def end_turn(self, now: float) -> None:
         """Sends on what had to wait for its broker to be reached."""
         reaching = self._mesh.reaching
-        if not self._has_parked or self._seen_changes == reaching.changes:
+        if not self._parked.most or self._seen_changes == reaching.changes:
             return
         self._seen_changes = reaching.changes
-        retained = self._mesh.core.retained
-        parked = retained.search(_PARKED_UNDER + "#", now)
-        self._has_parked = len(parked) > 0
-        for kept in sorted(parked, key=_topic):
-            to = unpacked(kept).to
+        for kept in self._parked.below("", now):
+            to = unpacked(as_errand(kept)).to
             link = reaching.next_hop(to)
             if link is not None and reaching.is_reached(to):
-                retained.discard(kept.topic)
-                link.session.deliver(_moved(kept, ERRAND_TOPIC, False), link.receiver, now)
+                link.session.deliver(self._parked.taken(kept), link.receiver, now)
 
     def _pass_on(self, errand: Errand, message: Message, origin: Link, now: float) -> None:
         reaching = self._mesh.reaching
@@ -188,42 +210,34 @@ class Errands:
 
     def _park(self, message: Message, now: float) -> None:
         if message.qos:
-            topic = f"{_PARKED_UNDER}{self._mesh.next_micros(now):020d}"
-            kept = _moved(message, topic, True)
-            self._mesh.core.retained.keep(kept, kept)
-            self._has_parked = True
+            self._parked.keep(message, f"{self._mesh.next_micros(now):020d}")
 
     def _is_new(self, errand: Errand) -> bool:
         """Whatever ways it took, and whatever names it had on them."""
         fabric = self._mesh.fabric
-        identity = errand.fields.get("id")
-        if fabric is None or not isinstance(identity, str):
-            return True
-        try:
-            name = bytes.fromhex(identity)
-        except ValueError:
-            name = b""
-        if len(name) != NAME_BYTES:
-            raise _malformed("an errand with an identity that is none")
-        return fabric.memory.is_new(name, 2)
+        identity = errand.identity()
+        return fabric is None or not identity or fabric.memory.is_new(_name(identity), 2)
+
+    def _is_early(self, errand: Errand) -> bool:
+        """Whether the one that it follows has not been run here."""
+        fabric = self._mesh.fabric
+        if fabric is None or "after" not in errand.fields:
+            return False
+        return not fabric.memory.knows(_name(errand.text("after")))
 
 
-def _moved(message: Message, topic: str, retain: bool) -> Message:
-    """The same on another topic; between brokers it has no name yet."""
-    return Message(
-        topic,
-        message.payload,
-        message.qos,
-        retain,
-        message.properties,
-        message.expires_at,
-        message.publisher,
-        message.user,
-    )
+def _name(identity: str) -> bytes:
+    try:
+        name = bytes.fromhex(identity)
+    except ValueError:
+        name = b""
+    if len(name) != NAME_BYTES:
+        raise _malformed("an errand with an identity that is none")
+    return name
 
 
-def _topic(message: Message) -> str:
-    return message.topic
+def _place(after: str, identity: str) -> str:
+    return f"{_name(after).hex()}/{identity}"
 
 
 def _malformed(what: str) -> ProtocolError:

@@ -37,6 +37,7 @@ class Shadow(Duty):
         self._shadows = shadows
         self.session = session
         self.to = to
+        self.last = ""  # the errand that those still to be sent follow
         self.changes = -1  # of who is reached, when it was last looked at
 
     def fire(self, now: float) -> float:
@@ -55,6 +56,7 @@ class Shadows(ErrandHandler):
         """After a restart."""
         where = Whereabouts(session.record.note)
         shadow = Shadow(self, session, where.broker)
+        shadow.last = where.last
         self._by_client[session.client_id] = shadow
         self._names.ask(now)
         if where.state == TAKEN:
@@ -62,7 +64,6 @@ class Shadows(ErrandHandler):
 
     def give(self, session: Session, to: str, now: float) -> bool:
         """Sends the session away, with everything it has; False if no way leads there."""
-        errands = self._mesh.errands
         if self._mesh.reaching.next_hop(to) is None:
             return False
         settle(self._core, session, now)
@@ -75,16 +76,18 @@ class Shadows(ErrandHandler):
         client_id = session.client_id
         self._names.ask(now)
         deliveries, incoming = session.give_away()
-        errands.send(head_errand(session, to, own, where.since, incoming), PARCEL_QOS, now)
+        shadow = Shadow(self, session, to)
+        self._send(shadow, head_errand(session, to, own, where.since, incoming), now)
         for delivery in deliveries:
-            errands.send(item_errand(ITEM, own, client_id, to, delivery), PARCEL_QOS, now)
-        errands.send(end_errand(own, client_id, to), PARCEL_QOS, now)
+            self._send(shadow, item_errand(ITEM, own, client_id, to, delivery), now)
+        self._send(shadow, end_errand(own, client_id, to), now)
         record.will = None  # the client is back, elsewhere
         where.state = MOVED
         where.broker = to
+        where.last = shadow.last
         record.note = where.text()
         self._core.journal.session_saved(record)
-        self._by_client[client_id] = Shadow(self, session, to)
+        self._by_client[client_id] = shadow
         return True
 
     def forget(self, client_id: str) -> None:
@@ -136,8 +139,15 @@ class Shadows(ErrandHandler):
         own = self._mesh.settings.name
         client_id = shadow.session.client_id
         for delivery in shadow.session.give_away()[0]:
-            errand = item_errand(LATE, own, client_id, shadow.to, delivery)
-            self._mesh.errands.send(errand, PARCEL_QOS, now)
+            self._send(shadow, item_errand(LATE, own, client_id, shadow.to, delivery), now)
+
+    def _send(self, shadow: Shadow, errand: Errand, now: float) -> None:
+        """Whatever ways they take, they are run in this order."""
+        if shadow.last:
+            errand.fields["after"] = shadow.last
+        is_sent = self._mesh.errands.send(errand, PARCEL_QOS, now)
+        if is_sent and not errand.message.expires_at:  # nobody waits for what may expire on the way
+            shadow.last = errand.identity()
 
     def _finish(self, shadow: Shadow, now: float) -> None:
         self._send_after(shadow, now)
@@ -145,5 +155,4 @@ class Shadows(ErrandHandler):
         del self._by_client[client_id]
         end_session(self._core, shadow.session, now)
         fields: Fields = {"client": client_id, "source": self._mesh.settings.name}
-        errand = Errand(OVER, shadow.to, fields, NO_MESSAGE)
-        self._mesh.errands.send(errand, PARCEL_QOS, now)
+        self._send(shadow, Errand(OVER, shadow.to, fields, NO_MESSAGE), now)
