@@ -13,7 +13,7 @@ from gossamer.sim.trials.trial import run_trial
 from gossamer.wire.packets import Publish
 
 MOST_SECONDS = 3.0  # for the trials of one mode
-MOST_TRIALS = 25
+MOST_TRIALS = 40
 GROUP = "$share/crew/t"
 
 
@@ -25,6 +25,10 @@ def test_a_mesh_is_one_broker_to_the_outside(mode: str) -> None:
         assert not outcome.faults, f"gossamer sim torture --roaming --seed {seed} --mode {mode}"
         if time.monotonic() > end:
             break
+
+
+def test_nothing_overtakes_a_session_that_moves_while_the_tree_changes() -> None:
+    assert not run_trial(make_joint_plan(34, "pf")).faults
 
 
 def test_a_plan_says_what_it_is() -> None:

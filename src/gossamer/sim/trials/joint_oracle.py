@@ -19,9 +19,14 @@ _TRY_AGAIN: Final = f"was refused with 0x{SERVER_BUSY:02x}"
 
 class JointOracle(Oracle):
     def __init__(
-        self, clients: list[str], trace: Callable[[str], None], members: list[str], group: str
+        self,
+        clients: list[str],
+        trace: Callable[[str], None],
+        members: list[str],
+        group: str,
+        is_ordered: Callable[[str, str], bool] = lambda publisher, reader: True,
     ) -> None:
-        super().__init__(clients, trace)
+        super().__init__(clients, trace, is_ordered)
         self._members = members
         self._filter = split_share(group)[1]
         self._group = group

@@ -19,7 +19,8 @@ class JointWorld(World):
         super().__init__(replace(plan, clients=[]), keeps_trace)
         self.plan = plan
         names = [client.name for client in plan.clients]
-        self.joint = JointOracle(names, self.trace, members_of(plan), group_of(plan))
+        members, group = members_of(plan), group_of(plan)
+        self.joint = JointOracle(names, self.trace, members, group, self._is_ordered)
         self.oracle = self.joint
         for host in self.hosts:
             host.roaming_seconds = WAIT_SECONDS
