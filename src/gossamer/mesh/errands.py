@@ -160,11 +160,13 @@ class Errands:
         return True
 
     def arrived(self, message: Message, origin: Link, is_wave: bool, now: float) -> None:
-        """A wave goes to everybody by itself."""
+        """A wave goes by itself to everybody who is reached; it does not wait for the others."""
         errand = unpacked(message)
         if errand.to != self._mesh.settings.name:
             if not is_wave:
                 self._pass_on(errand, message, origin, now)
+            elif not self._mesh.reaching.is_reached(errand.to):
+                self._park(message, now)
         elif self._is_early(errand):
             self._early.keep(message, _place(errand.text("after"), _name(errand.identity()).hex()))
         else:
