@@ -137,3 +137,27 @@ def test_a_note_tells_the_last_errand_of_a_session_that_went_away() -> None:
     where.state = SETTLING
     assert Whereabouts(where.text()).last == ""
     assert Whereabouts("moved:b:7").since == 7
+
+
+def test_what_a_session_had_on_its_way_goes_with_it(net: Net) -> None:
+    """It may still be on its way to the next broker."""
+    net.node("c")
+    net.join("b", "c")
+    for broker in "abc":
+        visitor = net.nodes[broker].visitor()
+        visitor.connect("mover", clean=False, expiry=1000)
+        net.run()
+        if broker == "a":
+            visitor.subscribe("t", qos=2)
+            net.run()
+        if broker == "b":
+            net.nodes["b"].client("writer").publish("t", "had", qos=2)
+            while visitor.messages():
+                net.run()
+            seen = net.nodes["b"].broker.core.sessions["mover"].seen
+            assert seen is not None
+            had = seen.names()
+    assert len(had) == 16
+    seen = net.nodes["c"].broker.core.sessions["mover"].seen
+    assert seen is not None
+    assert seen.is_repeated(had)

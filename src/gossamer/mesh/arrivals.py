@@ -122,6 +122,7 @@ class Arrivals(ErrandHandler):
         record.disconnected_at = now
         record.note = where.text()
         self.names.watch(session)
+        self.names.had(session, head.seen)
         session.number_after(head.number)
         core.journal.session_saved(record)
         self._subscribe(session, head, now)

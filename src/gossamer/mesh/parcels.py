@@ -1,6 +1,7 @@
 """A session on its way from one broker to another, as errands: its head, its messages, its end.
 
-    head   subscriptions, expiry, and what the client has not released yet
+    head   subscriptions, expiry, what the client has not released yet, and, if it came from another
+           broker shortly before, what it has had since
     item   one message that waits or is in flight, with its place and state
     end    that was all
     late   one that came to the old broker afterwards
@@ -37,6 +38,7 @@ def head_errand(session: Session, to: str, source: str, since: int, incoming: li
         "is_311": record.is_311,
         "number": session.last_number(),
         "incoming": incoming,
+        "seen": "" if session.seen is None else session.seen.names().hex(),
         "subscriptions": [_listed(each.record) for each in session.subscriptions.values()],
     }
     carried = Message("", json.dumps(content).encode(), 0, False, None, 0.0, "", "")
@@ -99,7 +101,7 @@ def delivery_of(errand: Errand) -> DeliveryRecord:
 class Head:
     """What a head says."""
 
-    __slots__ = ("incoming", "number", "record", "since", "source", "subscriptions")
+    __slots__ = ("incoming", "number", "record", "seen", "since", "source", "subscriptions")
 
     def __init__(self, errand: Errand) -> None:
         try:
@@ -110,6 +112,7 @@ class Head:
             record.is_311 = bool(content["is_311"])
             self.number = int(content["number"])
             self.incoming = [int(each) for each in content["incoming"]]
+            self.seen = bytes.fromhex(content["seen"])
             self.subscriptions = [_subscription(each) for each in content["subscriptions"]]
         except (ValueError, KeyError, TypeError, RecursionError):
             raise _malformed() from None

@@ -31,6 +31,12 @@ class SeenNames:
             session.seen = Seen([])
         self._watched[session.client_id] = session
 
+    def had(self, session: Session, names: bytes) -> None:
+        """On another broker; they may still be on their way to this one."""
+        if session.seen is not None:
+            for start in range(0, len(names), NAME_BYTES):
+                session.seen.done(names[start : start + NAME_BYTES])
+
     def restore(self, session: Session, now: float) -> None:
         """After a restart."""
         names: list[bytes] = []

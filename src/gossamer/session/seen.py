@@ -31,5 +31,9 @@ class Seen:
         """It waits elsewhere now, and may come back."""
         self._names.discard(name)
 
+    def names(self) -> bytes:
+        """All of them, one after the other."""
+        return b"".join(sorted(self._names))
+
     def is_full(self) -> bool:
         return len(self._names) > _MOST_NAMES
