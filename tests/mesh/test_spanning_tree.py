@@ -163,4 +163,7 @@ def test_a_name_that_was_never_given_is_forged() -> None:
     assert not memory.is_forged(name)
     assert memory.is_forged(later)
     assert memory.is_forged(bytes(16) + later)
+    assert memory.is_forged(name + later)
+    assert not memory.is_forged(name + bytes(16))
+    assert not memory.is_forged(memory.name(2) + name)
     assert not memory.is_new(name, 1)
