@@ -166,4 +166,6 @@ def test_a_name_that_was_never_given_is_forged() -> None:
     assert memory.is_forged(name + later)
     assert not memory.is_forged(name + bytes(16))
     assert not memory.is_forged(memory.name(2) + name)
+    assert memory.is_own(name + bytes(16))
+    assert not memory.is_own(bytes(16) + name)
     assert not memory.is_new(name, 1)

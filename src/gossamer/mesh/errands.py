@@ -160,12 +160,13 @@ class Errands:
         return True
 
     def arrived(self, message: Message, origin: Link, is_wave: bool, now: float) -> None:
-        """A wave goes by itself to everybody who is reached; it does not wait for the others."""
+        """A wave goes by itself to everybody who is reached. For the others it waits where it began,
+        and there only: every broker's copy would become a wave again."""
         errand = unpacked(message)
         if errand.to != self._mesh.settings.name:
             if not is_wave:
                 self._pass_on(errand, message, origin, now)
-            elif not self._mesh.reaching.is_reached(errand.to):
+            elif self._began_here(message) and not self._mesh.reaching.is_reached(errand.to):
                 self._park(message, now)
         elif self._is_early(errand):
             self._early.keep(message, _place(errand.text("after"), _name(errand.identity()).hex()))
@@ -213,6 +214,10 @@ class Errands:
     def _park(self, message: Message, now: float) -> None:
         if message.qos:
             self._parked.keep(message, f"{self._mesh.next_micros(now):020d}")
+
+    def _began_here(self, wave: Message) -> bool:
+        fabric = self._mesh.fabric
+        return fabric is not None and fabric.memory.is_own(wave.name)
 
     def _is_new(self, errand: Errand) -> bool:
         """Whatever ways it took, and whatever names it had on them."""

@@ -82,6 +82,10 @@ class Memory(Namer):
         number = int.from_bytes(name[_SOURCE_BYTES:], "big")
         return bool(source.chunks.get(number // _CHUNK_BITS, 0) & 1 << number % _CHUNK_BITS)
 
+    def is_own(self, name: bytes) -> bool:
+        """Whether this broker gave it, or the first of the two of a wave."""
+        return name.startswith(self._own)
+
     def is_forged(self, name: bytes) -> bool:
         """Whether it (or one of the two of a wave) claims to be ours, and we never gave it."""
         for start in range(0, len(name), NAME_BYTES):
