@@ -160,7 +160,7 @@ class Errands:
         return True
 
     def arrived(self, message: Message, origin: Link, is_wave: bool, now: float) -> None:
-        """A wave goes by itself to everybody who is reached. For the others it waits where it began,
+        """A wave goes by itself to all who are reached. For the others it waits where it began,
         and there only: every broker's copy would become a wave again."""
         errand = unpacked(message)
         if errand.to != self._mesh.settings.name:
