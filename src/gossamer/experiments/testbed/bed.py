@@ -114,7 +114,8 @@ class Bed:
 @asynccontextmanager
 async def running_bed(topology: str, mode: str) -> AsyncIterator[Bed]:
     with TemporaryDirectory(prefix="gossamer-testbed-") as folder:
-        plan = Plan(BROKERS, topology, mode, sys_seconds=0, keeps_tree=False)
+        # As the paper's brokers: what clients and the tree would need on top is not counted.
+        plan = Plan(BROKERS, topology, mode, 0, True, 0, keeps_tree=False, roaming_seconds=0)
         with LocalMesh(Path(folder), plan) as mesh:
             await asyncio.to_thread(mesh.start)
             bed = Bed(mesh)

@@ -29,6 +29,7 @@ port = {port}
 name = "{name}"
 mode = "{mode}"
 topology = "{kept}"
+roaming_seconds = {roaming}
 key_file = "../mesh.key"
 {peers}
 [admin]
@@ -60,6 +61,7 @@ class Plan:
     memory: bool = True
     sys_seconds: int = 10
     keeps_tree: bool = True  # whether the brokers see to it that their links in use form a tree
+    roaming_seconds: float = 5.0  # how long clients wait for their session; 0 for no roaming
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,7 @@ class LocalMesh:
                 name=broker.name,
                 mode=plan.mode,
                 kept=GRAPH if plan.keeps_tree else TREE,
+                roaming=plan.roaming_seconds,
                 peers="".join(_PEER.format(port=port) for port in peers),
                 admin_port=broker.admin_port,
                 sys_seconds=plan.sys_seconds,
