@@ -53,7 +53,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def test_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.run(["mesh", "--topology", "ring"]) == 2
+    assert main.run(["mesh", "--topology", "circle"]) == 2
     assert "linear, binary, star" in capsys.readouterr().err
     assert main.run(["mesh", "--mode", "magic"]) == 2
     assert main.run(["mesh", "--brokers", "0"]) == 2
