@@ -14,6 +14,8 @@ import secrets
 from collections import deque
 from typing import TYPE_CHECKING, Final, cast
 
+from mypy_extensions import mypyc_attr
+
 from gossamer.broker.neighbours import ERRAND_TOPIC
 from gossamer.broker.stamps import copied
 from gossamer.mesh.link import Link
@@ -69,6 +71,7 @@ class Errand:
         return cast(list[str], value)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ErrandHandler:
     """What one kind of errand does where it arrives."""
 
