@@ -1,7 +1,7 @@
 """The broker's counters as Prometheus metrics."""
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -15,6 +15,9 @@ from gossamer.mesh.stock_reporting import stock_counts
 from gossamer.net.admin.room_metrics import ROOM_GAUGES, ROOM_TOTALS
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+# Fields, and what each says.
+Texts = tuple[tuple[str, str], ...]
 
 # The counter's name in the core, the metric's, and what it says.
 TOTALS: Final = (
@@ -154,16 +157,7 @@ class BrokerCollector(Collector):
             }
             for name, link in mesh.by_name.items()
         }
-        for field, text in LINK_TOTALS:
-            total = CounterMetricFamily(f"gossamer_link_{field}", text, labels=["neighbour"])
-            for name, values in counts.items():
-                total.add_metric([name], values[field])
-            yield total
-        for field, text in LINK_GAUGES:
-            gauge = GaugeMetricFamily(f"gossamer_link_{field}", text, labels=["neighbour"])
-            for name, values in counts.items():
-                gauge.add_metric([name], values[field])
-            yield gauge
+        yield from _labelled("link", "neighbour", counts, LINK_TOTALS, LINK_GAUGES)
 
     def _tree_metrics(self) -> Iterator[Metric]:
         mesh = mesh_of(self._core)
@@ -180,27 +174,33 @@ class BrokerCollector(Collector):
         if mesh is None or mesh.stocks is None:
             return
         counts = {name: stock_counts(stock) for name, stock in mesh.stocks.by_name.items()}
-        for field, text in STOCK_TOTALS:
-            total = CounterMetricFamily(f"gossamer_stock_{field}", text, labels=["stock"])
-            for name, values in counts.items():
-                total.add_metric([name], values[field])
-            yield total
-        for field, text in STOCK_GAUGES:
-            gauge = GaugeMetricFamily(f"gossamer_stock_{field}", text, labels=["stock"])
-            for name, values in counts.items():
-                gauge.add_metric([name], values[field])
-            yield gauge
+        yield from _labelled("stock", "stock", counts, STOCK_TOTALS, STOCK_GAUGES)
 
     def _choice_metrics(self) -> Iterator[Metric]:
         mesh = mesh_of(self._core)
         if mesh is None or not mesh.choosing.choices:
             return
-        for field, text in CHOICE_GAUGES:
-            gauge = GaugeMetricFamily(f"gossamer_auto_{field}", text, labels=["branch"])
-            for branch, choice in mesh.choosing.choices.items():
-                view = {**choice_view(choice), "flooded": int(choice.is_flooded)}
-                gauge.add_metric([branch], float(view[field]))
-            yield gauge
+        counts = {
+            branch: {**choice_view(choice), "flooded": int(choice.is_flooded)}
+            for branch, choice in mesh.choosing.choices.items()
+        }
+        yield from _labelled("auto", "branch", counts, (), CHOICE_GAUGES)
+
+
+def _labelled(
+    room: str, label: str, counts: Mapping[str, Mapping[str, Any]], totals: Texts, gauges: Texts
+) -> Iterator[Metric]:
+    """The fields of several things of one kind, each thing under its name."""
+    for field, text in totals:
+        total = CounterMetricFamily(f"gossamer_{room}_{field}", text, labels=[label])
+        for name, values in counts.items():
+            total.add_metric([name], values[field])
+        yield total
+    for field, text in gauges:
+        gauge = GaugeMetricFamily(f"gossamer_{room}_{field}", text, labels=[label])
+        for name, values in counts.items():
+            gauge.add_metric([name], float(values[field]))
+        yield gauge
 
 
 def exposition(core: Core) -> bytes:
