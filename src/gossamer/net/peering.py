@@ -4,87 +4,43 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import socket
 import time
 from asyncio import Transport
-from typing import Any, Final
+from typing import Final
 
 from gossamer.broker.policy import Origin
 from gossamer.mesh.dialing import Dial
 from gossamer.mesh.mesh import Mesh
 from gossamer.mesh.settings import KEEP_ALIVE_SECONDS
+from gossamer.net.calling import FIRST_PAUSE, LONGEST_PAUSE, Caller, CallSink, rest
 from gossamer.net.config.mesh import Peer
-from gossamer.net.tls import certificate_user, client_context
-from gossamer.net.transport import Door, Host, SocketSink
+from gossamer.net.tls import certificate_user
+from gossamer.net.transport import Host
 
 logger = logging.getLogger(__name__)
 
-FIRST_PAUSE: Final = 0.1
-LONGEST_PAUSE: Final = 10.0
 SEEK_SECONDS: Final = 30.0  # between two looks at what addresses the seeds have
 # A link that stood for so long was no failure: its neighbour is dialled again soon.
 STOOD_SECONDS: Final = 1.0
-CONNECT_SECONDS: Final = 5.0
-# Bytes that may wait in the socket of a link, before QoS 0 to the neighbour is dropped.
-LINK_BUFFER: Final = 8 * 1_048_576
 
 
-class DialSink(SocketSink):
+class LinkSink(CallSink[Dial]):
     """The socket of a link that this broker dialled."""
 
-    def __init__(self, host: Host, door: Door, mesh: Mesh, uses_tls: bool) -> None:
-        super().__init__(host, door)
-        self._mesh = mesh
-        self._uses_tls = uses_tls
-        self.dial: Dial | None = None
-        self.done: asyncio.Future[None] = host.loop.create_future()
-
-    def connection_made(self, transport: Transport) -> None:
-        self.transport = transport
-        transport.set_write_buffer_limits(high=self.door.write_buffer)
-        peer = transport.get_extra_info("peername")
-        name = ""
-        if self._uses_tls:
-            name = certificate_user(transport.get_extra_info("peercert"))
-        origin = Origin(str(peer[0]) if isinstance(peer, tuple) else "", self.door.name, name)
-        self.dial = Dial(self._mesh, self, origin, time.time())
-
-    def data_received(self, data: bytes) -> None:
-        dial = self.dial
-        assert dial is not None
-        now = time.time()
-        dial.receive(data, now)
-        if self.connection is None and dial.connection is not None:
-            self.connection = dial.connection
-            logger.info("link to %s stands", dial.name)
-        self.host.after_chunk(now)
-
-    def connection_lost(self, error: Exception | None) -> None:
-        dial = self.dial
-        assert dial is not None
-        self.transport = None
-        self.connection = None
-        now = time.time()
-        dial.lost(now)
-        self.host.after_chunk(now)
-        if not self.done.done():
-            self.done.set_result(None)
+    def accepted(self) -> None:
+        logger.info("link to %s stands", self.attempt.name)
 
 
 class Dialler:
     """Keeps one configured neighbour connected."""
 
     def __init__(self, host: Host, mesh: Mesh, peer: Peer) -> None:
-        self.peer = peer
         self.where = f"{peer.host}:{peer.port}"
-        self._host = host
         self._mesh = mesh
-        self._door = Door("mesh")
-        self._door.write_buffer = LINK_BUFFER
-        self._context = None if peer.tls is None else client_context(peer.tls)
-        self._last_failure = ""
-        self._sink: DialSink | None = None
+        self._caller = Caller(host, "mesh", self.where, (peer.host, peer.port))
+        self._caller.use_tls(peer.tls)
+        self._sink: LinkSink | None = None
         self._may_dial = asyncio.Event()
         self._may_dial.set()
         self._neighbour = ""  # who it was last
@@ -110,28 +66,14 @@ class Dialler:
                 pause = FIRST_PAUSE / 2
                 continue  # at once, and then with growing pauses
             pause = min(2 * pause, LONGEST_PAUSE)
-            # Not all at once: after an outage everybody dials.
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+            await rest(pause)
 
     async def _attempt(self) -> float:
         """Seconds for which the link stood, 0.0 if it never did."""
-        tls: dict[str, Any] = {}
-        if self._context is not None and self.peer.tls is not None:
-            name = self.peer.tls.server_name or self.peer.host
-            tls = {"ssl": self._context, "server_hostname": name}
-        loop = self._host.loop
-        try:
-            async with asyncio.timeout(CONNECT_SECONDS):
-                _, sink = await loop.create_connection(  # type: ignore[type-var]
-                    lambda: DialSink(self._host, self._door, self._mesh, bool(tls)),
-                    self.peer.host,
-                    self.peer.port,
-                    **tls,
-                )
-        except (OSError, TimeoutError) as error:
-            self._say(str(error) or "no answer")
+        caller = self._caller
+        sink = LinkSink(caller.host, caller.door, self._begin)
+        if not await caller.call(sink):
             return 0.0
-        assert isinstance(sink, DialSink)
         started = time.monotonic()
         self._sink = sink
         try:
@@ -139,28 +81,28 @@ class Dialler:
         finally:
             self._sink = None
             sink.abort()
-        assert sink.dial is not None
-        self._neighbour = sink.dial.name or self._neighbour
-        self._say(sink.dial.failure)
-        return time.monotonic() - started if sink.dial.name else 0.0
+        dial = sink.attempt
+        self._neighbour = dial.name or self._neighbour
+        caller.say(dial.failure)
+        return time.monotonic() - started if dial.name else 0.0
+
+    def _begin(self, sink: CallSink[Dial], transport: Transport, address: str) -> Dial:
+        name = ""
+        if self._caller.uses_tls:
+            name = certificate_user(transport.get_extra_info("peercert"))
+        return Dial(self._mesh, sink, Origin(address, sink.door.name, name), time.time())
 
     def reaches(self, neighbour: str) -> bool:
         """Whether the other end is, or was last, this neighbour."""
-        dial = None if self._sink is None else self._sink.dial
-        return neighbour == (self._neighbour if dial is None or not dial.name else dial.name)
+        name = "" if self._sink is None else self._sink.attempt.name
+        return neighbour == (name or self._neighbour)
 
-    async def _keep_awake(self, sink: DialSink) -> None:
+    async def _keep_awake(self, sink: LinkSink) -> None:
         while not sink.done.done():
             await asyncio.wait((sink.done,), timeout=KEEP_ALIVE_SECONDS / 3)
-            if sink.dial is not None and sink.connection is not None:
-                sink.dial.ping()
-                self._host.after_chunk(time.time())
-
-    def _say(self, failure: str) -> None:
-        """Once for each new reason: a neighbour may be away for days."""
-        if failure != self._last_failure:
-            self._last_failure = failure
-            logger.warning("no link to %s: %s", self.where, failure)
+            if sink.connection is not None:
+                sink.attempt.ping()
+                sink.host.after_chunk(time.time())
 
 
 class Peering:
