@@ -2,11 +2,11 @@
 
 import pytest
 
-from gossamer.session import session as session_module
+from gossamer.session.backlog import SPILL_ABOVE
 from gossamer.storage.memory_journal import MemoryJournal
 from tests.support.meshes import Net, Node
 
-MESSAGES = session_module.SPILL_ABOVE + 2_500
+MESSAGES = SPILL_ABOVE + 2_500
 
 
 def a_journal() -> MemoryJournal:
@@ -47,7 +47,7 @@ def test_spilled_messages_arrive_in_order(restarts: bool) -> None:
             commit(near)
     commit(near)
     peer = near.broker.core.sessions["$mesh/far"]
-    assert len(peer.queue or ()) == session_module.SPILL_ABOVE
+    assert len(peer.queue or ()) == SPILL_ABOVE
     assert peer.spilled == 2_500
     if restarts:
         journal = near.broker.core.journal

@@ -37,9 +37,10 @@ from gossamer.mesh.roaming import Roaming
 from gossamer.mesh.settings import GRAPH, WITHOUT_FILTERS, MeshSettings
 from gossamer.mesh.switching import Switching
 from gossamer.mesh.teller import ANYTHING, Teller
+from gossamer.session.backlog import NO_BYTES_LIMIT
 from gossamer.session.message import Message
 from gossamer.session.records import SessionRecord
-from gossamer.session.session import NEVER, NO_BYTES_LIMIT, Session
+from gossamer.session.session import NEVER, Session
 from gossamer.session.subscription import Receiver, Subscription
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError

@@ -15,7 +15,7 @@ from gossamer.session.journal import Journal
 from gossamer.session.naming import Namer
 
 if TYPE_CHECKING:
-    from gossamer.session.session import Session
+    from gossamer.session.backlog import Backlog
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -57,8 +57,8 @@ class Hub:
         self.holding: list[Outlet] = []
         self.last_committed = 0
         self.namer = Namer()
-        self.starving: list[Session] = []  # wait for the store to give back what they spilled
-        self.waiting: list[Session] = []  # their queues were cut off by the size of a turn
+        self.starving: list[Backlog] = []  # wait for the store to give back what they spilled
+        self.waiting: list[Backlog] = []  # their queues were cut off by the size of a turn
 
     def committed(self, batch: int) -> None:
         """Lets go of everything that waited for this transaction or an earlier one."""

@@ -1,0 +1,151 @@
+"""What is under way to one client: packet identifiers, the flow window, what goes out again.
+
+A session that ends with its connection never needs to send a message twice, so what is in flight
+is remembered by number only.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gossamer.session.aliases import TopicAliases
+from gossamer.session.frames import IDENTIFIERS, PUBREL_HEAD
+from gossamer.session.message import Message
+from gossamer.session.naming import NAME_BYTES
+from gossamer.session.outlet import Hub, Outlet
+from gossamer.session.records import RELEASED, SENT, DeliveryRecord
+from gossamer.session.seen import Seen
+from gossamer.session.sending import send
+from gossamer.session.subscription import NO_IDENTIFIERS
+
+# What a session without a future remembers of a message in flight.
+SENT_ONCE: Final = DeliveryRecord(0, None, 1, False, NO_IDENTIFIERS, 0, SENT)
+SENT_EXACTLY: Final = DeliveryRecord(0, None, 2, False, NO_IDENTIFIERS, 0, SENT)
+_RELEASED: Final = DeliveryRecord(0, None, 2, False, NO_IDENTIFIERS, 0, RELEASED)
+
+
+class Flight:
+    """What was sent and not acknowledged, by packet identifier."""
+
+    __slots__ = (
+        "_last_id",
+        "aliases",
+        "client_id",
+        "hub",
+        "inflight",
+        "outlet",
+        "persistent",
+        "seen",
+        "unsent",
+        "window",
+    )
+
+    def __init__(self, hub: Hub, client_id: str, persistent: bool) -> None:
+        self.hub = hub
+        self.client_id = client_id
+        self.persistent = persistent  # every change is told to the journal
+        self.outlet: Outlet | None = None  # while the client is connected
+        self.window = 65_535  # the client's Receive Maximum
+        self.inflight: dict[int, DeliveryRecord] = {}
+        self.unsent: dict[int, DeliveryRecord] | None = None  # in flight, not yet sent again
+        self.aliases: TopicAliases | None = None  # if the client takes any
+        self.seen: Seen | None = None  # while messages may come by two ways
+        self._last_id = 0
+
+    def in_first_order(self) -> list[DeliveryRecord]:
+        pending = list(self.inflight.values())
+        pending.sort(key=_by_number)
+        return pending
+
+    def received(self, packet_id: int, delivery: DeliveryRecord) -> None:
+        """PUBREC for a QoS 2 message: only PUBREL is repeated from here on [MQTT-4.3.3-6]."""
+        if self.unsent is not None:
+            self.unsent.pop(packet_id, None)
+        if not self.persistent:
+            self.inflight[packet_id] = _RELEASED
+        elif delivery.state == SENT:
+            if self.seen is not None and delivery.message is not None:
+                self.seen.done(delivery.message.name[-NAME_BYTES:])
+            delivery.state = RELEASED
+            delivery.message = None
+            self.hub.journal.delivery_released(self.client_id, delivery.number)
+        outlet = self.outlet
+        assert outlet is not None
+        # [MQTT-4.3.3-4]; it stays in flight until PUBCOMP [MQTT-4.3.3-5].
+        outlet.put_promise(PUBREL_HEAD + IDENTIFIERS[packet_id])
+
+    def _resend(self, outlet: Outlet, now: float) -> None:
+        """What is not acknowledged, in the first order [MQTT-4.4.0-1], even if it has expired
+        [MQTT-4.3.3-7]; publications as far as the window of the new connection allows."""
+        pending = self.in_first_order()
+        room = self.window
+        for delivery in pending:
+            if delivery.state == RELEASED:
+                room -= 1
+        unsent: dict[int, DeliveryRecord] = {}
+        for delivery in pending:
+            if delivery.state == RELEASED:
+                outlet.put(PUBREL_HEAD + IDENTIFIERS[delivery.packet_id])
+            elif room > 0:
+                room -= 1
+                self._send_again(outlet, delivery, now)
+            else:
+                unsent[delivery.packet_id] = delivery
+        self.unsent = unsent if unsent else None
+
+    def _resume_unsent(self, outlet: Outlet, unsent: dict[int, DeliveryRecord], now: float) -> None:
+        while unsent and len(self.inflight) - len(unsent) < self.window:  # [MQTT-3.3.4-9]
+            self._send_again(outlet, unsent.pop(next(iter(unsent))), now)
+        if not unsent:
+            self.unsent = None
+
+    def _send_again(self, outlet: Outlet, delivery: DeliveryRecord, now: float) -> None:
+        message = delivery.message
+        assert message is not None
+        self._send(
+            outlet,
+            message,
+            delivery.qos,
+            delivery.retain,
+            True,  # [MQTT-3.3.1-1]
+            delivery.packet_id,
+            delivery.identifiers,
+            now,
+        )
+
+    def _send(
+        self,
+        outlet: Outlet,
+        message: Message,
+        qos: int,
+        retain: bool,
+        dup: bool,
+        packet_id: int,
+        identifiers: list[int],
+        now: float,
+    ) -> None:
+        if send(outlet, self.aliases, message, qos, retain, dup, packet_id, identifiers, now):
+            return
+        # [MQTT-3.1.2-25]: the server acts as if it had sent the message.
+        self.hub.counters.dropped_too_large += 1
+        if packet_id:
+            self._forget(self.inflight.pop(packet_id))
+
+    def _forget(self, delivery: DeliveryRecord) -> None:
+        if self.persistent and delivery.number and delivery.qos:
+            self.hub.journal.delivery_removed(self.client_id, delivery.number)
+
+    def _free_id(self) -> int:
+        """The next packet identifier not in use; the window keeps one free [MQTT-2.2.1-4]."""
+        packet_id = self._last_id
+        inflight = self.inflight
+        while True:
+            packet_id = packet_id + 1 if packet_id < 65_535 else 1
+            if packet_id not in inflight:
+                break
+        self._last_id = packet_id
+        return packet_id
+
+
+def _by_number(delivery: DeliveryRecord) -> int:
+    return delivery.number
