@@ -4,11 +4,11 @@ from itertools import permutations
 
 import pytest
 
-from gossamer.mesh.errands import NO_MESSAGE, Errand, ErrandHandler, Errands, packed
 from gossamer.mesh.link import Link
-from gossamer.mesh.parcels import ITEM, item_errand
-from gossamer.mesh.waiting_errands import EARLY, PARKED, WaitingErrands
-from gossamer.mesh.whereabouts import MOVED, SETTLING, Whereabouts
+from gossamer.mesh.relay.errands import NO_MESSAGE, Errand, ErrandHandler, Errands, packed
+from gossamer.mesh.relay.waiting_errands import EARLY, PARKED, WaitingErrands
+from gossamer.mesh.roaming.parcels import ITEM, item_errand
+from gossamer.mesh.roaming.whereabouts import MOVED, SETTLING, Whereabouts
 from gossamer.session.message import Message
 from gossamer.session.records import QUEUED, DeliveryRecord
 from gossamer.wire.errors import ProtocolError

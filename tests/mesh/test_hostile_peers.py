@@ -6,11 +6,11 @@ import pytest
 
 from gossamer.broker.policy import Permissions
 from gossamer.mesh.control import FLOOD, HOLD, PING, PONG, control_packet
-from gossamer.mesh.graph import Announcement, view_of
 from gossamer.mesh.handshake import Accepting, Dialling, introduce
+from gossamer.mesh.relay.words import Word, encode_word
 from gossamer.mesh.settings import MeshSettings
-from gossamer.mesh.topology import TOPOLOGY
-from gossamer.mesh.words import Word, encode_word
+from gossamer.mesh.tree.graph import Announcement, view_of
+from gossamer.mesh.tree.topology import TOPOLOGY
 from gossamer.session.identity import Identity
 from gossamer.session.message import Message
 from gossamer.wire import reasons

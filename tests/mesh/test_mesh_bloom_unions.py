@@ -6,7 +6,7 @@ import pytest
 
 from gossamer.bloom import BloomFilter, RemoteSummary
 from gossamer.mesh.control import SUMMARY, control_packet
-from gossamer.mesh.mode_bloom import Summaries, SummaryTeller
+from gossamer.mesh.modes.bloom import Summaries, SummaryTeller
 
 
 def body_of(packet: bytes) -> bytes:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from gossamer.mesh.roaming.shadows import LINGER_SECONDS
 from gossamer.mesh.settings import MODES
-from gossamer.mesh.shadows import LINGER_SECONDS
 from gossamer.wire import reasons
 from gossamer.wire.packets import (
     PUBREC,

@@ -5,9 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.broker.routes import RouteTable
-from gossamer.mesh.choosing import FILTER_BELOW, FLOOD_ABOVE, LEAST_BYTES, LOOK_SECONDS, Choice
-from gossamer.mesh.measuring import HALF_LIFE, Meter, decode_report, encode_report
-from gossamer.mesh.mode_auto import AutoTeller, branch_of
+from gossamer.mesh.modes.auto import AutoTeller, branch_of
+from gossamer.mesh.modes.choosing import (
+    FILTER_BELOW,
+    FLOOD_ABOVE,
+    LEAST_BYTES,
+    LOOK_SECONDS,
+    Choice,
+)
+from gossamer.mesh.modes.measuring import HALF_LIFE, Meter, decode_report, encode_report
 from gossamer.topics.containment import contains
 from gossamer.topics.cover import Cover
 from gossamer.wire.errors import ProtocolError

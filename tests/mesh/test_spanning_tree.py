@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.mesh.graph import Announcement, view_of
-from gossamer.mesh.memory import Memory
-from gossamer.mesh.pulse import Pulse, cost_of
-from gossamer.mesh.settling import Settling
-from gossamer.mesh.topology import Topology, decode_announcement, encode_announcement
+from gossamer.mesh.tree.graph import Announcement, view_of
+from gossamer.mesh.tree.memory import Memory
+from gossamer.mesh.tree.pulse import Pulse, cost_of
+from gossamer.mesh.tree.settling import Settling
+from gossamer.mesh.tree.topology import Topology, decode_announcement, encode_announcement
 from gossamer.session.journal import Journal
 from gossamer.wire.errors import ProtocolError
 

@@ -3,11 +3,11 @@
 from itertools import pairwise
 
 from gossamer.broker.policy import Origin
-from gossamer.mesh.stock import Stock
-from gossamer.mesh.stock_claims import SILENCE_SECONDS
-from gossamer.mesh.stock_dialing import StockDial
-from gossamer.mesh.stock_settings import StockSettings
-from gossamer.mesh.stocks import Stocks
+from gossamer.mesh.stock.claims import SILENCE_SECONDS
+from gossamer.mesh.stock.dialing import StockDial
+from gossamer.mesh.stock.settings import StockSettings
+from gossamer.mesh.stock.stock import Stock
+from gossamer.mesh.stock.stocks import Stocks
 from tests.support.memory import World
 from tests.support.meshes import Net, Node, Wire
 

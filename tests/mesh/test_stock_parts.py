@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.mesh.stock_claims import SILENCE_SECONDS, Claims, encode_claims
-from gossamer.mesh.stock_marks import MarkingSink, has_mark, mark_of
-from gossamer.mesh.stock_replays import REPLAY_SECONDS, Replays
-from gossamer.mesh.stock_settings import StockSettings, echoes
-from gossamer.mesh.stock_wants import StockWants
+from gossamer.mesh.stock.claims import SILENCE_SECONDS, Claims, encode_claims
+from gossamer.mesh.stock.marks import MarkingSink, has_mark, mark_of
+from gossamer.mesh.stock.replays import REPLAY_SECONDS, Replays
+from gossamer.mesh.stock.settings import StockSettings, echoes
+from gossamer.mesh.stock.wants import StockWants
 from gossamer.net.config import ConfigError, parse
 from gossamer.topics.containment import contains
 from gossamer.topics.matching import matches

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.mesh.stock import Stock
+from gossamer.mesh.stock.stock import Stock
 from gossamer.net.client import Client, Disconnected
 from gossamer.net.loops import run
 from gossamer.wire.packets import V5, V311, Publish

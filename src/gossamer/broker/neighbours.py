@@ -22,7 +22,7 @@ PEER_METHOD: Final = "GOSSAMER-MESH-1"
 # Topics that never leave the broker they are published on.
 LOCAL_TOPICS: Final = ("$SYS/", "$gossamer/")
 CONTROL_TOPIC: Final = "$gossamer/mesh"
-# Behind everything that a broker has sent on a link: see `mesh/settling.py`.
+# Behind everything that a broker has sent on a link: see `mesh/tree/settling.py`.
 MARKER_TOPIC: Final = "$gossamer/settle"
 
 # What is to be done with a message that came over a link.

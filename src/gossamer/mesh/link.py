@@ -7,9 +7,9 @@ from typing import Final
 from gossamer.broker.connection import Connection
 from gossamer.broker.routes import PeerView
 from gossamer.mesh.control import control_size
-from gossamer.mesh.pulse import Pulse
-from gossamer.mesh.teller import Teller
-from gossamer.mesh.words import Listed
+from gossamer.mesh.modes.teller import Teller
+from gossamer.mesh.relay.words import Listed
+from gossamer.mesh.tree.pulse import Pulse
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
@@ -100,7 +100,7 @@ class Link:
         # Whether it is known what the neighbour holds, so that changes can follow.
         self.is_compared = False
         self.is_deferred = False  # whether changes wait to be told
-        # Whether messages are queued for it, and whether the tree has it: see `fabric.py`.
+        # Whether messages are queued for it, and whether the tree has it: see `tree/fabric.py`.
         self.is_forwarding = False
         self.in_tree = False
         self.pulse: Pulse | None = None

@@ -16,27 +16,28 @@ from gossamer.broker.operation import OperatorSubscription
 from gossamer.broker.policy import Exchange, Origin
 from gossamer.broker.revoking import remove_subscription
 from gossamer.broker.stamps import Stamp, stamp_of, with_stamp
-from gossamer.mesh import control, hearing
-from gossamer.mesh.choosing import Choosing
-from gossamer.mesh.errands import Errands
-from gossamer.mesh.fabric import Fabric
-from gossamer.mesh.flooding import Flooding
-from gossamer.mesh.group_directory import GroupDirectory
+from gossamer.mesh import control
 from gossamer.mesh.handshake import Accepting, introduce
-from gossamer.mesh.joint_sharing import KIND as SHARE
-from gossamer.mesh.joint_sharing import JointSharing, Shared
 from gossamer.mesh.link import Link
-from gossamer.mesh.mode_auto import AutoTeller
-from gossamer.mesh.mode_bloom import Summaries
-from gossamer.mesh.modes import teller_for
+from gossamer.mesh.modes import hearing
+from gossamer.mesh.modes.auto import AutoTeller
+from gossamer.mesh.modes.bloom import Summaries
+from gossamer.mesh.modes.by_name import teller_for
+from gossamer.mesh.modes.choosing import Choosing
+from gossamer.mesh.modes.switching import Switching
+from gossamer.mesh.modes.teller import ANYTHING, Teller
 from gossamer.mesh.note import Note
 from gossamer.mesh.overview import Overview
-from gossamer.mesh.reaching import Reaching
+from gossamer.mesh.relay.errands import Errands
+from gossamer.mesh.relay.flooding import Flooding
+from gossamer.mesh.relay.reaching import Reaching
 from gossamer.mesh.retaining import digests_packet, missing_there
-from gossamer.mesh.roaming import Roaming
+from gossamer.mesh.roaming.roaming import Roaming
 from gossamer.mesh.settings import GRAPH, WITHOUT_FILTERS, MeshSettings
-from gossamer.mesh.switching import Switching
-from gossamer.mesh.teller import ANYTHING, Teller
+from gossamer.mesh.sharing.directory import GroupDirectory
+from gossamer.mesh.sharing.joint import KIND as SHARE
+from gossamer.mesh.sharing.joint import JointSharing, Shared
+from gossamer.mesh.tree.fabric import Fabric
 from gossamer.session.backlog import NO_BYTES_LIMIT
 from gossamer.session.message import Message
 from gossamer.session.records import SessionRecord
@@ -46,7 +47,7 @@ from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
 
 if TYPE_CHECKING:
-    from gossamer.mesh.stocks import Stocks
+    from gossamer.mesh.stock.stocks import Stocks
 
 _SUMMARY: Final = b"s"  # no digest of filters looks like this
 # A neighbour that is away keeps its messages; only the disk bounds how many.

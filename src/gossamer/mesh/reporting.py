@@ -5,10 +5,10 @@ from typing import Final
 from gossamer.broker.agenda import Duty
 from gossamer.broker.core import Core
 from gossamer.broker.distributing import publish
-from gossamer.mesh.choice_reporting import choice_statistics
 from gossamer.mesh.link import Link
 from gossamer.mesh.mesh import Mesh
-from gossamer.mesh.stock_reporting import stock_statistics
+from gossamer.mesh.modes.reporting import choice_statistics
+from gossamer.mesh.stock.reporting import stock_statistics
 from gossamer.session.message import Message
 
 _PREFIX: Final = "$SYS/mesh/"

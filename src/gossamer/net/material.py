@@ -9,7 +9,7 @@ from pathlib import Path
 from gossamer.broker.policy import Permissions
 from gossamer.broker.settings import Settings
 from gossamer.mesh.settings import MeshSettings
-from gossamer.mesh.stock_settings import StockSettings
+from gossamer.mesh.stock.settings import StockSettings
 from gossamer.net.archiving import archive_settings
 from gossamer.net.auth.assembly import REPLAY, login_rules
 from gossamer.net.auth.logins import LoginRules

@@ -10,10 +10,10 @@ from typing import Final
 
 from gossamer.broker.policy import Origin
 from gossamer.mesh.mesh import Mesh
-from gossamer.mesh.stock import Stock
-from gossamer.mesh.stock_dialing import StockDial
-from gossamer.mesh.stock_settings import STOCK_KEEP_ALIVE
-from gossamer.mesh.stocks import Stocks
+from gossamer.mesh.stock.dialing import StockDial
+from gossamer.mesh.stock.settings import STOCK_KEEP_ALIVE
+from gossamer.mesh.stock.stock import Stock
+from gossamer.mesh.stock.stocks import Stocks
 from gossamer.net.calling import FIRST_PAUSE, LONGEST_PAUSE, Caller, CallSink, rest
 from gossamer.net.config.stock import Stock as StockSection
 from gossamer.net.material import stock_settings

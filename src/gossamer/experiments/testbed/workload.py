@@ -10,7 +10,7 @@ k brokers are interested: IBR = k / m. These are our readings; the paper leaves 
 from typing import Final
 
 from gossamer.mesh.control import ADD, control_packet
-from gossamer.mesh.interest import encode_interests
+from gossamer.mesh.modes.interest import encode_interests
 from gossamer.wire.codec import encode
 from gossamer.wire.packets import V5, Publish
 

@@ -3,11 +3,11 @@
 from typing import Any, Final
 
 from gossamer.broker.core import Core
-from gossamer.mesh.choice_reporting import choice_view
 from gossamer.mesh.link import Link
 from gossamer.mesh.mesh import Mesh, form_of
+from gossamer.mesh.modes.reporting import choice_view
 from gossamer.mesh.reporting import link_cost, link_counts, link_state, mesh_of, tree_counts
-from gossamer.mesh.stock_reporting import stock_counts
+from gossamer.mesh.stock.reporting import stock_counts
 from gossamer.net.admin.http import HttpError
 from gossamer.net.admin.views import listing, page, schema
 

@@ -9,9 +9,9 @@ from prometheus_client.registry import Collector
 
 from gossamer import __version__
 from gossamer.broker.core import Core
-from gossamer.mesh.choice_reporting import choice_view
+from gossamer.mesh.modes.reporting import choice_view
 from gossamer.mesh.reporting import link_cost, link_counts, link_state, mesh_of, tree_counts
-from gossamer.mesh.stock_reporting import stock_counts
+from gossamer.mesh.stock.reporting import stock_counts
 from gossamer.net.admin.room_metrics import ROOM_GAUGES, ROOM_TOTALS
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"

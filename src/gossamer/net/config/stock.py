@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from gossamer.mesh.stock_settings import StockSettings, echoes
+from gossamer.mesh.stock.settings import StockSettings, echoes
 from gossamer.net.config.peer_tls import PeerTls
 from gossamer.net.config.section import Section
 from gossamer.net.config.units import FilePath

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from gossamer.mesh.whereabouts import Whereabouts
+from gossamer.mesh.roaming.whereabouts import Whereabouts
 from gossamer.sim.trials.joint_oracle import JointOracle
 from gossamer.sim.trials.joint_plan import MOVE, group_of, members_of
 from gossamer.sim.trials.plan import Plan, Step

@@ -3,7 +3,7 @@
 from collections.abc import Container
 
 from gossamer.mesh.link import Link
-from gossamer.mesh.mode_auto import branch_of
+from gossamer.mesh.modes.auto import branch_of
 from gossamer.mesh.settings import WITHOUT_FILTERS
 from gossamer.sim.host import Host
 from gossamer.sim.trials.world import World

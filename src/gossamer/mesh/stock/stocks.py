@@ -9,9 +9,9 @@ from gossamer.broker.agenda import Duty
 from gossamer.broker.ending import end_session
 from gossamer.broker.neighbours import STOCK_PREFIX
 from gossamer.mesh.mesh import Mesh
-from gossamer.mesh.stock import Stock
-from gossamer.mesh.stock_claims import SAY_SECONDS, STOCK_WORD, Claims, encode_claims
-from gossamer.mesh.stock_settings import StockSettings
+from gossamer.mesh.stock.claims import SAY_SECONDS, STOCK_WORD, Claims, encode_claims
+from gossamer.mesh.stock.settings import StockSettings
+from gossamer.mesh.stock.stock import Stock
 from gossamer.session.session import Session
 
 logger = logging.getLogger(__name__)

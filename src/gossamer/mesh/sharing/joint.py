@@ -15,9 +15,9 @@ from gossamer.broker.geofencing import without_place
 from gossamer.broker.groups import Group
 from gossamer.broker.sharing import Sharing, give_to_member
 from gossamer.broker.subscriptions import find_group
-from gossamer.mesh.errands import Errand, ErrandHandler, Fields
-from gossamer.mesh.group_directory import AWAY, ONLINE
 from gossamer.mesh.link import Link
+from gossamer.mesh.relay.errands import Errand, ErrandHandler, Fields
+from gossamer.mesh.sharing.directory import AWAY, ONLINE
 from gossamer.session.message import Message
 from gossamer.session.session import Session
 

@@ -8,7 +8,7 @@ its own time, and no two need to agree.
 
 from typing import Final
 
-from gossamer.mesh.mode_ssf import SelectiveTeller
+from gossamer.mesh.modes.ssf import SelectiveTeller
 
 _WILDCARDS: Final = ("+", "#")
 

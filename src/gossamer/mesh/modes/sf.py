@@ -6,7 +6,7 @@ again for each new subscriber. It is gone with the last. `ssf` is what to use.
 
 from typing import Final
 
-from gossamer.mesh.teller import FilterTeller, add_packets
+from gossamer.mesh.modes.teller import FilterTeller, add_packets
 
 # Repetitions that wait for a neighbour that is away; they tell it nothing, so some may be missing.
 _MOST_AGAIN: Final = 65_536

@@ -15,9 +15,9 @@ from gossamer.broker.keeping import KeepAlive
 from gossamer.broker.policy import Origin
 from gossamer.broker.settings import peer_settings
 from gossamer.broker.stages import CLOSED, OPEN
-from gossamer.mesh.stock import Stock
-from gossamer.mesh.stock_marks import MarkingSink, growth, has_mark, mark_of
-from gossamer.mesh.stock_settings import STOCK_KEEP_ALIVE, STOCK_SESSION_SECONDS
+from gossamer.mesh.stock.marks import MarkingSink, growth, has_mark, mark_of
+from gossamer.mesh.stock.settings import STOCK_KEEP_ALIVE, STOCK_SESSION_SECONDS
+from gossamer.mesh.stock.stock import Stock
 from gossamer.session.frames import IDENTIFIERS, PUBACK_HEAD, PUBREC_HEAD
 from gossamer.session.identity import Identity
 from gossamer.session.outlet import Sink

@@ -1,6 +1,6 @@
 """Selective subscription forwarding: a neighbour holds exactly the maximal filters of the rest."""
 
-from gossamer.mesh.teller import FilterTeller
+from gossamer.mesh.modes.teller import FilterTeller
 from gossamer.topics.cover import Change, Cover
 
 

@@ -20,9 +20,9 @@ from gossamer.broker.neighbours import STOCK_PREFIX
 from gossamer.broker.revoking import remove_subscription
 from gossamer.broker.subscriptions import enter
 from gossamer.mesh.link import Traffic
-from gossamer.mesh.stock_replays import Replays
-from gossamer.mesh.stock_settings import StockSettings
-from gossamer.mesh.stock_wants import StockWants
+from gossamer.mesh.stock.replays import Replays
+from gossamer.mesh.stock.settings import StockSettings
+from gossamer.mesh.stock.wants import StockWants
 from gossamer.session.records import SENT, DeliveryRecord, SessionRecord, SubscriptionRecord
 from gossamer.session.session import NEVER, Session
 from gossamer.session.subscription import NO_IDENTIFIERS, Receiver, Subscription

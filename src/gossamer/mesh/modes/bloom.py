@@ -29,7 +29,7 @@ from gossamer.bloom.wire import (
     encode_full,
 )
 from gossamer.mesh.control import SUMMARY, control_packet
-from gossamer.mesh.teller import Teller
+from gossamer.mesh.modes.teller import Teller
 from gossamer.topics.cover import Change, Cover
 
 # A flipped bit costs about two bytes in a delta; past this part of the bits, all are sent.

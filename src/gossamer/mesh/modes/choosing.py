@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.agenda import Duty
-from gossamer.mesh.measuring import Meter, Report, decode_report, encode_report
+from gossamer.mesh.modes.measuring import Meter, Report, decode_report, encode_report
 from gossamer.session.session import Session
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from gossamer.broker.core import Core
 from gossamer.broker.revoking import remove_subscription
 from gossamer.broker.subscriptions import enter
-from gossamer.mesh.interest import decode_interests
 from gossamer.mesh.link import Link, peer_subscription
+from gossamer.mesh.modes.interest import decode_interests
+from gossamer.mesh.modes.teller import digest_of
 from gossamer.mesh.note import Note
-from gossamer.mesh.teller import digest_of
 
 
 def hear_added(core: Core, link: Link, payload: bytes) -> list[str]:

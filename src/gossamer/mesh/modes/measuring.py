@@ -10,7 +10,7 @@ import json
 from typing import Final
 
 from gossamer.broker.routes import RouteTable
-from gossamer.mesh.mode_auto import branch_of
+from gossamer.mesh.modes.auto import branch_of
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
 

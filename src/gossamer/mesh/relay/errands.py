@@ -19,7 +19,7 @@ from mypy_extensions import mypyc_attr
 from gossamer.broker.neighbours import ERRAND_TOPIC
 from gossamer.broker.stamps import copied
 from gossamer.mesh.link import Link
-from gossamer.mesh.waiting_errands import EARLY, PARKED, WaitingErrands, as_errand
+from gossamer.mesh.relay.waiting_errands import EARLY, PARKED, WaitingErrands, as_errand
 from gossamer.session.message import Message
 from gossamer.session.naming import NAME_BYTES
 from gossamer.wire import reasons

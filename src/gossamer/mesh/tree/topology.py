@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from gossamer.mesh.graph import Announcement, View, view_of
-from gossamer.mesh.words import is_name
+from gossamer.mesh.relay.words import is_name
+from gossamer.mesh.tree.graph import Announcement, View, view_of
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from gossamer.mesh.errands import NO_MESSAGE, Errand, Fields
+from gossamer.mesh.relay.errands import NO_MESSAGE, Errand, Fields
 from gossamer.session.message import Message
 from gossamer.session.records import DeliveryRecord, SessionRecord, SubscriptionRecord
 from gossamer.session.session import Session

@@ -2,7 +2,7 @@
 
 import json
 
-from gossamer.mesh.choosing import Choice, Choosing
+from gossamer.mesh.modes.choosing import Choice, Choosing
 
 _DIGITS = 3
 

@@ -28,15 +28,15 @@ from gossamer.broker.neighbours import (
 )
 from gossamer.broker.stamps import stamp_of
 from gossamer.mesh import control
-from gossamer.mesh.damping import Complaints
-from gossamer.mesh.graph import DIGEST_BYTES, View
 from gossamer.mesh.link import Link
-from gossamer.mesh.memory import Memory, as_replayed
 from gossamer.mesh.note import Note
-from gossamer.mesh.pulse import Pulse
+from gossamer.mesh.relay.damping import Complaints
 from gossamer.mesh.retaining import digests_packet
-from gossamer.mesh.settling import Settling
-from gossamer.mesh.topology import TOPOLOGY, Topology
+from gossamer.mesh.tree.graph import DIGEST_BYTES, View
+from gossamer.mesh.tree.memory import Memory, as_replayed
+from gossamer.mesh.tree.pulse import Pulse
+from gossamer.mesh.tree.settling import Settling
+from gossamer.mesh.tree.topology import TOPOLOGY, Topology
 from gossamer.session.message import Message
 from gossamer.session.naming import NAME_BYTES
 from gossamer.session.records import RELEASED

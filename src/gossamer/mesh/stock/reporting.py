@@ -1,7 +1,7 @@
 """Stock brokers to the outside: what crossed to and from each, and whether this broker owns it."""
 
-from gossamer.mesh.stock import Stock
-from gossamer.mesh.stocks import Stocks
+from gossamer.mesh.stock.stock import Stock
+from gossamer.mesh.stock.stocks import Stocks
 
 
 def stock_counts(stock: Stock) -> dict[str, int]:

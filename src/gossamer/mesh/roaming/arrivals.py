@@ -15,19 +15,19 @@ from gossamer.broker.revoking import remove_subscription
 from gossamer.broker.subscriptions import asked_of, enter, make
 from gossamer.geo.errors import GlpError
 from gossamer.geo.located import read_located
-from gossamer.mesh.errands import NO_MESSAGE, Errand, ErrandHandler
 from gossamer.mesh.link import Link
-from gossamer.mesh.parcels import END, HEAD, ITEM, LATE, Head, delivery_of
-from gossamer.mesh.seen_names import SeenNames, came_before
-from gossamer.mesh.shadows import OVER, PARCEL_QOS, TAKEN_OVER
-from gossamer.mesh.whereabouts import ARRIVING, HERE, SETTLING, Whereabouts
+from gossamer.mesh.relay.errands import NO_MESSAGE, Errand, ErrandHandler
+from gossamer.mesh.roaming.parcels import END, HEAD, ITEM, LATE, Head, delivery_of
+from gossamer.mesh.roaming.seen_names import SeenNames, came_before
+from gossamer.mesh.roaming.shadows import OVER, PARCEL_QOS, TAKEN_OVER
+from gossamer.mesh.roaming.whereabouts import ARRIVING, HERE, SETTLING, Whereabouts
 from gossamer.plus.errors import PlusError
 from gossamer.session.records import QUEUED, DeliveryRecord
 from gossamer.session.session import NEVER, Session
 from gossamer.topics.shared import split_share
 
 if TYPE_CHECKING:
-    from gossamer.mesh.roaming import Roaming
+    from gossamer.mesh.roaming.roaming import Roaming
 
 # What becomes of a session that arrives.
 _INSTALLED: Final = 0

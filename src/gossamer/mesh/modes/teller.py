@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Final
 
 from gossamer.mesh.control import ADD, ALL, COMPLETE, REMOVE, RESTART, batches, control_packet
-from gossamer.mesh.interest import encode_interests
+from gossamer.mesh.modes.interest import encode_interests
 
 # The digest of a neighbour's picture in which it may want anything.
 ANYTHING: Final = b""

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.agenda import Duty
 from gossamer.broker.ending import disconnect_session, end_session, settle
-from gossamer.mesh.errands import NO_MESSAGE, Errand, ErrandHandler, Fields
 from gossamer.mesh.link import Link
-from gossamer.mesh.move_names import MoveNames
-from gossamer.mesh.parcels import ITEM, LATE, end_errand, head_errand, item_errand
-from gossamer.mesh.whereabouts import MOVED, TAKEN, Whereabouts
+from gossamer.mesh.relay.errands import NO_MESSAGE, Errand, ErrandHandler, Fields
+from gossamer.mesh.roaming.move_names import MoveNames
+from gossamer.mesh.roaming.parcels import ITEM, LATE, end_errand, head_errand, item_errand
+from gossamer.mesh.roaming.whereabouts import MOVED, TAKEN, Whereabouts
 from gossamer.session.session import Session
 from gossamer.wire import reasons
 

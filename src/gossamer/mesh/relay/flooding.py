@@ -20,8 +20,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from gossamer.mesh.control import FLOOD, FLOOD_DIGEST, FLOOD_LIST, control_packet
-from gossamer.mesh.damping import Bucket, Complaints
-from gossamer.mesh.words import (
+from gossamer.mesh.relay.damping import Bucket, Complaints
+from gossamer.mesh.relay.words import (
     MOST_BODY,
     Word,
     decode_list,

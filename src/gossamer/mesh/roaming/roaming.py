@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final
 from gossamer.broker.agenda import Duty
 from gossamer.broker.ending import disconnect_session, end_session
 from gossamer.broker.entering import Login, resume
-from gossamer.mesh.arrivals import Arrivals
-from gossamer.mesh.claims import Claim, ClaimListener, Claims
-from gossamer.mesh.errands import NO_MESSAGE, Errand, ErrandHandler
 from gossamer.mesh.link import Link
-from gossamer.mesh.move_names import MOVING, MoveNames
-from gossamer.mesh.presence import Presence
-from gossamer.mesh.shadows import PARCEL_QOS, Shadows
-from gossamer.mesh.whereabouts import ARRIVING, HERE, Whereabouts
+from gossamer.mesh.relay.errands import NO_MESSAGE, Errand, ErrandHandler
+from gossamer.mesh.roaming.arrivals import Arrivals
+from gossamer.mesh.roaming.claims import Claim, ClaimListener, Claims
+from gossamer.mesh.roaming.move_names import MOVING, MoveNames
+from gossamer.mesh.roaming.presence import Presence
+from gossamer.mesh.roaming.shadows import PARCEL_QOS, Shadows
+from gossamer.mesh.roaming.whereabouts import ARRIVING, HERE, Whereabouts
 from gossamer.session.session import Session
 from gossamer.wire import reasons
 

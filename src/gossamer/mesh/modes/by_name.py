@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gossamer.mesh.mode_auto import AutoTeller
-from gossamer.mesh.mode_bloom import SummaryTeller
-from gossamer.mesh.mode_sf import FloodingTeller
-from gossamer.mesh.mode_ssf import SelectiveTeller
-from gossamer.mesh.teller import Teller
+from gossamer.mesh.modes.auto import AutoTeller
+from gossamer.mesh.modes.bloom import SummaryTeller
+from gossamer.mesh.modes.sf import FloodingTeller
+from gossamer.mesh.modes.ssf import SelectiveTeller
+from gossamer.mesh.modes.teller import Teller
 
 if TYPE_CHECKING:
     from gossamer.mesh.mesh import Mesh

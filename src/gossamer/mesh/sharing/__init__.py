@@ -1,0 +1,1 @@
+"""Shared groups with members on several brokers."""
