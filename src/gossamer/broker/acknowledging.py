@@ -9,27 +9,40 @@ from gossamer.session.frames import IDENTIFIERS, PUBCOMP_HEAD, PUBREL_HEAD
 from gossamer.session.records import RELEASED, SENT
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
-from gossamer.wire.packets import PUBCOMP, PUBREL, V5, Acknowledgement
+from gossamer.wire.packets import PUBACK, PUBCOMP, PUBREC, PUBREL, V5, Acknowledgement
 
 if TYPE_CHECKING:
     from gossamer.broker.connection import Connection
 
 
-def handle_puback(connection: Connection, packet_id: int, now: float) -> None:
+def handle_acknowledgement(
+    connection: Connection, kind: int, packet_id: int, reason: int, now: float
+) -> None:
+    if kind == PUBACK:
+        _handle_puback(connection, packet_id, now)
+    elif kind == PUBREC:
+        _handle_pubrec(connection, packet_id, reason, now)
+    elif kind == PUBREL:
+        _handle_pubrel(connection, packet_id)
+    elif kind == PUBCOMP:
+        _handle_pubcomp(connection, packet_id, now)
+
+
+def _handle_puback(connection: Connection, packet_id: int, now: float) -> None:
     session = connection.session
     assert session is not None
     if not session.acknowledged(packet_id, 1, SENT, now):
         raise _out_of_turn("PUBACK", packet_id)
 
 
-def handle_pubcomp(connection: Connection, packet_id: int, now: float) -> None:
+def _handle_pubcomp(connection: Connection, packet_id: int, now: float) -> None:
     session = connection.session
     assert session is not None
     if not session.acknowledged(packet_id, 2, RELEASED, now):
         raise _out_of_turn("PUBCOMP", packet_id)
 
 
-def handle_pubrec(connection: Connection, packet_id: int, reason: int, now: float) -> None:
+def _handle_pubrec(connection: Connection, packet_id: int, reason: int, now: float) -> None:
     session = connection.session
     assert session is not None
     if reason >= reasons.UNSPECIFIED_ERROR:
@@ -46,7 +59,7 @@ def handle_pubrec(connection: Connection, packet_id: int, reason: int, now: floa
         raise _out_of_turn("PUBREC", packet_id)
 
 
-def handle_pubrel(connection: Connection, packet_id: int) -> None:
+def _handle_pubrel(connection: Connection, packet_id: int) -> None:
     """Answered with PUBCOMP whether the identifier is known or not [MQTT-4.3.3-11], and whatever
     has become of the message [MQTT-4.3.3-13]."""
     session = connection.session

@@ -1,4 +1,4 @@
-"""One connection: bytes in, packets to their handlers, answers into the outlet.
+"""One connection: finds the packets in what arrives, and ends as the protocol asks.
 
 The shell calls `receive` with each chunk it read and then `Broker.flush`. Everything a chunk holds
 is handled before anything is written. A violation of the protocol ends this connection with the
@@ -10,29 +10,19 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from gossamer.broker.acknowledging import (
-    handle_puback,
-    handle_pubcomp,
-    handle_pubrec,
-    handle_pubrel,
-)
-from gossamer.broker.connecting import handle_auth, handle_connect
+from gossamer.broker.acknowledging import handle_acknowledgement
 from gossamer.broker.core import Core
+from gossamer.broker.dispatching import dispatch, handle_located_ping
 from gossamer.broker.ending import end_connection
 from gossamer.broker.forwarding import forward_acknowledged, forward_plain
 from gossamer.broker.policy import Exchange, Origin
-from gossamer.broker.publishing import handle_publish
 from gossamer.broker.routes import Route
 from gossamer.broker.stages import AWAITING_CONNECT, CLOSED, DECIDING, OPEN
-from gossamer.broker.subscribing import handle_subscribe, handle_unsubscribe
 from gossamer.broker.telling import spelled
 from gossamer.session.identity import Identity
-from gossamer.session.naming import without_name
 from gossamer.session.outlet import Outlet, Sink
 from gossamer.session.session import Session
 from gossamer.wire import reasons
-from gossamer.wire.codec import decode, ping_properties
-from gossamer.wire.connect_codec import connect_version
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.frames import header_length, packet_length
 from gossamer.wire.packets import (
@@ -40,22 +30,11 @@ from gossamer.wire.packets import (
     CONNACK,
     CONNECT,
     DISCONNECT,
-    PUBACK,
-    PUBCOMP,
-    PUBLISH,
-    PUBREC,
-    PUBREL,
     V5,
     V311,
-    Acknowledgement,
-    Auth,
     Connack,
     Connect,
     Disconnect,
-    Packet,
-    Publish,
-    Subscribe,
-    Unsubscribe,
 )
 from gossamer.wire.properties import Properties
 from gossamer.wire.reason_table import legal_reason
@@ -225,69 +204,17 @@ class Connection:
             ):
                 packet_id = data[body] << 8 | data[body + 1]
                 if packet_id:
-                    _answer_handlers(self, head >> 4, packet_id, reasons.SUCCESS, now)
+                    handle_acknowledgement(self, head >> 4, packet_id, reasons.SUCCESS, now)
                     return stop
             elif head == 0xC0 and (stop == body or self.locates_by_ping):
                 if stop > body:
-                    self._handle_located_ping(data[body:stop], now)
+                    handle_located_ping(self, data[body:stop], now)
                 self.outlet.put(_PINGRESP)  # [MQTT-3.12.4-1]
                 return stop
             elif head == 0xD0 and stop == body and self.is_dialled:
                 return stop  # to our own PINGREQ
-        self._dispatch(head, data[body:stop], now)
+        dispatch(self, head, data[body:stop], now)
         return stop
-
-    def _dispatch(self, head: int, body: bytes, now: float) -> None:
-        if head >> 4 == CONNECT:
-            if self.stage != AWAITING_CONNECT:
-                # [MQTT-3.1.0-2]
-                raise ProtocolError(reasons.PROTOCOL_ERROR, "a second CONNECT")
-            version = connect_version(body)
-            self.version = V5 if version == V5 else V311
-            self.outlet.version = self.version
-        name = b""
-        if self.is_peer and head >> 4 == PUBLISH and len(body) > 2:
-            topic_end = 2 + (body[0] << 8 | body[1])
-            name, body = without_name(body, topic_end + (2 if head & 0x06 else 0))
-        packet: Packet = decode(head, body, self.version, self.settings.max_user_properties)
-        if isinstance(packet, Publish):
-            handle_publish(self, packet, name, now)
-        elif isinstance(packet, Acknowledgement):
-            _answer_handlers(self, packet.kind, packet.packet_id, packet.reason, now)
-        elif isinstance(packet, Subscribe):
-            handle_subscribe(self, packet, now)
-        elif isinstance(packet, Unsubscribe):
-            handle_unsubscribe(self, packet, now)
-        elif isinstance(packet, Connect):
-            handle_connect(self, packet, now)
-        elif isinstance(packet, Disconnect):
-            self._handle_disconnect(packet, now)
-        elif isinstance(packet, Auth):
-            handle_auth(self, packet, now)
-        else:
-            raise ProtocolError(
-                reasons.PROTOCOL_ERROR, f"a client must not send packet type {packet.kind}"
-            )
-
-    def _handle_located_ping(self, body: bytes, now: float) -> None:
-        """Only for those who asked for it in CONNECT: the standard gives PINGREQ no payload."""
-        session = self.session
-        assert session is not None
-        properties = ping_properties(body, self.settings.max_user_properties)
-        self.core.locations.pinged(session, properties, now)
-
-    def _handle_disconnect(self, packet: Disconnect, now: float) -> None:
-        properties = packet.properties
-        session = self.session
-        if properties is not None and properties.session_expiry is not None and session is not None:
-            expiry = properties.session_expiry
-            if not session.record.expiry and expiry:  # 3.14.2.2.2 of 5.0
-                raise ProtocolError(
-                    reasons.PROTOCOL_ERROR, "a session that ends now cannot be given a future"
-                )
-            session.record.expiry = min(expiry, self.settings.max_session_expiry)
-        # [MQTT-3.14.4-3]: only a normal end, the one that 3.1.1 has, discards the will.
-        self.close(now, packet.reason == reasons.NORMAL_DISCONNECTION)
 
     # Ending ------------------------------------------------------------------------------------
 
@@ -343,16 +270,3 @@ class Connection:
         packet = spelled(self.outlet, answer)
         if packet:
             self.outlet.put(packet)
-
-
-def _answer_handlers(
-    connection: Connection, kind: int, packet_id: int, reason: int, now: float
-) -> None:
-    if kind == PUBACK:
-        handle_puback(connection, packet_id, now)
-    elif kind == PUBREC:
-        handle_pubrec(connection, packet_id, reason, now)
-    elif kind == PUBREL:
-        handle_pubrel(connection, packet_id)
-    elif kind == PUBCOMP:
-        handle_pubcomp(connection, packet_id, now)
