@@ -1,5 +1,7 @@
 """Mode `auto`: what is told covers what is wanted, and the choice is that of equation 5."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,9 @@ from gossamer.mesh.modes.choosing import (
     LOOK_SECONDS,
     Choice,
 )
-from gossamer.mesh.modes.measuring import HALF_LIFE, Meter, decode_report, encode_report
+from gossamer.mesh.modes.gathering import PAUSE
+from gossamer.mesh.modes.measuring import HALF_LIFE, Meter
+from gossamer.mesh.modes.sums import MOST_BRANCHES, Part, Sums, decode, encode
 from gossamer.topics.containment import contains
 from gossamer.topics.cover import Cover
 from gossamer.wire.errors import ProtocolError
@@ -92,32 +96,138 @@ def test_measures_fade_and_survive_the_wire() -> None:
     meter.wanted("a/x", True)
     meter.wanted("b/x", False)
     routes.route("a/y", b"a/y").branch.published += 1000
-    first = meter.look(0.0)
-    assert (first["a"].published, first["a"].subscribed) == (1000.0, 6.0)
-    later = meter.look(HALF_LIFE)
-    assert later["a"].published == pytest.approx(500.0)
-    report = decode_report(encode_report(later, meter.interests({"a", "b", "c"})), 0.0)
-    assert report.sizes == {"a": (500.0, 3.0)}
-    assert [report.wants(branch) for branch in "abc"] == [True, True, False]
+    first = meter.look(0.0, {})
+    assert (first.branches["a"].published, first.branches["a"].subscribed) == (1000.0, 6.0)
+    later = meter.look(HALF_LIFE, dict.fromkeys("bc"))
+    assert later.branches["a"].published == pytest.approx(500.0)
+    sums = decode(encode(later, {}))
+    assert (sums.branches["a"].published, sums.branches["a"].subscribed) == (500.0, 3.0)
+    assert [sums.interested(branch) for branch in "abc"] == [1, 1, 0]
     meter.wanted("+/x", True)
-    assert meter.interests({"c"}) == ["#"]
+    assert [meter.look(HALF_LIFE, {"b": None}).interested(branch) for branch in "abc"] == [1, 1, 1]
     for filter in ("a/x", "b/x", "+/x"):
         meter.unwanted(filter)
-    assert meter.interests({"a", "b"}) == []
+    assert [meter.look(HALF_LIFE, {"b": None}).interested(branch) for branch in "ab"] == [0, 0]
 
 
-@pytest.mark.parametrize("body", [b"", b"{}", b"[1]", b"[[], {}, 1]", b'[[], {"a": 1}]', b"[1, 2]"])
+def test_of_too_many_branches_those_that_matter_are_told() -> None:
+    sums = Sums()
+    for number in range(2 * MOST_BRANCHES):
+        sums.branches[f"b{number}"] = Part(1, float(number), 0.0)
+    told = decode(encode(sums, {"b0": None})).branches
+    assert len(told) == MOST_BRANCHES
+    assert "b0" in told
+    assert "b1" not in told
+    assert f"b{2 * MOST_BRANCHES - 1}" in told
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{}",
+        b"[1]",
+        b"[1, 0, 1]",
+        b'[1, 0, {"a": 1}]',
+        b'[1, 0, {"a": [1, 2]}]',
+        b'[1, 0, {"a": [1, -2, 0]}]',
+        b'[1, 0, {"a": [1, NaN, 0]}]',
+        b'[1, 0, {"a": [1, 1e999, 0]}]',
+        b"[-1, 0, {}]",
+        b'["x", 0, {}]',
+        b"[" * 5000,
+        encode(Sums(), {}).replace(
+            b"{}", b"{%s}" % b",".join(b'"%d":[0,0,0]' % n for n in range(MOST_BRANCHES + 1))
+        ),
+    ],
+)
 def test_measures_of_a_strange_form_are_the_neighbours_error(body: bytes) -> None:
     with pytest.raises(ProtocolError):
-        decode_report(body, 0.0)
+        decode(body)
+
+
+def passed(net: Net, seconds: float) -> None:
+    for node in net.nodes.values():
+        node.now += seconds
+        node.broker.core.agenda.run(node.now)
+    net.run()
 
 
 def looked(net: Net, seconds: float) -> None:
+    """Time passes, and what is measured crosses the mesh."""
     for _ in range(round(seconds / LOOK_SECONDS)):
         for node in net.nodes.values():
             node.now += LOOK_SECONDS
             node.mesh.choosing.look(node.now)
-        net.run()
+        for _ in net.nodes:
+            passed(net, PAUSE)
+
+
+def line_of(modes: dict[str, str]) -> Net:
+    net = Net("auto", "tree")
+    for name, mode in modes.items():
+        net.mode = mode
+        net.node(name)
+    for one, other in pairwise(modes):
+        net.join(one, other)
+    return net
+
+
+def test_sums_are_those_of_all_brokers_on_each_of_them() -> None:
+    net = line_of(dict.fromkeys("abcde", "auto"))
+    for name, node in net.nodes.items():
+        node.client(f"reader {name}").subscribe("all/1", f"{name}/1")
+    net.nodes["c"].client("of everything").subscribe("#")
+    net.nodes["a"].client("writer").publish("all/1", "x" * 5000)
+    net.run()
+    looked(net, 20.0)
+    for node in net.nodes.values():
+        total = node.mesh.choosing.gathering.total()
+        assert (total.brokers, total.everywhere) == (5, 1)
+        assert total.interested("all") == 5
+        assert total.interested("a") == 2
+        assert 2500 < total.branches["all"].published < 5100  # it fades
+
+
+def test_what_is_behind_a_lost_link_is_not_counted() -> None:
+    net = line_of(dict.fromkeys("abcd", "auto"))
+    looked(net, 10.0)
+    assert net.nodes["a"].mesh.choosing.gathering.total().brokers == 4
+    net.cut("b", "c")
+    looked(net, 10.0)
+    assert net.nodes["a"].mesh.choosing.gathering.total().brokers == 2
+    assert net.nodes["d"].mesh.choosing.gathering.total().brokers == 2
+
+
+def test_a_broker_of_another_mode_passes_sums_on() -> None:
+    net = line_of({"a": "auto", "b": "ssf", "c": "auto"})
+    looked(net, 20.0)
+    assert net.nodes["a"].mesh.choosing.gathering.total().brokers == 3
+
+
+def test_a_link_carries_as_much_for_many_brokers_as_for_one() -> None:
+    names = [f"n{number}" for number in range(12)]
+    net = line_of(dict.fromkeys(names, "auto"))
+    for node in net.nodes.values():
+        node.client(f"reader of {node.name}").subscribe("all/1")
+    net.run()
+    looked(net, 40.0)
+    links = [link for node in net.nodes.values() for link in node.mesh.by_name.values()]
+    before = [link.control_messages for link in links]
+    looked(net, 60.0)
+    sent = [link.control_messages - old for link, old in zip(links, before, strict=True)]
+    assert max(sent) <= 60.0 / PAUSE
+    assert sum(sent) < len(names) * len(links)
+
+
+def test_branches_that_nobody_uses_any_more_are_forgotten() -> None:
+    net = line_of(dict.fromkeys("ab", "auto"))
+    net.nodes["a"].client("writer").publish("once/1", "x" * 100)
+    net.run()
+    looked(net, 20.0)
+    assert set(net.nodes["b"].mesh.choosing.choices) == {"once"}
+    looked(net, 20 * HALF_LIFE)
+    assert not net.nodes["b"].mesh.choosing.choices
 
 
 def test_each_branch_is_told_in_its_own_way_and_says_why() -> None:

@@ -22,6 +22,7 @@ RETAINED: Final = 0x72  # `r`: digests of the retained messages I have
 LEAVE: Final = 0x6F  # `o`: I hold nothing of yours any more
 PING: Final = 0x70  # `p`: the time here
 PONG: Final = 0x71  # `q`: the time there, given back
+MEASURES: Final = 0x6D  # `m`: sums of what was measured here and behind my other links
 FLOOD: Final = 0x66  # `f`: a word for everybody
 FLOOD_DIGEST: Final = 0x64  # `d`: a digest of the lasting words I have
 FLOOD_LIST: Final = 0x6C  # `l`: which ones those are

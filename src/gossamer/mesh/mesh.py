@@ -220,6 +220,8 @@ class Mesh(Neighbours):
         elif kind == control.RETAINED:
             missing = missing_there(self.core.retained, payload[1:])
             session.enqueue_retained(missing, link.receiver, now)
+        elif kind == control.MEASURES:
+            self.choosing.gathering.hear(link, payload[1:], now)
         elif kind == control.FLOOD:
             self.flooding.hear(link, payload, now)
         elif kind == control.FLOOD_DIGEST:

@@ -6,7 +6,7 @@ publications:
     (IBR · m - 1) / (m - 1) + SPR
 
 of m brokers, IBR is the part that is interested, and SPR the size of all subscriptions over that of
-all publications. Every broker tells all others what it measures of the busiest branches, and all
+all publications. What brokers measure of the busiest branches is added up over the mesh, and all
 compute the same. A branch changes only when the other way is clearly better, and not again soon.
 """
 
@@ -15,18 +15,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.agenda import Duty
-from gossamer.mesh.modes.measuring import Meter, Report, decode_report, encode_report
+from gossamer.mesh.modes.gathering import Gathering
+from gossamer.mesh.modes.measuring import BUSIEST, Meter
+from gossamer.mesh.modes.sums import Sums
 from gossamer.session.session import Session
 
 if TYPE_CHECKING:
     from gossamer.mesh.mesh import Mesh
 
-# The kind of these words among those that are flooded.
-AUTO_WORD: Final = 0x41
 LOOK_SECONDS: Final = 10.0
-# A broker repeats itself this often, and is gone if it has missed three of them.
-SAY_SECONDS: Final = 60.0
-SILENCE_SECONDS: Final = 200.0
 # The part of the bytes of flooding above which a branch is flooded, and below which it is not more.
 FLOOD_ABOVE: Final = 1.2
 FILTER_BELOW: Final = 0.9
@@ -82,13 +79,10 @@ class Choosing:
     def __init__(self, mesh: Mesh) -> None:
         self.choices: dict[str, Choice] = {}
         self.flooded: dict[str, None] = {}
+        self.gathering = Gathering(mesh)
         self._mesh = mesh
-        self._reports: dict[str, Report] = {}
         self.duty: Duty | None = None  # the one that looks; an earlier life's is void
         self._meter: Meter | None = None
-        self._said = b""
-        self._said_at = 0.0
-        mesh.flooding.handlers[AUTO_WORD] = self.hear
 
     def start(self) -> None:
         """From nothing but what is wanted now."""
@@ -109,6 +103,8 @@ class Choosing:
         self.duty = None
         self.choices.clear()
         self.flooded.clear()
+        self.gathering.own = Sums()
+        self.gathering.own.brokers = 1
 
     def wanted(self, filter: str, by: Session) -> None:
         if self._meter is not None and not by.is_peer:
@@ -118,42 +114,27 @@ class Choosing:
         if self._meter is not None and not by.is_peer:
             self._meter.unwanted(filter)
 
-    def hear(self, broker: str, body: bytes, now: float) -> None:
-        self._reports[broker] = decode_report(body, now)
-
     def look(self, now: float) -> None:
         """Measures, tells, and chooses."""
         meter = self._meter
         if meter is None:
             return
-        measures = meter.look(now)
-        said = encode_report(measures, meter.interests({*measures, *self.choices}))
-        if said != self._said or abs(now - self._said_at) >= SAY_SECONDS:
-            self._said = said
-            self._said_at = now
-            self._mesh.flooding.say(AUTO_WORD, said, now)
-        reports = [
-            report
-            for report in self._reports.values()
-            if abs(now - report.heard_at) < SILENCE_SECONDS
-        ]
-        reports.append(decode_report(said, now))
-        self._choose(reports, now)
+        gathering = self.gathering
+        gathering.own = meter.look(now, gathering.known)
+        total = gathering.total()
+        busiest = total.busiest(BUSIEST, {})
+        gathering.known = {name: None for name in busiest if total.branches[name].weight() > 0}
+        gathering.tell_soon(now)
+        self._choose(total, now)
 
-    def _choose(self, reports: list[Report], now: float) -> None:
-        branches: dict[str, None] = {}
-        for report in reports:
-            branches.update(dict.fromkeys(report.sizes))
+    def _choose(self, total: Sums, now: float) -> None:
+        branches = self.gathering.known
         for branch in sorted(branches):
             choice = self.choices.get(branch)
             if choice is None:
                 choice = self.choices[branch] = Choice()
-            choice.measure(
-                sum(report.wants(branch) for report in reports),
-                len(reports),
-                sum(report.sizes[branch][0] for report in reports if branch in report.sizes),
-                sum(report.sizes[branch][1] for report in reports if branch in report.sizes),
-            )
+            part = total.branches[branch]
+            choice.measure(total.interested(branch), total.brokers, part.published, part.subscribed)
             is_flooded = choice.wants_flooding()
             if is_flooded != choice.is_flooded and now - choice.changed_at >= DWELL_SECONDS:
                 choice.changed_at = now

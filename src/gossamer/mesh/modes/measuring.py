@@ -6,33 +6,18 @@ brokers. They fade: what was measured a minute ago weighs half.
 
 from __future__ import annotations
 
-import json
 from typing import Final
 
 from gossamer.broker.routes import RouteTable
 from gossamer.mesh.modes.auto import branch_of
-from gossamer.wire import reasons
-from gossamer.wire.errors import ProtocolError
+from gossamer.mesh.modes.sums import Part, Sums
 
 HALF_LIFE: Final = 60.0  # seconds
-# The busiest branches are measured by name; a mesh with more of them floods none of the rest.
-MOST_BRANCHES: Final = 64
-# Brokers may each be busy with others; a peer that invents branches cannot fill the memory.
-MOST_INTERESTS: Final = 1_024
+BUSIEST: Final = 64  # branches that a broker measures by name
 # What an interest takes on a link beside its filter.
 _INTEREST_BYTES: Final = 3
 _NOTHING: Final = 1.0  # bytes; less is noise
-_DIGITS: Final = 2  # so that what hardly changes is not told again
-
-
-class Measure:
-    """Of one branch."""
-
-    __slots__ = ("published", "subscribed")
-
-    def __init__(self, published: float, subscribed: float) -> None:
-        self.published = published  # bytes, fading
-        self.subscribed = subscribed
+_NEVER: Final = -1.0
 
 
 class Meter:
@@ -44,7 +29,7 @@ class Meter:
         self._subscribed: dict[str, float] = {}
         self._wanted: dict[str, int] = {}  # filters of clients
         self._wanted_anywhere = 0  # filters that begin with a wildcard
-        self._at = 0.0
+        self._at = _NEVER
         routes.take_published()
 
     def wanted(self, filter: str, is_news: bool) -> None:
@@ -69,9 +54,9 @@ class Meter:
             del self._wanted[branch]
         self._count(branch, filter)
 
-    def look(self, now: float) -> dict[str, Measure]:
-        """The busiest branches, now."""
-        passed = min(max(0.0, now - self._at), 10 * HALF_LIFE)
+    def look(self, now: float, known: dict[str, None]) -> Sums:
+        """The busiest branches now, and which of those and of the `known` ones clients want."""
+        passed = 0.0 if self._at == _NEVER else min(max(0.0, now - self._at), 10 * HALF_LIFE)
         self._at = now
         fading = 0.5 ** (passed / HALF_LIFE)
         self._published = _faded(self._published, fading)
@@ -79,20 +64,18 @@ class Meter:
         for branch, size in self._routes.take_published().items():
             self._published[branch] = self._published.get(branch, 0.0) + size
         branches = {*self._published, *self._subscribed}
-        busiest = sorted(branches, key=self._weight, reverse=True)[:MOST_BRANCHES]
-        return {
-            branch: Measure(
+        busiest = sorted(branches, key=self._weight, reverse=True)[:BUSIEST]
+        sums = Sums()
+        sums.brokers = 1
+        sums.everywhere = 1 if self._wanted_anywhere else 0
+        for branch in [*busiest, *known]:
+            is_counted = branch in self._wanted and not self._wanted_anywhere
+            sums.branches[branch] = Part(
+                1 if is_counted else 0,
                 self._published.get(branch, 0.0),
                 self._subscribed.get(branch, 0.0),
             )
-            for branch in busiest
-        }
-
-    def interests(self, branches: set[str]) -> list[str]:
-        """Those of these branches that clients want; "#" if some want all."""
-        if self._wanted_anywhere:
-            return ["#"]
-        return sorted(branch for branch in branches if branch in self._wanted)[:MOST_INTERESTS]
+        return sums
 
     def _count(self, branch: str, filter: str) -> None:
         size = len(filter.encode()) + _INTEREST_BYTES
@@ -100,47 +83,6 @@ class Meter:
 
     def _weight(self, branch: str) -> tuple[float, str]:
         return (self._published.get(branch, 0.0) + self._subscribed.get(branch, 0.0), branch)
-
-
-class Report:
-    """What one broker said of itself."""
-
-    __slots__ = ("heard_at", "interests", "sizes")
-
-    def __init__(
-        self, interests: set[str], sizes: dict[str, tuple[float, float]], heard_at: float
-    ) -> None:
-        self.interests = interests
-        self.sizes = sizes
-        self.heard_at = heard_at
-
-    def wants(self, branch: str) -> bool:
-        return branch in self.interests or "#" in self.interests
-
-
-def encode_report(measures: dict[str, Measure], interests: list[str]) -> bytes:
-    sizes = {
-        branch: (_rounded(measure.published), _rounded(measure.subscribed))
-        for branch, measure in measures.items()
-    }
-    return json.dumps([interests, sizes], sort_keys=True).encode()
-
-
-def decode_report(body: bytes, now: float) -> Report:
-    """Whatever is wrong with it is the neighbour's error."""
-    try:
-        interests, sizes = json.loads(body)
-        read = {str(name): (float(one), float(two)) for name, (one, two) in sizes.items()}
-        wanted = {str(name) for name in interests}
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        raise ProtocolError(reasons.MALFORMED_PACKET, "measures that are none") from None
-    if len(read) > MOST_BRANCHES or len(wanted) > MOST_INTERESTS:
-        raise ProtocolError(reasons.PROTOCOL_ERROR, "measures of too many branches")
-    return Report(wanted, read, now)
-
-
-def _rounded(size: float) -> int:
-    return int(float(f"{size:.{_DIGITS - 1}e}"))
 
 
 def _faded(sizes: dict[str, float], fading: float) -> dict[str, float]:

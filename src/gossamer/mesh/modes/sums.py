@@ -1,0 +1,101 @@
+"""What brokers measured of the branches, added up: the sizes of equation 5, and who is interested.
+
+Sums of parts of the mesh are added to those of others, so that what crosses a link is as large for
+a thousand brokers behind it as for one.
+"""
+
+from __future__ import annotations
+
+import json
+from math import isfinite
+from typing import Final
+
+from gossamer.wire import reasons
+from gossamer.wire.errors import ProtocolError
+
+# Of all branches these many are told; a mesh with more of them floods none of the rest.
+MOST_BRANCHES: Final = 256
+_DIGITS: Final = 2  # so that what hardly changes is not told again
+
+
+class Part:
+    """One branch."""
+
+    __slots__ = ("interested", "published", "subscribed")
+
+    def __init__(self, interested: int, published: float, subscribed: float) -> None:
+        self.interested = interested  # brokers, without those that want every branch
+        self.published = published  # bytes, fading
+        self.subscribed = subscribed
+
+    def weight(self) -> float:
+        return self.published + self.subscribed
+
+
+class Sums:
+    """Of some brokers."""
+
+    __slots__ = ("branches", "brokers", "everywhere")
+
+    def __init__(self) -> None:
+        self.brokers = 0
+        self.everywhere = 0  # brokers that want something of every branch
+        self.branches: dict[str, Part] = {}
+
+    def add(self, other: Sums) -> None:
+        self.brokers += other.brokers
+        self.everywhere += other.everywhere
+        for branch, part in other.branches.items():
+            mine = self.branches.get(branch)
+            if mine is None:
+                self.branches[branch] = Part(part.interested, part.published, part.subscribed)
+            else:
+                mine.interested += part.interested
+                mine.published += part.published
+                mine.subscribed += part.subscribed
+
+    def interested(self, branch: str) -> int:
+        part = self.branches.get(branch)
+        return self.everywhere + (0 if part is None else part.interested)
+
+    def busiest(self, count: int, first: dict[str, None]) -> list[str]:
+        """Names of branches: those of `first`, then by weight."""
+        ranked = sorted(
+            (branch not in first, -part.weight(), branch) for branch, part in self.branches.items()
+        )
+        return [branch for _, _, branch in ranked[:count]]
+
+
+def encode(sums: Sums, first: dict[str, None]) -> bytes:
+    """If there are too many branches, those of `first` are told before others."""
+    parts = {}
+    for branch in sums.busiest(MOST_BRANCHES, first):
+        part = sums.branches[branch]
+        parts[branch] = (part.interested, _rounded(part.published), _rounded(part.subscribed))
+    return json.dumps([sums.brokers, sums.everywhere, parts], sort_keys=True).encode()
+
+
+def decode(body: bytes) -> Sums:
+    """Whatever is wrong with it is the neighbour's error."""
+    sums = Sums()
+    try:
+        brokers, everywhere, parts = json.loads(body)
+        sums.brokers, sums.everywhere = int(brokers), int(everywhere)
+        for branch, (interested, published, subscribed) in parts.items():
+            sums.branches[branch] = Part(int(interested), float(published), float(subscribed))
+        is_sane = sums.brokers >= 0 and sums.everywhere >= 0 and all(map(_is_sane, parts.values()))
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+        is_sane = False
+    if not is_sane:
+        raise ProtocolError(reasons.MALFORMED_PACKET, "measures that are none")
+    if len(sums.branches) > MOST_BRANCHES:
+        raise ProtocolError(reasons.PROTOCOL_ERROR, "measures of too many branches")
+    return sums
+
+
+def _is_sane(part: list[float]) -> bool:
+    return all(isfinite(number) and number >= 0 for number in part)
+
+
+def _rounded(size: float) -> int:
+    return int(float(f"{size:.{_DIGITS - 1}e}"))
