@@ -124,3 +124,23 @@ def test_a_full_counter_stays() -> None:
 def hash_of(number: int) -> int:
     hasher = TopicHasher()
     return int(hasher.extend(hasher.root, number + 1))
+
+
+@given(
+    size=st.integers(1, 300),
+    doublings=st.integers(0, 4),
+    members=st.lists(hashes, max_size=20),
+)
+def test_a_stretched_filter_has_each_bit_as_often_as_it_grew(
+    size: int, doublings: int, members: list[int]
+) -> None:
+    narrow = BloomFilter(size, 3)
+    for member in members:
+        narrow.add(member)
+    factor = 2**doublings
+    wide = narrow.stretched(size * factor)
+    expected = [
+        position * factor + part for position in narrow.set_positions() for part in range(factor)
+    ]
+    assert wide.set_positions() == expected
+    assert all(wide.contains(member) for member in members)

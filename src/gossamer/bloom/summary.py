@@ -195,8 +195,11 @@ class RemoteSummary:
         if digest_of(self._hasher, update.bits) != update.digest:
             raise SummaryError("the bits of the summary are not those that were meant")
         bits = BloomFilter(update.size, update.hashes)
-        for position in update.bits:
-            bits.flip(position)
+        if update.cells:
+            bits.cells[:] = update.cells
+        else:
+            for position in update.bits:
+                bits.flip(position)
         self._search = HybridSearch(self._hasher, bits, update.landmarks, self._budget)
         self._took(update, len(update.bits))
 

@@ -64,15 +64,17 @@ class Update:
         self.digest = digest
         self.base = base
         self.bits = bits
+        self.cells = b""  # the array that `bits` were read from, if they came as one
 
 
 def encode_full(update: Update, cells: bytes) -> bytes:
     """The smaller of the two complete forms; `cells` are the bits of `update.bits` in an array."""
-    gaps = bytearray()
-    put_gaps(gaps, update.bits)
-    if len(gaps) < len(cells):
-        update.kind = FULL_GAPS
-        return _sealed(update, bytes(gaps))
+    if len(update.bits) < len(cells):  # a gap takes a byte or more
+        gaps = bytearray()
+        put_gaps(gaps, update.bits)
+        if len(gaps) < len(cells):
+            update.kind = FULL_GAPS
+            return _sealed(update, bytes(gaps))
     update.kind = FULL_BITS
     return _sealed(update, bytes(cells))
 
@@ -129,13 +131,17 @@ def decode(data: bytes) -> Update:
     digest = int.from_bytes(reader.take(_DIGEST_BYTES), "big")
     base = reader.number() if kind == DELTA else 0
     bits: list[int] = []
+    cells = b""
     if kind == FULL_BITS:
-        bits = _read_bits(reader, size)
+        cells = reader.take(reader.left())
+        bits = _positions(cells, size)
     elif kind != ANYTHING:
         bits = read_gaps(reader, size)
     if reader.left():
         raise SummaryError(f"the summary has {reader.left()} bytes too many")
-    return Update(kind, seed_id, size, hashes, elements, version, landmarks, digest, base, bits)
+    update = Update(kind, seed_id, size, hashes, elements, version, landmarks, digest, base, bits)
+    update.cells = cells
+    return update
 
 
 def _put_landmarks(out: bytearray, landmarks: Landmarks) -> None:
@@ -166,10 +172,10 @@ def _read_landmarks(reader: Reader) -> Landmarks:
     return landmarks
 
 
-def _read_bits(reader: Reader, size: int) -> list[int]:
-    if reader.left() != (size + 7) // 8:
-        raise SummaryError(f"the summary holds {reader.left()} bytes of {size} bits")
-    bits = positions_in(reader.take(reader.left()))
+def _positions(cells: bytes, size: int) -> list[int]:
+    if len(cells) != (size + 7) // 8:
+        raise SummaryError(f"the summary holds {len(cells)} bytes of {size} bits")
+    bits = positions_in(cells)
     if bits and bits[-1] >= size:
         raise SummaryError(f"bit {bits[-1]} is outside of a summary of {size} bits")
     return bits
