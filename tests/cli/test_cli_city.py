@@ -5,8 +5,10 @@ import shlex
 import signal
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
+from gossamer.city.town import Town
 from gossamer.net.local.ports import free_ports
 from tests.support.processes import PATIENCE_SECONDS, command, stop
 
@@ -48,3 +50,45 @@ def test_the_shown_lines_work_until_it_is_stopped(tmp_path: Path) -> None:
     for one in ports:
         with socket.socket() as probe:
             assert probe.connect_ex(("127.0.0.1", one)) != 0
+
+
+def test_a_taken_port_is_named_with_the_way_out() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        for asked in (("demo", "--no-spark", "--no-console"), ("mesh", "--brokers", "1", "--once")):
+            done = subprocess.run(
+                command(*asked, "--port", str(port)),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE_SECONDS,
+            )
+            assert done.returncode == 1
+            assert f"port {port} is taken" in done.stderr
+            assert "--port" in done.stderr
+
+
+def test_what_a_town_started_ends_with_it_although_it_does_not_listen(tmp_path: Path) -> None:
+    town = Town(tmp_path, 0, is_kept=False)
+    deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True)"
+    started = subprocess.Popen(
+        [sys.executable, "-c", f"{deaf}; time.sleep({10 * PATIENCE_SECONDS})"],
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    with town:
+        town._parts.append(started)
+        assert started.stdout is not None
+        started.stdout.readline()
+    assert started.returncode == -signal.SIGKILL
+
+
+def test_a_command_without_a_loop_ends_with_its_input() -> None:
+    waiting = "import time; from gossamer.cli.signals import end_with_input as end; end(); "
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"{waiting} time.sleep({10 * PATIENCE_SECONDS})"],
+        stdin=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    process.stdin.close()
+    assert process.wait(PATIENCE_SECONDS) == -signal.SIGTERM

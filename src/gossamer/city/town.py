@@ -5,6 +5,7 @@ What is not installed is left out, and said.
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -49,8 +50,9 @@ def missing(part: str) -> str:
 class Town:
     """Use it in a `with`: whatever happens, no process is left behind."""
 
-    def __init__(self, folder: Path, port: int | None = None) -> None:
+    def __init__(self, folder: Path, port: int | None = None, *, is_kept: bool = True) -> None:
         self.folder = folder
+        self._is_kept = is_kept
         self.lake = folder / "lake"
         self.fences = write_fences(folder)
         brokers = len(DISTRICTS)
@@ -74,12 +76,13 @@ class Town:
 
     def __exit__(self, *_: object) -> None:
         for part in self._parts:
-            part.send_signal(signal.SIGTERM)
+            # A folder that is thrown away needs no last batch, which can take long.
+            part.send_signal(signal.SIGTERM) if self._is_kept else _kill(part)
         for part in self._parts:
             try:
                 part.wait(STOP_SECONDS)
             except subprocess.TimeoutExpired:
-                part.kill()
+                _kill(part)
                 part.wait()
         self.mesh.stop()
 
@@ -108,7 +111,7 @@ class Town:
         self._start(
             "pipeline",
             *("pipeline", "run", "lake", f"--brokers={brokers}", f"--lake={self.lake}"),
-            f"--every={PIPELINE_PAUSE}",
+            *(f"--every={PIPELINE_PAUSE}", "--with-parent"),
         )
 
     def gold_files(self) -> int:
@@ -137,3 +140,9 @@ class Town:
                     start_new_session=True,
                 )
             )
+
+
+def _kill(part: subprocess.Popen[bytes]) -> None:
+    """With what it started (Java, for one): each part leads a group of its own."""
+    if part.poll() is None:
+        os.killpg(part.pid, signal.SIGKILL)

@@ -64,20 +64,24 @@ def demo(
     from rich.console import Console
 
     from gossamer.city.town import Town
-    from gossamer.cli.signals import until_stopped
+    from gossamer.cli.signals import ignore_signals, until_stopped
     from gossamer.net.local.broker import LocalMeshError
     from gossamer.net.loops import run
 
     screen = Console(highlight=False)
     with ExitStack() as stack:
+        is_kept = data is not None
         if data is None:
             data = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gossamer-city-")))
-        data.mkdir(parents=True, exist_ok=True)
         try:
-            town = stack.enter_context(Town(data, port))
-            with screen.status("starting") as status:
-                show = _show(screen, status, town, share, seconds, with_console, with_spark)
-                run(until_stopped(show))
+            data.mkdir(parents=True, exist_ok=True)
+            status = stack.enter_context(screen.status("starting"))
+            town = stack.enter_context(Town(data, port, is_kept=is_kept))
+            stack.callback(status.update, "stopping" + ", after a last batch" * is_kept)
+            # From here on a second signal must not interrupt the stopping.
+            stack.callback(ignore_signals)
+            show = _show(screen, status, town, share, seconds, with_console, with_spark)
+            run(until_stopped(show))
         except LocalMeshError as error:
             raise CommandError(str(error)) from error
         except OSError as error:
@@ -102,9 +106,10 @@ async def _show(
     if with_console and not _left_out(screen, "console"):
         address = town.start_console()
     has_archive = not _left_out(screen, "archive")
-    if with_spark and has_archive and not _left_out(screen, "pipeline"):
+    has_pipeline = with_spark and has_archive and not _left_out(screen, "pipeline")
+    if has_pipeline:
         town.start_pipeline()
-    _welcome(screen, town, address)
+    _welcome(screen, town, address, has_pipeline)
     things = everything(share=share)
     tally = Tally()
     with suppress(TimeoutError):
@@ -123,14 +128,21 @@ def _left_out(screen: "Console", part: str) -> bool:
     return bool(why)
 
 
-def _welcome(screen: "Console", town: "Town", address: str) -> None:
+def _welcome(screen: "Console", town: "Town", address: str, has_pipeline: bool) -> None:
     first, _, last = town.mesh.brokers
     near = "" if first.port == 1883 else f" -p {first.port}"
     far = f" -p {last.port}"
     ports = ", ".join(str(broker.port) for broker in town.mesh.brokers)
     screen.print(f"[bold]Gossamer[/]: three brokers on 127.0.0.1, ports {ports}, look like one.")
     if address:
-        screen.print(f"[bold]Console[/]: {address}  (sign in with the token {town.token})")
+        screen.print(
+            f"[bold]Console[/]: {address}, sign in with the token {town.token}", soft_wrap=True
+        )
+    if has_pipeline:
+        screen.print(
+            f"[bold]Spark[/]: tables of all readings in {town.lake}, in about a minute",
+            soft_wrap=True,
+        )
     screen.print("\nFive things to try in another terminal:\n")
     gossamer = "export PATH=$PWD/.venv/bin:$PATH"
     lines = (

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from gossamer.cli.errors import CommandError, WrongUse
+from gossamer.cli.signals import ignore_signals
 from gossamer.mesh.settings import MODES
 from gossamer.net.local.topologies import TOPOLOGIES
 
@@ -68,7 +69,7 @@ def mesh(
             running = LocalMesh(data, Plan(brokers, topology, mode, port, memory))
             # From here on a second signal must not interrupt the stopping.
             stack.callback(running.stop)
-            stack.callback(_ignore_signals)
+            stack.callback(ignore_signals)
             with console.status("starting") as status:
                 running.start(status.update)
             addresses = ", ".join(f"{one.name} 127.0.0.1:{one.port}" for one in running.brokers)
@@ -94,11 +95,6 @@ def _stop(number: int, frame: FrameType | None) -> None:
     raise _Stopped
 
 
-def _ignore_signals() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
-
-
 def _watch(console: "Console", running: "LocalMesh") -> None:
     """Until somebody stops it."""
     from rich.live import Live
@@ -119,7 +115,7 @@ def _table(links: "list[LinkState]", before: "list[LinkState] | None", seconds: 
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("link")
+    table.add_column("link", no_wrap=True)
     table.add_column("stands")
     for title in ("wants →", "wants ←", "msgs →", "msgs ←", "bytes →", "bytes ←"):
         table.add_column(title, justify="right")

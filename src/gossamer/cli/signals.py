@@ -1,9 +1,15 @@
 """Ctrl-C and SIGTERM as the end of a command, not as an accident in it."""
 
 import asyncio
+import os
 import signal
+import threading
+import time
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Final
+
+# After the input has ended: between asking twice, and for the end that was asked for.
+_STOP_PAUSES: Final = (1.0, 20.0)
 
 
 async def until_stopped(work: Coroutine[Any, Any, None]) -> bool:
@@ -30,6 +36,12 @@ async def until_stopped(work: Coroutine[Any, Any, None]) -> bool:
     return stopped
 
 
+def ignore_signals() -> None:
+    """For the rest of a command: what it still does must not be interrupted."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+
+
 class InputEnd(asyncio.Protocol):
     """Calls when the standard input ends: whoever holds its other end has gone."""
 
@@ -38,3 +50,18 @@ class InputEnd(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._call()
+
+
+def end_with_input() -> None:
+    """For a command without an event loop: asks it to stop when the standard input ends."""
+    threading.Thread(target=_await_input_end, daemon=True).start()
+
+
+def _await_input_end() -> None:
+    # Past the buffer of sys.stdin, whose lock would be missed when the interpreter ends.
+    while os.read(0, 4096):
+        pass
+    for pause in _STOP_PAUSES:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(pause)
+    os._exit(1)

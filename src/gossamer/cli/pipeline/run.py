@@ -8,6 +8,7 @@ import typer
 from gossamer.cli.errors import CommandError, WrongUse
 from gossamer.cli.pipeline import pipelines
 from gossamer.cli.pipeline.asking import admins_of, pairs_of, seconds_of, source_options
+from gossamer.cli.signals import end_with_input
 
 if TYPE_CHECKING:
     from gossamer.spark.pipelines.pipeline import Pipeline, Settings
@@ -70,6 +71,9 @@ def run(
     conf: Annotated[
         list[str] | None, typer.Option("--conf", help="A setting of Spark, as NAME=VALUE.")
     ] = None,
+    with_parent: Annotated[
+        bool, typer.Option("--with-parent", help="Stop when the standard input ends.")
+    ] = False,
 ) -> None:
     """Run a pipeline until Ctrl-C; the next run goes on where it was."""
     from datetime import timedelta
@@ -96,7 +100,10 @@ def run(
         fences=fences,
         admins=admins_of(admin or [], token_file),
     )
-    _run(pipeline, settings, master, pairs_of("--conf", conf or []))
+    of_spark = pairs_of("--conf", conf or [])
+    if with_parent:
+        end_with_input()
+    _run(pipeline, settings, master, of_spark)
 
 
 def _run(pipeline: "Pipeline", settings: "Settings", master: str, conf: dict[str, str]) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from gossamer.mesh.settings import GRAPH, TREE
 from gossamer.net.admin.client import AdminError, Unreachable
 from gossamer.net.local.broker import LocalBroker, LocalMeshError
-from gossamer.net.local.ports import free_ports
+from gossamer.net.local.ports import free_ports, is_free
 from gossamer.net.local.topologies import edges
 
 # Seven interpreters on a busy machine take their time.
@@ -95,6 +95,7 @@ class LocalMesh:
         ports = free[: plan.brokers]
         if plan.base_port:
             ports = list(range(plan.base_port, plan.base_port + plan.brokers))
+            _check_free(ports)
         self.brokers = [
             LocalBroker(f"b{number + 1}", folder / f"b{number + 1}", port, free[-number - 1], token)
             for number, port in enumerate(ports)
@@ -189,6 +190,14 @@ class LocalMesh:
             return None
         except AdminError as error:
             raise LocalMeshError(f"{broker.name} says: {error}") from error
+
+
+def _check_free(ports: list[int]) -> None:
+    for port in ports:
+        if not is_free(port):
+            raise LocalMeshError(
+                f"port {port} is taken: stop what listens there, or begin at another (--port)"
+            )
 
 
 def _secret(file: Path) -> str:
