@@ -1,12 +1,13 @@
 """FIRST and LAST: the value that came earliest or latest of those that take part."""
 
-from gossamer.plus.aggregates.base import Aggregate, Saved, number
+from gossamer.plus.aggregates.base import Aggregate, Saved
+from gossamer.plus.aggregates.chosen import ChosenValue
 from gossamer.plus.aggregates.lazy_heap import LazyHeap
 
 
-class RunningFirst(Aggregate):
+class RunningFirst(ChosenValue):
     def __init__(self) -> None:
-        self.value = 0.0
+        super().__init__()
         self.known = False
 
     def add(self, value: float, order: int) -> None:
@@ -14,32 +15,14 @@ class RunningFirst(Aggregate):
             self.value = value
             self.known = True
 
-    def result(self) -> float:
-        return self.value
-
-    def save(self) -> Saved:
-        return [self.value]
-
     def restore(self, saved: Saved) -> None:
-        self.value = number(saved[0])
+        super().restore(saved)
         self.known = True
 
 
-class RunningLast(Aggregate):
-    def __init__(self) -> None:
-        self.value = 0.0
-
+class RunningLast(ChosenValue):
     def add(self, value: float, order: int) -> None:
         self.value = value
-
-    def result(self) -> float:
-        return self.value
-
-    def save(self) -> Saved:
-        return [self.value]
-
-    def restore(self, saved: Saved) -> None:
-        self.value = number(saved[0])
 
 
 class MovingFirst(Aggregate):

@@ -1,44 +1,27 @@
 """MIN and MAX: a running one keeps one value, a moving one a heap of those that take part."""
 
-from gossamer.plus.aggregates.base import Aggregate, Saved, number
+from gossamer.plus.aggregates.base import Aggregate
+from gossamer.plus.aggregates.chosen import ChosenValue
 from gossamer.plus.aggregates.lazy_heap import LazyHeap
 from gossamer.plus.values import INFINITY
 
 
-class RunningMinimum(Aggregate):
+class RunningMinimum(ChosenValue):
     def __init__(self) -> None:
-        self.value = INFINITY
+        super().__init__(INFINITY)
 
     def add(self, value: float, order: int) -> None:
         if value < self.value:
             self.value = value
 
-    def result(self) -> float:
-        return self.value
 
-    def save(self) -> Saved:
-        return [self.value]
-
-    def restore(self, saved: Saved) -> None:
-        self.value = number(saved[0])
-
-
-class RunningMaximum(Aggregate):
+class RunningMaximum(ChosenValue):
     def __init__(self) -> None:
-        self.value = -INFINITY
+        super().__init__(-INFINITY)
 
     def add(self, value: float, order: int) -> None:
         if value > self.value:
             self.value = value
-
-    def result(self) -> float:
-        return self.value
-
-    def save(self) -> Saved:
-        return [self.value]
-
-    def restore(self, saved: Saved) -> None:
-        self.value = number(saved[0])
 
 
 class MovingMinimum(Aggregate):
