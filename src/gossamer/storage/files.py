@@ -58,22 +58,20 @@ def companions(path: Path) -> list[Path]:
 def open_store(path: Path) -> sqlite3.Connection:
     """Open for this process alone, creating the tables in an empty file."""
     make_private(path)
-    connection = connect(path)
-    try:
-        identify(connection, path, create=True)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+    return _identified(path, create=True)
 
 
 def open_existing(path: Path) -> sqlite3.Connection:
     """Open what must be there already."""
     if not path.exists():
         raise NoStore(path)
+    return _identified(path, create=False)
+
+
+def _identified(path: Path, create: bool) -> sqlite3.Connection:
     connection = connect(path)
     try:
-        identify(connection, path, create=False)
+        identify(connection, path, create)
     except BaseException:
         connection.close()
         raise

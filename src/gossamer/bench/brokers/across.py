@@ -11,10 +11,10 @@ from gossamer.bench.brokers.bursts import (
     PAIR_BURST,
     PAIR_WINDOW,
     PAIRS,
-    chunks,
+    paired,
 )
 from gossamer.bench.brokers.flow import READ_SIZE, Group, measure
-from gossamer.bench.brokers.link import GeneratorError, open_link, subscribe
+from gossamer.bench.brokers.link import GeneratorError
 from gossamer.bench.brokers.measurement import Measurement, Target
 
 PATH_SECONDS = 30.0
@@ -23,15 +23,7 @@ QUIET_SECONDS = 0.3
 
 
 def across(target: Target, qos: int, pairs: int, burst: int, window: int) -> Measurement:
-    groups = []
-    for number in range(pairs):
-        topic = f"bench/across/{number:03d}"
-        subscriber = open_link(target.last_address, f"s{number}")
-        subscribe(subscriber, [topic], qos)
-        publisher = open_link(target.address, f"p{number}")
-        # Twice the window of packet ids: none is used again before it is free.
-        load = chunks([topic], burst, qos, 2 * window // burst)
-        groups.append(Group(publisher, [subscriber], load, burst, window, 1, qos, topic))
+    groups = paired(target, target.last_address, "bench/across", qos, pairs, burst, window)
     await_paths(groups)
     return measure(groups, target)
 

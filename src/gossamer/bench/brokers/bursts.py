@@ -50,16 +50,30 @@ def one_to_fifty(target: Target) -> Measurement:
     return one_to_many(target, FAN_OUT, FAN_OUT_BURST, FAN_OUT_WINDOW)
 
 
-def pairs(target: Target, qos: int) -> Measurement:
+def paired(
+    target: Target,
+    listening: tuple[str, int],
+    prefix: str,
+    qos: int,
+    count: int,
+    burst: int,
+    window: int,
+) -> list[Group]:
+    """Publishers at the target, each with a subscriber of its own at ``listening``."""
     groups = []
-    for number in range(PAIRS):
-        topic = f"bench/pair/{number:03d}"
-        subscriber = open_link(target.address, f"s{number}")
+    for number in range(count):
+        topic = f"{prefix}/{number:03d}"
+        subscriber = open_link(listening, f"s{number}")
         subscribe(subscriber, [topic], qos)
         publisher = open_link(target.address, f"p{number}")
         # Twice the window of packet ids: none is used again before it is free.
-        load = chunks([topic], PAIR_BURST, qos, 2 * PAIR_WINDOW // PAIR_BURST)
-        groups.append(Group(publisher, [subscriber], load, PAIR_BURST, PAIR_WINDOW, 1, qos, topic))
+        load = chunks([topic], burst, qos, 2 * window // burst)
+        groups.append(Group(publisher, [subscriber], load, burst, window, 1, qos, topic))
+    return groups
+
+
+def pairs(target: Target, qos: int) -> Measurement:
+    groups = paired(target, target.address, "bench/pair", qos, PAIRS, PAIR_BURST, PAIR_WINDOW)
     return measure(groups, target)
 
 

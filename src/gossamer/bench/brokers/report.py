@@ -152,18 +152,25 @@ def markdown(results: Results, brokers: Sequence[Peer]) -> str:
 
 
 def save(results: Results, brokers: Sequence[Peer], folder: Path) -> list[Path]:
+    versions = {peer.name: peer.version for peer in brokers}
+    return save_as("brokers", results, versions, markdown(results, brokers), folder)
+
+
+def save_as(
+    name: str, results: Results, versions: dict[str, str], markdown: str, folder: Path
+) -> list[Path]:
     """Writes both files and returns their names."""
     folder.mkdir(parents=True, exist_ok=True)
     document = {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
-        "brokers": {peer.name: peer.version for peer in brokers},
+        "brokers": versions,
         "results": {
-            scenario: {name: asdict(run) for name, run in by_broker.items()}
+            scenario: {broker: asdict(run) for broker, run in by_broker.items()}
             for scenario, by_broker in results.items()
         },
     }
-    as_json, as_markdown = folder / "brokers.json", folder / "brokers.md"
+    as_json, as_markdown = folder / f"{name}.json", folder / f"{name}.md"
     as_json.write_text(json.dumps(document, indent=2) + "\n")
-    as_markdown.write_text(markdown(results, brokers))
+    as_markdown.write_text(markdown)
     return [as_json, as_markdown]

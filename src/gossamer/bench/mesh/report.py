@@ -1,13 +1,10 @@
 """The results as rows to show, and as markdown and JSON to keep."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 
 from gossamer.bench.brokers.measurement import Measurement
-from gossamer.bench.brokers.report import machine
+from gossamer.bench.brokers.report import machine, save_as
 from gossamer.bench.brokers.scenarios import BY_NAME
 from gossamer.bench.mesh.chains import Chain
 from gossamer.bench.mesh.measuring import Results, kept, kept_of_all, per_core
@@ -72,18 +69,5 @@ def markdown(results: Results, chains: Sequence[Chain]) -> str:
 
 
 def save(results: Results, chains: Sequence[Chain], folder: Path) -> list[Path]:
-    """Writes both files and returns their names."""
-    folder.mkdir(parents=True, exist_ok=True)
-    document = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": machine(),
-        "brokers": {chain.kind: chain.version for chain in chains},
-        "results": {
-            scenario: {name: asdict(run) for name, run in by_chain.items()}
-            for scenario, by_chain in results.items()
-        },
-    }
-    as_json, as_markdown = folder / "mesh.json", folder / "mesh.md"
-    as_json.write_text(json.dumps(document, indent=2) + "\n")
-    as_markdown.write_text(markdown(results, chains))
-    return [as_json, as_markdown]
+    versions = {chain.kind: chain.version for chain in chains}
+    return save_as("mesh", results, versions, markdown(results, chains), folder)

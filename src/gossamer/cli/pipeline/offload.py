@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from gossamer.cli.errors import CommandError
-from gossamer.cli.pipeline import pipelines
+from gossamer.cli.pipeline import options, pipelines
 from gossamer.cli.pipeline.asking import pairs_of, seconds_of, source_options
 
 # Each operator is a query of its own, and most of them are small.
@@ -23,24 +23,18 @@ def offload(
     checkpoints: Annotated[
         Path, typer.Option(help="Folder for what the queries remember; local or shared.")
     ] = Path("offload"),
-    master: Annotated[
-        str, typer.Option(help="spark://HOST:PORT, yarn, k8s://…; this machine's cores if none.")
-    ] = "",
+    master: options.Master = "",
     lateness: Annotated[
         str, typer.Option(help="How far clocks may be apart; windows are answered that much later.")
     ] = "10 s",
     models: Annotated[
         str, typer.Option(help="Folder of the models on the executors, if not the usual one.")
     ] = "",
-    user: Annotated[str | None, typer.Option("--user", "-u", help="Login at the brokers.")] = None,
-    password_file: Annotated[
-        Path | None, typer.Option(help="File with the login's password.")
-    ] = None,
-    tls: Annotated[bool, typer.Option("--tls", help="The replay services speak TLS.")] = False,
-    ca_file: Annotated[Path | None, typer.Option(help="Authorities to trust.")] = None,
-    conf: Annotated[
-        list[str] | None, typer.Option("--conf", help="A setting of Spark, as NAME=VALUE.")
-    ] = None,
+    user: options.User = None,
+    password_file: options.PasswordFile = None,
+    tls: options.Tls = False,
+    ca_file: options.CaFile = None,
+    conf: options.Conf = None,
 ) -> None:
     """Answer what a broker leaves to Spark ([plus.offload]), until Ctrl-C."""
     pipelines()
@@ -51,7 +45,7 @@ def offload(
     from gossamer.spark.sink.errors import SinkError
     from gossamer.vision.settings import WorkerSettings
 
-    options: dict[str, Any] = dict(source_options(user, password_file, tls, ca_file, None, "fail"))
+    source: dict[str, Any] = dict(source_options(user, password_file, tls, ca_file, None, "fail"))
     seconds = seconds_of("--lateness", lateness)
     try:
         spark = start(
@@ -68,7 +62,7 @@ def offload(
             lateness=f"{seconds} seconds",
             vision=WorkerSettings(models) if models else None,
             note=typer.echo,
-            **options,
+            **source,
         )
         with answering, stopping_on_signals(answering.stop, lambda _: typer.echo("stopping")):
             answering.run()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gossamer.cli.errors import CommandError, WrongUse
-from gossamer.cli.pipeline import pipelines
+from gossamer.cli.pipeline import options, pipelines
 from gossamer.cli.pipeline.asking import admins_of, pairs_of, seconds_of, source_options
 from gossamer.cli.signals import end_with_input
 
@@ -22,9 +22,7 @@ def run(
     lake: Annotated[str, typer.Option(help="Folder of tables, or any address Spark writes to.")] = (
         "lake"
     ),
-    master: Annotated[
-        str, typer.Option(help="spark://HOST:PORT, yarn, k8s://…; this machine's cores if none.")
-    ] = "",
+    master: options.Master = "",
     once: Annotated[
         bool, typer.Option("--once", "--available-now", help="Read what is there and end.")
     ] = False,
@@ -59,18 +57,14 @@ def run(
     token_file: Annotated[
         Path | None, typer.Option(help="The token of the admin APIs (or GOSSAMER_ADMIN_TOKEN).")
     ] = None,
-    user: Annotated[str | None, typer.Option("--user", "-u", help="Login at the brokers.")] = None,
-    password_file: Annotated[
-        Path | None, typer.Option(help="File with the login's password.")
-    ] = None,
-    tls: Annotated[bool, typer.Option("--tls", help="The replay services speak TLS.")] = False,
-    ca_file: Annotated[Path | None, typer.Option(help="Authorities to trust.")] = None,
+    user: options.User = None,
+    password_file: options.PasswordFile = None,
+    tls: options.Tls = False,
+    ca_file: options.CaFile = None,
     data_loss: Annotated[
         str, typer.Option(help="Rows that retention removed before they were read: fail or warn.")
     ] = "fail",
-    conf: Annotated[
-        list[str] | None, typer.Option("--conf", help="A setting of Spark, as NAME=VALUE.")
-    ] = None,
+    conf: options.Conf = None,
     with_parent: Annotated[
         bool, typer.Option("--with-parent", help="Stop when the standard input ends.")
     ] = False,

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any, Final
 
-from gossamer.net.config.loading import read_text
-from gossamer.net.migration.report import Line, Report
+from gossamer.net.migration.report import Line, Report, lines_of
 
 _ACCESS: Final = {
     "read": ("subscribe",),
@@ -20,17 +19,12 @@ def rules_of(path: Path, report: Report) -> list[dict[str, Any]]:
     `pattern` of everyone."""
     by_user: dict[str | None, dict[str, Any]] = {}
     user: str | None = _NOBODY
-    for number, text in enumerate(read_text(path).splitlines(), 1):
-        text = text.strip()
-        if not text or text.startswith("#"):
-            continue
-        key, _, value = text.partition(" ")
-        line = Line(path, number, key, value.strip())
-        if key == "user":
+    for line in lines_of(path):
+        if line.key == "user":
             user = line.value
             report.taken.append((line, "rules of its own"))
-        elif key in ("topic", "pattern"):
-            whom = None if key == "pattern" else user
+        elif line.key in ("topic", "pattern"):
+            whom = None if line.key == "pattern" else user
             _add(by_user.setdefault(whom, _rule_for(whom)), line, report)
         else:
             report.missing.append((line, "no such line in an ACL file; it was left out"))

@@ -4,9 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gossamer.net.config.errors import ConfigError
-from gossamer.net.config.loading import read_text
 from gossamer.net.migration.mosquitto_keys import LISTENER_KEYS
-from gossamer.net.migration.report import Line
+from gossamer.net.migration.report import Line, lines_of
 
 
 @dataclass
@@ -37,13 +36,8 @@ def read_mosquitto(path: Path) -> MosquittoFile:
 
 def _lines(path: Path, depth: int) -> list[Line]:
     lines: list[Line] = []
-    for number, text in enumerate(read_text(path).splitlines(), 1):
-        text = text.strip()
-        if not text or text.startswith("#"):
-            continue
-        key, _, value = text.partition(" ")
-        line = Line(path, number, key, value.strip())
-        if key != "include_dir":
+    for line in lines_of(path):
+        if line.key != "include_dir":
             lines.append(line)
             continue
         folder = Path(line.value)

@@ -1,7 +1,10 @@
 """What became of each line of the other broker's configuration."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from gossamer.net.config.loading import read_text
 
 
 @dataclass(frozen=True)
@@ -15,6 +18,15 @@ class Line:
 
     def place(self) -> str:
         return f"{self.file.name}:{self.number}"
+
+
+def lines_of(path: Path) -> Iterator[Line]:
+    """The settings of a file, without its comments."""
+    for number, text in enumerate(read_text(path).splitlines(), 1):
+        text = text.strip()
+        if text and not text.startswith("#"):
+            key, _, value = text.partition(" ")
+            yield Line(path, number, key, value.strip())
 
 
 @dataclass

@@ -25,13 +25,7 @@ class JointWorld(World):
         for host in self.hosts:
             host.roaming_seconds = WAIT_SECONDS
             host.mesh.settings.roaming_seconds = WAIT_SECONDS
-        for client_plan in plan.clients:
-            host = self.hosts[client_plan.broker]
-            client = TrialClient(
-                host, client_plan, self.road(), self.road(), self.oracle, self.random
-            )
-            self.clients[client.name] = client
-            client.connect()
+        self.connect(plan.clients)
 
     def do(self, step: Step) -> None:
         if step.verb == MOVE:

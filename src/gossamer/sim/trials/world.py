@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from random import Random
 from typing import Final
 
@@ -11,7 +12,7 @@ from gossamer.sim.host import Clock, Cost, Host
 from gossamer.sim.network import End, Road
 from gossamer.sim.timeline import Event, Timeline
 from gossamer.sim.trials.oracle import Oracle
-from gossamer.sim.trials.plan import Plan, Step
+from gossamer.sim.trials.plan import ClientPlan, Plan, Step
 from gossamer.sim.trials.shapes import is_firm
 from gossamer.sim.trials.trial_client import Losing, TrialClient
 from gossamer.sim.trials.watching import RoughRoad, Watch
@@ -40,11 +41,12 @@ class World:
         self._firm: dict[tuple[int, int], bool] = {}
         self._changes = -1  # of the tree, when the mesh was last at rest
         self.clients: dict[str, TrialClient] = {}
-        for client_plan in plan.clients:
-            host = self.hosts[client_plan.broker]
-            client = TrialClient(
-                host, client_plan, self.road(), self.road(), self.oracle, self.random
-            )
+        self.connect(plan.clients)
+
+    def connect(self, plans: Iterable[ClientPlan]) -> None:
+        for plan in plans:
+            host = self.hosts[plan.broker]
+            client = TrialClient(host, plan, self.road(), self.road(), self.oracle, self.random)
             self.clients[client.name] = client
             client.connect()
 
