@@ -1,4 +1,4 @@
-"""The asyncio client: `ClientProtocol` on a socket.
+"""The asyncio client: what an application calls; `Link` has the connection.
 
     async with Client("mqtt://127.0.0.1:1883") as client:
         await client.subscribe("sensors/#", qos=1)
@@ -9,28 +9,21 @@
 A client does not reconnect by itself: `connect` again resumes the session if the broker kept it.
 """
 
-import asyncio
 import ssl
-from collections import deque
 from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import Final, Self
 
 from gossamer.net.client.address import parse_address
 from gossamer.net.client.authenticator import Authenticator
-from gossamer.net.client.connection import Connection, WebSocketConnection, dial
-from gossamer.net.client.errors import Disconnected, Refused, Unanswered
+from gossamer.net.client.errors import Refused, said
+from gossamer.net.client.link import AUTHENTICATION, Link
 from gossamer.net.client.protocol import ClientProtocol
-from gossamer.wire.errors import ProtocolError
 from gossamer.wire.packets import (
     V5,
     Acknowledgement,
-    Auth,
     Connack,
     Connect,
-    Disconnect,
-    Packet,
-    Pingresp,
     Publish,
     Request,
     Suback,
@@ -40,14 +33,8 @@ from gossamer.wire.packets import (
 from gossamer.wire.properties import Properties
 from gossamer.wire.reasons import UNSPECIFIED_ERROR
 
-# Reading stops while the application has this many messages to look at, and goes on at half.
-UNREAD_LIMIT: Final = 10_000
-
 # How long a CONNECT may take before the broker counts as absent, in seconds.
 CONNECT_TIMEOUT: Final = 30.0
-
-# What waits for an answer that carries no packet identifier uses this key.
-_AUTHENTICATION: Final = 0
 
 
 class Client:
@@ -76,21 +63,11 @@ class Client:
             client_id, version, clean_start, keep_alive, username, password, will, properties
         )
         self._protocol = ClientProtocol(greeting, authenticator)
-        self._tls = tls
-        self._keep_alive = float(keep_alive)
-        self._connection: Connection | None = None
-        self._answers: dict[int, asyncio.Future[Packet]] = {}
-        self._opening: asyncio.Future[Connack] | None = None
-        self._unread: deque[Publish] = deque()
-        self._paused = False
-        self._arrival = asyncio.Event()
-        self._lost: Disconnected | None = None
-        self._pinger: asyncio.TimerHandle | None = None
-        self._pong_missing = False
+        self._link = Link(self.address, tls, self._protocol)
 
     @property
     def connected(self) -> bool:
-        return self._connection is not None and self._protocol.connected
+        return self._link.connection is not None and self._protocol.connected
 
     @property
     def client_id(self) -> str:
@@ -104,34 +81,8 @@ class Client:
 
     async def connect(self, timeout: float = CONNECT_TIMEOUT) -> Connack:
         """Raises Refused, or OSError if there is no broker. May be called again after a loss."""
-        if self._connection is not None:
-            raise ValueError("already connected")
-        if self.address.websocket:
-            connection: Connection = WebSocketConnection(
-                self._received, self._on_lost, self.address
-            )
-        else:
-            connection = Connection(self._received, self._on_lost)
-        self._connection = connection
-        self._lost = None
-        self._opening = asyncio.get_running_loop().create_future()
-        try:
-            async with asyncio.timeout(timeout):
-                await dial(self.address, connection, self._tls)
-                self._protocol.open()
-                self._flush()
-                connack = await self._opening
-            if connack.reason >= UNSPECIFIED_ERROR:
-                raise Refused("CONNECT", connack.reason, _said(connack.properties))
-        except BaseException:
-            self._opening = None
-            self._detach(None)
-            connection.abort()
-            raise
-        self._opening = None
-        self.connack = connack
-        self._adopt(connack.properties)
-        return connack
+        self.connack = await self._link.open(timeout)
+        return self.connack
 
     async def publish(
         self,
@@ -145,74 +96,61 @@ class Client:
 
         The result is the broker's reason code; Refused is raised for one that means failure.
         """
-        connection = self._ready()
+        connection = self._link.ready()
         data = payload.encode() if isinstance(payload, str) else payload
         packet_id = self._protocol.publish(topic, data, qos, retain, properties)
         if packet_id == 0:
-            self._flush()
+            self._link.flush()
             await connection.drain()
             return 0
-        answer = await self._answer(packet_id)
+        answer = await self._link.answer(packet_id)
         assert isinstance(answer, Acknowledgement)
         if answer.reason >= UNSPECIFIED_ERROR:
-            raise Refused(f"PUBLISH to {topic}", answer.reason, _said(answer.properties))
+            raise Refused(f"PUBLISH to {topic}", answer.reason, said(answer.properties))
         return answer.reason
 
     async def subscribe(
         self, *filters: str | Request, qos: int = 0, properties: Properties | None = None
     ) -> list[int]:
         """One reason code a filter: the granted QoS, or 0x80 and above. `qos` is for the texts."""
-        self._ready()
+        self._link.ready()
         requests = [Request(item, qos) if isinstance(item, str) else item for item in filters]
-        answer = await self._answer(self._protocol.subscribe(requests, properties))
+        answer = await self._link.answer(self._protocol.subscribe(requests, properties))
         assert isinstance(answer, Suback)
-        self.reason_string = _said(answer.properties)
+        self.reason_string = said(answer.properties)
         return answer.reasons
 
     async def unsubscribe(self, *filters: str, properties: Properties | None = None) -> list[int]:
         """One reason code a filter; none in MQTT 3.1.1."""
-        self._ready()
-        answer = await self._answer(self._protocol.unsubscribe(list(filters), properties))
+        self._link.ready()
+        answer = await self._link.answer(self._protocol.unsubscribe(list(filters), properties))
         assert isinstance(answer, Unsuback)
         return answer.reasons
 
-    async def messages(self) -> AsyncIterator[Publish]:
+    def messages(self) -> AsyncIterator[Publish]:
         """What arrives, in order. Ends after `disconnect`; Disconnected if the link broke."""
-        while True:
-            while self._unread:
-                message = self._unread.popleft()
-                if self._paused and len(self._unread) <= UNREAD_LIMIT // 2:
-                    self._paused = False
-                    if self._connection is not None:
-                        self._connection.resume()
-                yield message
-            if self._connection is None:
-                if self._lost is not None:
-                    raise self._lost
-                return
-            self._arrival.clear()
-            await self._arrival.wait()
+        return self._link.messages()
 
     async def reauthenticate(self) -> None:
         """Prove again who this is; raises Disconnected if the broker does not believe it."""
-        self._ready()
+        self._link.ready()
         self._protocol.reauthenticate()
-        await self._answer(_AUTHENTICATION)
+        await self._link.answer(AUTHENTICATION)
 
     async def disconnect(self, reason: int = 0, properties: Properties | None = None) -> None:
         """Say goodbye and close; nothing happens if there is no connection."""
-        connection = self._connection
+        connection = self._link.connection
         if connection is None:
             return
         self._protocol.disconnect(reason, properties)
-        self._flush()
-        self._detach(None)
+        self._link.flush()
+        self._link.detach(None)
         await connection.finish()
 
     def abort(self) -> None:
         """Drop the connection without a goodbye, as a crash would: the broker sends the will."""
-        if self._connection is not None:
-            self._connection.abort()
+        if self._link.connection is not None:
+            self._link.connection.abort()
 
     async def __aenter__(self) -> Self:
         await self.connect()
@@ -225,119 +163,3 @@ class Client:
         trace: TracebackType | None,
     ) -> None:
         await self.disconnect()
-
-    def _ready(self) -> Connection:
-        if self._connection is None or not self._protocol.connected:
-            raise self._lost or Disconnected(text="not connected")
-        return self._connection
-
-    async def _answer(self, packet_id: int) -> Packet:
-        future: asyncio.Future[Packet] = asyncio.get_running_loop().create_future()
-        self._answers[packet_id] = future
-        self._flush()
-        try:
-            return await future
-        finally:
-            self._answers.pop(packet_id, None)
-
-    def _flush(self) -> None:
-        data = self._protocol.take()
-        if data and self._connection is not None:
-            self._connection.write(data)
-
-    def _received(self, connection: Connection, data: bytes) -> None:
-        if connection is not self._connection:
-            return
-        try:
-            packets = self._protocol.receive(data)
-        except ProtocolError as error:
-            self._fail(Disconnected(error.reason, error.text))
-            return
-        for packet in packets:
-            self._dispatch(packet)
-        self._flush()
-
-    def _dispatch(self, packet: Packet) -> None:
-        if isinstance(packet, Publish):
-            self._unread.append(packet)
-            self._arrival.set()
-            if len(self._unread) > UNREAD_LIMIT and not self._paused and self._connection:
-                self._paused = True
-                self._connection.pause()
-        elif isinstance(packet, Acknowledgement | Suback | Unsuback):
-            self._resolve(packet.packet_id, packet)
-        elif isinstance(packet, Auth):
-            self._resolve(_AUTHENTICATION, packet)
-        elif isinstance(packet, Pingresp):
-            self._pong_missing = False
-        elif isinstance(packet, Connack):
-            if self._opening is not None and not self._opening.done():
-                self._opening.set_result(packet)
-        elif isinstance(packet, Disconnect):
-            text = _said(packet.properties) or "the broker closed the connection"
-            self._fail(Disconnected(packet.reason, text))
-
-    def _resolve(self, key: int, packet: Packet) -> None:
-        future = self._answers.get(key)
-        if future is not None and not future.done():
-            future.set_result(packet)
-
-    def _fail(self, error: Disconnected) -> None:
-        """End the connection from this side, for that reason."""
-        connection = self._connection
-        if connection is not None:
-            self._flush()
-            self._detach(error)
-            connection.close()
-
-    def _on_lost(self, connection: Connection, cause: Exception | None) -> None:
-        if connection is self._connection:
-            text = f"connection lost: {cause}" if cause else "connection lost"
-            kind = Unanswered if self._opening is not None else Disconnected
-            self._detach(kind(text=text))
-
-    def _detach(self, error: Disconnected | None) -> None:
-        if self._connection is None:
-            return
-        self._connection = None
-        self._protocol.connected = False
-        self._paused = False
-        self._lost = error
-        if self._pinger is not None:
-            self._pinger.cancel()
-        ending = error or Disconnected(text="disconnected")
-        waiting: list[asyncio.Future[Packet] | asyncio.Future[Connack]] = [*self._answers.values()]
-        if self._opening is not None:
-            waiting.append(self._opening)
-        for future in waiting:
-            if not future.done():
-                future.set_exception(ending)
-        self._arrival.set()
-
-    def _adopt(self, properties: Properties | None) -> None:
-        """What the broker decided in its CONNACK goes before what was asked for."""
-        if properties is not None:
-            if properties.assigned_client_id is not None:
-                self._protocol.greeting.client_id = properties.assigned_client_id
-            if properties.server_keep_alive is not None:
-                self._keep_alive = float(properties.server_keep_alive)
-        self._pong_missing = False
-        self._schedule_ping()
-
-    def _schedule_ping(self) -> None:
-        if self._keep_alive:
-            loop = asyncio.get_running_loop()
-            self._pinger = loop.call_later(self._keep_alive / 2, self._ping)
-
-    def _ping(self) -> None:
-        if self._pong_missing and not self._paused:  # while paused no answer can be seen
-            self._fail(Disconnected(text="the broker does not answer"))
-            return
-        self._pong_missing = True
-        self._protocol.ping()
-        self._flush()
-        self._schedule_ping()
-
-
-def _said(properties: Properties | None) -> str:
-    return (properties.reason_string or "") if properties is not None else ""

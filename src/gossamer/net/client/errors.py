@@ -1,5 +1,7 @@
 """What a client's caller may have to catch; all are ConnectionErrors with a reason code."""
 
+from gossamer.wire.properties import Properties
+
 
 class Refused(ConnectionError):
     """The broker said no to a CONNECT or a PUBLISH; `reason` is its code."""
@@ -21,3 +23,8 @@ class Disconnected(ConnectionError):
 
 class Unanswered(Disconnected):
     """The other side closed the connection without a word to the CONNECT."""
+
+
+def said(properties: Properties | None) -> str:
+    """What the broker gave as its reason, empty if nothing."""
+    return (properties.reason_string or "") if properties is not None else ""
