@@ -26,7 +26,7 @@ PACKAGING = ROOT / "packaging"
 def test_the_dashboard_shows_metrics_that_exist() -> None:
     broker = Broker(Settings(), Journal(), 0.0)
     mesh = Mesh(broker.core, MeshSettings("a", key="k"))
-    mesh.link_of(mesh.session_for("b"))
+    mesh.neighbourhood.link_of(mesh.neighbourhood.session_for("b"))
     told = exposition(broker.core).decode()
     dashboard = json.loads((PACKAGING / "grafana-dashboard.json").read_text())
     asked = {

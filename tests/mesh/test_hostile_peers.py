@@ -88,7 +88,7 @@ def test_a_message_with_a_forged_origin_is_dropped_and_named(
     assert reader.messages() == []
     fabric = line.nodes["b"].mesh.fabric
     assert fabric is not None
-    assert fabric.forged == 1
+    assert fabric.admission.forged == 1
     assert any("link to evil" in record.getMessage() for record in caplog.records)
 
 

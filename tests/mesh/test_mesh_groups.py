@@ -200,7 +200,7 @@ def test_a_restarted_broker_still_knows_who_has_members(line: Net) -> None:
 def test_a_forgotten_broker_has_no_members(line: Net) -> None:
     member(line, "c", "far")
     line.cut("c", "b")
-    line.nodes["b"].mesh.forget("c", line.nodes["b"].now)
+    line.nodes["b"].mesh.neighbourhood.forget("c", line.nodes["b"].now)
     line.run()
     for name in "ab":
         assert line.nodes[name].mesh.directory.elsewhere == {}

@@ -84,8 +84,8 @@ def test_topics_under_sys() -> None:
     assert news["$SYS/mesh/link/b/interests/held"] == b"1"
     assert "$SYS/mesh/mode" not in news
     net.cut("a", "b")
-    assert a.mesh.forget("b", a.now)
-    assert not a.mesh.forget("b", a.now)
+    assert a.mesh.neighbourhood.forget("b", a.now)
+    assert not a.mesh.neighbourhood.forget("b", a.now)
     a.wait(10)
     late = a.client("late")
     late.subscribe("$SYS/mesh/#")

@@ -152,7 +152,7 @@ def test_the_mode_changes_under_traffic(
     reader.subscribe("t/#", qos=1)
     writer = RawClient.to(a.port())
     writer.login(client_id="writer")
-    eventually(lambda: a.ask(lambda: _mesh(a).held(_mesh(a).by_name["b"])) > 0)
+    eventually(lambda: a.ask(lambda: _mesh(a).hearing.held(_mesh(a).by_name["b"])) > 0)
     number = 0
     for mode in ("bloom", "pf", "auto", "sf", "ssf"):
         assert main.run(["ctl", "mesh-mode", mode, "--url", where]) == 0

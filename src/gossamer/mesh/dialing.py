@@ -97,7 +97,7 @@ class Dial:
         packet = decode(head, body, V5)
         if isinstance(packet, Auth) and packet.properties is not None and not self.name:
             peer, answer = self._handshake.answer(packet.properties.authentication_data or b"")
-            if self.mesh.session_for(peer.name).outlet is not None:
+            if self.mesh.neighbourhood.session_for(peer.name).outlet is not None:
                 # Before it proves itself: the neighbour would give up the road that stands.
                 raise HandshakeError(f"{peer.name} is connected already, by another road")
             self.name = peer.name
@@ -118,7 +118,7 @@ class Dial:
 
     def _open(self, now: float) -> None:
         core = self.mesh.core
-        session = self.mesh.session_for(self.name)
+        session = self.mesh.neighbourhood.session_for(self.name)
         if session.outlet is not None:
             raise HandshakeError(f"{self.name} is connected already")
         core.last_token += 1

@@ -26,7 +26,7 @@ def link_counts(mesh: Mesh, link: Link) -> dict[str, int]:
     session = link.session
     return {
         "interests_told": link.teller.told(),
-        "interests_held": mesh.held(link),
+        "interests_held": mesh.hearing.held(link),
         "messages_received": traffic.messages_received,
         "messages_sent": traffic.messages_sent,
         "bytes_received": traffic.bytes_received,
@@ -66,8 +66,8 @@ def tree_counts(mesh: Mesh) -> dict[str, int]:
         "brokers": len(fabric.view.tree),
         "settled": int(fabric.settling.is_settled),
         "changes": fabric.changes,
-        "waves": fabric.waves,
-        "forged": fabric.forged,
+        "waves": fabric.waves.begun,
+        "forged": fabric.admission.forged,
         "damped": mesh.flooding.damped,
     }
 

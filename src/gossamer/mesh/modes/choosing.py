@@ -151,7 +151,7 @@ class Choosing:
             self.flooded[branch] = None
         else:
             self.flooded.pop(branch, None)
-        self._mesh.chosen(branch, is_flooded)
+        self._mesh.telling.chosen(branch, is_flooded)
 
 
 class _Look(Duty):

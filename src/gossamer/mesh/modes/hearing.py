@@ -1,66 +1,195 @@
-"""What a neighbour's control messages change here."""
+"""What neighbours say that they want: filters, a summary, or that it may be anything.
+
+Whoever speaks may do it in any of these forms, whatever the mode here. The last form counts: what
+was said in another is void as soon as the new picture is complete, and not before, so that no
+message falls between the two.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
+from gossamer.bloom.errors import SummaryError
+from gossamer.bloom.summary import RemoteSummary
 from gossamer.broker.core import Core
 from gossamer.broker.revoking import remove_subscription
 from gossamer.broker.subscriptions import enter
+from gossamer.mesh import control
 from gossamer.mesh.link import Link, peer_subscription
+from gossamer.mesh.modes.bloom import Summaries
 from gossamer.mesh.modes.interest import decode_interests
-from gossamer.mesh.modes.teller import digest_of
+from gossamer.mesh.modes.teller import ANYTHING, digest_of
+from gossamer.mesh.modes.telling import Telling
 from gossamer.mesh.note import Note
+from gossamer.mesh.settings import WITHOUT_FILTERS
+from gossamer.wire import reasons
+from gossamer.wire.errors import ProtocolError
+
+if TYPE_CHECKING:
+    from gossamer.mesh.mesh import Mesh
+
+_SUMMARY: Final = b"s"  # no digest of filters looks like this
 
 
-def hear_added(core: Core, link: Link, payload: bytes) -> list[str]:
-    """Answers those that were known before."""
-    session = link.session
-    heard_again: list[str] = []
-    for filter in decode_interests(payload, 1):
-        if link.is_restarting:
-            link.refreshed.add(filter)
-        if filter in session.subscriptions:
-            if not link.is_restarting:
-                heard_again.append(filter)
-            continue
-        subscription = peer_subscription(session, filter)
-        enter(core, subscription)
-        core.journal.subscription_saved(session.client_id, subscription.record)
-    return heard_again
+class Hearing:
+    """Keeps for each neighbour what it wants, where routes look for it."""
 
+    __slots__ = ("_core", "_mesh", "_summaries", "_telling")
 
-def hear_removed(core: Core, link: Link, payload: bytes) -> None:
-    for filter in decode_interests(payload, 1):
-        remove_subscription(core, link.session, filter)
+    def __init__(self, mesh: Mesh) -> None:
+        self._mesh = mesh
+        self._core: Core = mesh.core
+        self._summaries: Summaries = mesh.summaries
+        self._telling: Telling = mesh.telling
 
+    def hear(self, link: Link, payload: bytes) -> None:
+        """A control message that changes the neighbour's interests."""
+        if not link.is_forwarding:
+            return  # told before it was heard that they are not wanted any more
+        kind = payload[0]
+        if kind == control.ADD:
+            self._add(link, payload)
+        elif kind == control.REMOVE:
+            for filter in decode_interests(payload, 1):
+                remove_subscription(self._core, link.session, filter)
+        elif kind == control.RESTART:
+            # What was known stays in force until the new picture is complete.
+            link.is_restarting = True
+            link.refreshed = set()
+        elif kind == control.COMPLETE:
+            self._complete(link)
+        elif kind == control.SUMMARY:
+            self._hear_summary(link, payload[1:])
+        else:
+            self._expect_all(link)
 
-def hear_restart(link: Link) -> None:
-    """What was known stays in force until the new picture is complete."""
-    link.is_restarting = True
-    link.refreshed = set()
+    def begin(self, link: Link) -> None:
+        """The neighbour counts from now on, by the filters that it named in an earlier life. One
+        that names none may want anything until it has spoken."""
+        told_in = Note(link.session.record.note).mode or self._mesh.settings.mode
+        if told_in in WITHOUT_FILTERS:
+            self._expect_all(link)
+        self._note(link)
 
+    def end(self, link: Link) -> None:
+        """Nothing that the neighbour said counts any more."""
+        self._summaries.forget(link.name)
+        self._see_no_more(link)
+        self._remove_filters(link)
+        self._telling.has_changes = True
+        self._note(link)
 
-def hear_complete(core: Core, link: Link) -> None:
-    for filter in list(link.session.subscriptions):
-        if filter not in link.refreshed:
-            remove_subscription(core, link.session, filter)
-    link.is_restarting = False
-    link.refreshed = set()
+    def forget(self, link: Link) -> None:
+        """The neighbour's session is no more, and its filters are gone with it."""
+        self._summaries.forget(link.name)
+        self._drop_view(link)
 
+    def held(self, link: Link) -> int:
+        """How many interests of the neighbour's this broker holds; set bits in mode `bloom`."""
+        summary = self._summaries.remote.get(link.name)
+        bits = None if summary is None else summary.bits()
+        return len(link.session.subscriptions) if bits is None else int(bits.ones())
 
-def hear_epoch(core: Core, link: Link, epoch: str) -> None:
-    """A neighbour that lost its state numbers its QoS 2 messages anew: old numbers mean nothing."""
-    session = link.session
-    note = Note(session.record.note)
-    if note.theirs == epoch:
-        return
-    for packet_id in list(session.incoming or ()):
-        core.journal.incoming_removed(session.client_id, packet_id)
-    session.incoming = None
-    note.theirs = epoch
-    session.record.note = note.text()
-    core.journal.session_saved(session.record)
+    def _add(self, link: Link, payload: bytes) -> None:
+        core = self._core
+        session = link.session
+        known: list[str] = []
+        for filter in decode_interests(payload, 1):
+            if link.is_restarting:
+                link.refreshed.add(filter)
+            if filter in session.subscriptions:
+                if not link.is_restarting:
+                    known.append(filter)
+                continue
+            subscription = peer_subscription(session, filter)
+            enter(core, subscription)
+            core.journal.subscription_saved(session.client_id, subscription.record)
+        for filter in known:
+            self._telling.heard_again(filter, link)
+
+    def _complete(self, link: Link) -> None:
+        """All its filters are known."""
+        for filter in list(link.session.subscriptions):
+            if filter not in link.refreshed:
+                remove_subscription(self._core, link.session, filter)
+        link.is_restarting = False
+        link.refreshed = set()
+        self._summaries.forget(link.name)
+        self._see_no_more(link)
+        self._note(link)
+        self._telling.has_changes = True
+
+    def _expect_all(self, link: Link) -> None:
+        """The neighbour gets everything, until it has said what it wants."""
+        self._summaries.expect(link.name)
+        self._set_view(link, True, None)
+
+    def _hear_summary(self, link: Link, data: bytes) -> None:
+        summary = self._summaries.remote.get(link.name)
+        if summary is None:
+            summary = RemoteSummary(self._summaries.hasher)
+        try:
+            summary.apply(data)
+        except SummaryError as error:
+            if self._mesh.fabric is not None and link.name not in self._summaries.remote:
+                return  # the change of one that was forgotten; all of it is on its way
+            raise ProtocolError(
+                reasons.PROTOCOL_ERROR, f"{link.name} sent a summary that is none: {error}"
+            ) from None
+        self._summaries.heard(link.name, summary)
+        self._set_view(link, False, summary)
+
+    def _set_view(self, link: Link, takes_all: bool, summary: RemoteSummary | None) -> None:
+        """The neighbour does not name filters, and those that it named are void."""
+        link.view.takes_all = takes_all
+        link.view.summary = summary
+        link.is_restarting = False
+        routes = self._core.routes
+        if link.view not in routes.peers:
+            routes.peers.append(link.view)
+        routes.changes += 1
+        self._remove_filters(link)
+        self._note(link)
+        self._telling.has_changes = True
+
+    def _see_no_more(self, link: Link) -> None:
+        """No view decides what the neighbour gets."""
+        link.view.takes_all = False
+        link.view.summary = None
+        self._drop_view(link)
+
+    def _drop_view(self, link: Link) -> None:
+        routes = self._core.routes
+        if link.view in routes.peers:
+            routes.peers.remove(link.view)
+            routes.changes += 1
+
+    def _remove_filters(self, link: Link) -> None:
+        for filter in list(link.session.subscriptions):
+            remove_subscription(self._core, link.session, filter)
+
+    def _note(self, link: Link) -> None:
+        """In the neighbour's record: the mode of its interests, and whether it is queued for."""
+        session = link.session
+        note = Note(session.record.note)
+        note.is_forwarding = link.is_forwarding and self._mesh.fabric is not None
+        note.mode = form_of(link) if link.is_forwarding else ""
+        if note.text() != session.record.note:
+            session.record.note = note.text()
+            self._core.journal.session_saved(session.record)
 
 
 def held_digest(link: Link) -> bytes:
-    """Identifies the interests that we hold of the neighbour's."""
+    """Of the picture that we hold of the neighbour's interests, in whatever form."""
+    if link.view.takes_all:
+        return ANYTHING
+    if link.view.summary is not None:
+        return _SUMMARY
     return digest_of(list(link.session.subscriptions))
+
+
+def form_of(link: Link) -> str:
+    """The mode in whose form the neighbour has said what it wants."""
+    if link.view.takes_all:
+        return "pf"
+    return "ssf" if link.view.summary is None else "bloom"

@@ -60,7 +60,7 @@ class Switching(Tap):
         mesh = self._mesh
         if self._wanted != mesh.settings.mode:
             logger.info("the mesh changes from mode %s to %s", mesh.settings.mode, self._wanted)
-            mesh.switch(self._wanted)
+            mesh.telling.switch(self._wanted)
 
     def _look(self, now: float) -> None:
         for message in self._core.retained.search(MODE_TOPIC, now):

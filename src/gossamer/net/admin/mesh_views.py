@@ -4,7 +4,8 @@ from typing import Any, Final
 
 from gossamer.broker.core import Core
 from gossamer.mesh.link import Link
-from gossamer.mesh.mesh import Mesh, form_of
+from gossamer.mesh.mesh import Mesh
+from gossamer.mesh.modes.hearing import form_of
 from gossamer.mesh.modes.reporting import choice_view
 from gossamer.mesh.reporting import link_cost, link_counts, link_state, mesh_of, tree_counts
 from gossamer.mesh.stock.reporting import stock_counts

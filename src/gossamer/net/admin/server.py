@@ -201,7 +201,7 @@ class AdminServer:
 
     async def _forget(self, request: Request, name: str) -> Response:
         now = time.time()
-        if not mesh_views.mesh_in(self._core).forget(name, now):
+        if not mesh_views.mesh_in(self._core).neighbourhood.forget(name, now):
             raise HttpError(404, f"there is no neighbour {name}")
         self._broker.flush(now)
         return Response.json({"done": True})

@@ -37,7 +37,7 @@ def wrong_interests(world: World) -> list[str]:
             back = up[name].mesh.by_name[host.name]
             held = set(back.session.subscriptions)
             expected = _expected(host.mesh.settings.mode, needed) if back.is_forwarding else set()
-            if host.mesh.is_blind_for(link) and world.left:
+            if host.mesh.telling.is_blind_for(link) and world.left:
                 expected = set()  # one that is away has not said in filters what it wants
             if expected != held:
                 faults.append(f"{name} holds {sorted(held)} of {host.name}, not {sorted(expected)}")

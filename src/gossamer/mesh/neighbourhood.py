@@ -1,0 +1,194 @@
+"""The neighbours that a broker has: a link each, as long as the neighbour's session lives.
+
+What is between two brokers outlives their connections, and restarts of either: a session holds
+what waits for the neighbour, and its record notes how far they had come (`note.py`).
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Final
+
+from gossamer.broker.connection import Connection
+from gossamer.broker.core import Core
+from gossamer.broker.ending import end_session
+from gossamer.broker.neighbours import PEER_PREFIX
+from gossamer.mesh.control import EPOCH, HOLD, control_packet
+from gossamer.mesh.link import Link
+from gossamer.mesh.modes.hearing import held_digest
+from gossamer.mesh.note import Note
+from gossamer.mesh.retaining import digests_packet
+from gossamer.session.backlog import NO_BYTES_LIMIT
+from gossamer.session.records import SessionRecord
+from gossamer.session.session import NEVER, Session
+from gossamer.session.subscription import Receiver
+from gossamer.wire import reasons
+
+if TYPE_CHECKING:
+    from gossamer.mesh.mesh import Mesh
+
+# A neighbour that is away keeps its messages; only the disk bounds how many.
+_UNBOUNDED: Final = 1 << 60
+_WINDOW: Final = 65_535
+
+
+class Neighbourhood:
+    """Makes links on first sight, and ends them when an operator says so."""
+
+    __slots__ = ("_by_name", "_core", "_mesh", "_name", "receivers")
+
+    def __init__(self, mesh: Mesh) -> None:
+        self._mesh = mesh
+        self._core: Core = mesh.core
+        self._name = mesh.settings.name
+        self._by_name: dict[str, Link] = mesh.by_name
+        self.receivers: list[Receiver] = []  # of those that get what is for all
+
+    def adopt_restored(self) -> None:
+        """Neighbours of before a restart, and the filters of clients that came back with it."""
+        for session in list(self._core.sessions.values()):
+            if session.client_id.startswith(PEER_PREFIX):
+                session.is_peer = True
+        self._mesh.telling.begin_mode()
+        for session in list(self._core.sessions.values()):
+            if session.is_peer:
+                self.link_of(session)
+
+    def link_of(self, session: Session) -> Link:
+        """The link of a neighbour's session, made on first sight."""
+        name = session.client_id[len(PEER_PREFIX) :]
+        link = self._by_name.get(name)
+        if link is not None:
+            if link.session is session:
+                return link
+            self._remove(link)
+        _unbind(session)
+        link = Link(name, session, self._mesh.telling.new_teller(name, session))
+        self._by_name[name] = link
+        is_known = Note(session.record.note).is_forwarding or len(session.subscriptions) > 0
+        if self._mesh.fabric is None or is_known:
+            self.take_up(link)
+        return link
+
+    def session_for(self, name: str) -> Session:
+        """This broker's side of what is between it and that neighbour; made if there is none."""
+        core = self._core
+        client_id = PEER_PREFIX + name
+        session = core.sessions.get(client_id)
+        if session is None:
+            session = Session(core.hub, SessionRecord(client_id, "$mesh", NEVER), _UNBOUNDED)
+            core.sessions[client_id] = session
+            core.counters.sessions = len(core.sessions)
+            core.journal.session_saved(session.record)
+        return session
+
+    # Connections ----------------------------------------------------------------------------------
+
+    def refuses(self, name: str) -> str:
+        """Two brokers that dial each other keep the connection of the one whose name is first."""
+        link = self._by_name.get(name)
+        if link is None or link.connection is None or not link.is_dialled:
+            return ""
+        return "" if name < self._name else f"{self._name} has dialled already"
+
+    def opened(self, connection: Connection, now: float) -> None:
+        """Both sides say what they hold; whoever sees a difference tells everything."""
+        mesh = self._mesh
+        session = connection.session
+        assert session is not None
+        link = self.link_of(session)
+        _unbind(session)
+        session.window = _WINDOW
+        link.connection = connection
+        link.is_dialled = connection.is_dialled
+        connection.outlet.names = True
+        link.since = now
+        link.is_restarting = False
+        link.is_compared = False
+        link.send([control_packet(EPOCH, self._epoch(session).encode())])
+        if mesh.fabric is not None:
+            mesh.flooding.opened(link)
+            mesh.fabric.opened(link, now)
+            return
+        link.send([control_packet(HOLD, held_digest(link))])
+        mesh.reaching.link_changed(link.name)
+        link.send([digests_packet(self._core.retained)])
+        mesh.flooding.opened(link)
+
+    def closed(self, connection: Connection, now: float) -> None:
+        session = connection.session
+        assert session is not None
+        link = self.link_of(session)
+        if link.connection is connection:
+            link.lost(now)
+            if self._mesh.fabric is not None:
+                self._mesh.fabric.closed(link)
+            self._mesh.reaching.link_changed(link.name)
+
+    def _epoch(self, session: Session) -> str:
+        note = Note(session.record.note)
+        if not note.own:
+            note.own = secrets.token_hex(8)
+            session.record.note = note.text()
+            self._core.journal.session_saved(session.record)
+        return note.own
+
+    def hear_epoch(self, link: Link, epoch: str) -> None:
+        """A neighbour that lost its state numbers its QoS 2 messages anew: old numbers mean
+        nothing."""
+        session = link.session
+        note = Note(session.record.note)
+        if note.theirs == epoch:
+            return
+        journal = self._core.journal
+        for packet_id in list(session.incoming or ()):
+            journal.incoming_removed(session.client_id, packet_id)
+        session.incoming = None
+        note.theirs = epoch
+        session.record.note = note.text()
+        journal.session_saved(session.record)
+
+    # What is queued for whom ----------------------------------------------------------------------
+
+    def take_up(self, link: Link) -> None:
+        """What is wanted behind the neighbour is queued for it from now on."""
+        if link.is_forwarding:
+            return
+        link.is_forwarding = True
+        self._list_receivers()
+        self._mesh.hearing.begin(link)
+
+    def put_down(self, link: Link) -> None:
+        """Nothing is queued for the neighbour any more; what it wants is forgotten."""
+        link.is_forwarding = False
+        self._list_receivers()
+        self._mesh.hearing.end(link)
+
+    def forget(self, name: str, now: float) -> bool:
+        """The neighbour will not come back: frees what is kept for it."""
+        link = self._by_name.get(name)
+        if link is None:
+            return False
+        if link.connection is not None:
+            link.connection.fail(reasons.ADMINISTRATIVE_ACTION, "forgotten", now)
+        end_session(self._core, link.session, now)
+        self._remove(link)
+        self._mesh.reaching.forget(name)
+        self._mesh.directory.forget(name, now)
+        return True
+
+    def _remove(self, link: Link) -> None:
+        del self._by_name[link.name]
+        self._list_receivers()
+        self._mesh.hearing.forget(link)
+
+    def _list_receivers(self) -> None:
+        links = self._by_name.values()
+        self.receivers = [each.receiver for each in links if each.is_forwarding]
+
+
+def _unbind(session: Session) -> None:
+    """A neighbour's session, and not a client's: no limit of a client's applies."""
+    session.is_peer = True
+    session.queue_limit = _UNBOUNDED
+    session.queue_bytes_limit = NO_BYTES_LIMIT

@@ -1,0 +1,90 @@
+"""What is done with a message that comes over a link: is it new, does it go on, is it a wave?
+
+The answers are those of `broker/neighbours.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from gossamer.broker.core import Core
+from gossamer.broker.neighbours import NEW, PASSED, REPEATED, WAVE
+from gossamer.broker.stamps import stamp_of
+from gossamer.mesh.link import Link
+from gossamer.mesh.relay.damping import Complaints
+from gossamer.mesh.tree.memory import Memory, as_replayed
+from gossamer.mesh.tree.settling import Settling
+from gossamer.mesh.tree.waves import Waves
+from gossamer.session.message import Message
+from gossamer.session.naming import NAME_BYTES
+
+if TYPE_CHECKING:
+    from gossamer.mesh.tree.fabric import Fabric
+
+logger = logging.getLogger(__name__)
+
+
+class Admission:
+    """Knows messages by their names, those of an earlier life too."""
+
+    __slots__ = ("_complaints", "_core", "_fabric", "_memory", "_settling", "_waves", "forged")
+
+    def __init__(self, fabric: Fabric) -> None:
+        self._fabric = fabric
+        self._core: Core = fabric.core
+        self._memory: Memory = fabric.memory
+        self._settling: Settling = fabric.settling
+        self._waves: Waves = fabric.waves
+        self._complaints = Complaints(logger)
+        self.forged = 0  # messages that claimed to have begun here
+        self._remember_queues()
+
+    def _remember_queues(self) -> None:
+        """What was on its way when an earlier life ended has been here."""
+        for session in self._core.sessions.values():
+            for delivery in session.left_over():
+                message = delivery.message
+                stamp = None if message is None else stamp_of(message)
+                if message is None or (stamp is not None and stamp.is_replay):
+                    continue
+                for start in range(0, len(message.name), NAME_BYTES):
+                    self._memory.is_new(message.name[start : start + NAME_BYTES], message.qos)
+
+    def admit(self, link: Link, message: Message, now: float) -> int:
+        fabric = self._fabric
+        if not link.in_tree and (fabric.has_news or fabric.is_dirty):
+            fabric.adopt(now)
+        name = message.name
+        memory = self._memory
+        if memory.is_forged(name):
+            self.forged += 1
+            self._complaints.say(link.name, "a message that claims to have begun here", now)
+            return REPEATED
+        first = name[-NAME_BYTES:]
+        is_wave = len(name) > NAME_BYTES
+        stamp = stamp_of(message) if message.retain else None
+        if stamp is not None and stamp.is_replay and not is_wave:
+            return NEW if self._is_missing(first, message) else REPEATED
+        if not memory.is_new(name[:NAME_BYTES], message.qos):
+            return REPEATED
+        is_late = not link.in_tree and self._settling.has_sent()
+        if is_wave and stamp is not None and stamp.is_replay:
+            is_news = self._is_missing(first, message)
+        else:
+            is_news = not is_wave or memory.is_new(first, message.qos)
+            if stamp is not None and memory.knows(as_replayed(first)):
+                is_news = False
+        if is_late:
+            message.rename(self._waves.name(message, first))
+            is_wave = True
+        if is_news:
+            return WAVE if is_wave else NEW
+        return PASSED
+
+    def _is_missing(self, name: bytes, message: Message) -> bool:
+        """Whether a retained message that a neighbour thinks we lack is news. If so it is delivered
+        here; those who get it on the way of all messages still get it there."""
+        if self._memory.knows(name) or not self._core.retained.is_news(message):
+            return False
+        return self._memory.is_new(as_replayed(name), message.qos)

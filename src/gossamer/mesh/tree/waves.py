@@ -1,0 +1,103 @@
+"""What waits for a neighbour that is away goes round to those who were behind it, as waves.
+
+A wave goes to every broker. Its name is two names: its own, by which each broker takes it once, and
+the message's, by which it is delivered only where it was not before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gossamer.broker.core import Core
+from gossamer.broker.distributing import distribute_onwards
+from gossamer.broker.neighbours import MARKER_TOPIC
+from gossamer.mesh.link import Link
+from gossamer.mesh.note import Note
+from gossamer.mesh.tree.graph import View
+from gossamer.mesh.tree.memory import Memory
+from gossamer.session.message import Message
+from gossamer.session.naming import NAME_BYTES
+from gossamer.session.records import RELEASED
+
+if TYPE_CHECKING:
+    from gossamer.mesh.mesh import Mesh
+
+
+class Waves:
+    """Those that begin on this broker."""
+
+    __slots__ = ("_core", "_memory", "_mesh", "begun")
+
+    def __init__(self, mesh: Mesh, memory: Memory) -> None:
+        self._mesh = mesh
+        self._core: Core = mesh.core
+        self._memory = memory
+        self.begun = 0
+
+    def name(self, message: Message, first: bytes) -> bytes:
+        """Of a wave with the message that was named `first`."""
+        self.begun += 1
+        return self._memory.name(message.qos) + first
+
+    def send_round(self, view: View, now: float) -> bool:
+        """To whom the view can reach in another way; whether that is all there was to send."""
+        reachable = view.tree
+        is_complete = True
+        for link in self._mesh.by_name.values():
+            is_back = link.name in reachable
+            if link.in_tree or (is_back and link.connection is not None) or not waits(link):
+                continue
+            fresh = set(reachable) - link.reached
+            fresh.discard(self._mesh.settings.name)
+            if link.behind is not None:
+                fresh &= link.behind
+            if not fresh and not is_back:
+                continue
+            if link.session.reclaim():
+                self._send_queue(link, now)
+                link.reached |= fresh
+                if is_back:
+                    self._drop_queue(link)
+            else:
+                is_complete = False  # some of it is being written
+        return is_complete
+
+    def _send_queue(self, link: Link, now: float) -> None:
+        for delivery in link.session.left_over():
+            message = delivery.message
+            if message is None or delivery.state == RELEASED or message.topic == MARKER_TOPIC:
+                continue
+            first = message.name[-NAME_BYTES:] or self._memory.name(message.qos)
+            sent = _copied(message, delivery.retain)
+            sent.name = self.name(message, first)
+            distribute_onwards(self._core, sent, link.session, now)
+
+    def _drop_queue(self, link: Link) -> None:
+        """The next connection begins another life of packet identifiers: those in flight now mean
+        nothing any more."""
+        session = link.session
+        session.withdraw(session.left_over())
+        note = Note(session.record.note)
+        note.own = ""
+        session.record.note = note.text()
+        self._core.journal.session_saved(session.record)
+
+
+def waits(link: Link) -> bool:
+    """Whether anything is queued for the neighbour."""
+    session = link.session
+    return bool(session.inflight or session.queue or session.spilled)
+
+
+def _copied(message: Message, retain: bool) -> Message:
+    return Message(
+        message.topic,
+        message.payload,
+        message.qos,
+        retain,
+        message.properties,
+        message.expires_at,
+        message.publisher,
+        message.user,
+        message.topic_bytes,
+    )
