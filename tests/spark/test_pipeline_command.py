@@ -20,6 +20,7 @@ pytest.importorskip("pyspark")
 from gossamer.spark.pipelines.catalog import find
 from gossamer.spark.pipelines.pipeline import Settings
 from gossamer.spark.pipelines.running import Run, Step
+from gossamer.spark.quiet import quiet_java
 from tests.support.spark_cluster import spark_cluster
 
 if TYPE_CHECKING:
@@ -74,7 +75,10 @@ def test_stopped_on_a_cluster_and_run_again_here(spark: "SparkSession", tmp_path
 
 WRONG = [
     (["run", "pond"], "there is no pipeline 'pond'; there are lake, geo, insight"),
-    (["run", "lake", "--every", "soon"], "--every: not a duration"),
+    (["run", "lake", "--every", "soon"], "--every: not a duration: 'soon'; write 30 s"),
+    (["run", "lake", "--brokers", "here:there"], "--brokers: 'here:there' is not host:port"),
+    (["run", "lake", "--filter", "a/#/b"], "--filter: # must be the last"),
+    (["run", "lake", "--starting", "soon"], "--starting: 'soon' is none of earliest"),
     (["run", "lake", "--conf", "spark.x"], "--conf is NAME=VALUE, not 'spark.x'"),
     (["run", "lake", "--data-loss", "cry"], "--data-loss is fail or warn"),
     (["run", "lake", "--admin", "ftp://x"], "--admin is like http://"),
@@ -89,6 +93,34 @@ def test_wrong_use(
 ) -> None:
     assert run(["pipeline", *arguments]) == 2
     assert complaint in capsys.readouterr().err
+
+
+FAILING = [
+    (["lake"], "no archive at 127.0.0.1:1: "),
+    (["lake", "--event-time", "a..b"], "the field 'a..b' has an empty step"),
+    (["geo"], "name a GeoJSON file of fences (--fences)"),
+    (["geo", "--fences", "nowhere"], "cannot read nowhere"),
+    (["insight"], "there are 1 --brokers and 0 --admin"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "complaint"), FAILING, ids=[text for _, text in FAILING])
+def test_what_cannot_run_is_told_before_spark_starts(
+    arguments: list[str],
+    complaint: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gossamer.spark.session.start", lambda *_: pytest.fail("Spark started"))
+    assert run(["pipeline", "run", *arguments, "--brokers", "127.0.0.1:1"]) == 1
+    assert complaint in capsys.readouterr().err
+
+
+def test_spark_does_not_tell_how_it_set_itself_up(tmp_path: Path) -> None:
+    (tmp_path / "log4j2.properties").write_text("of an earlier version")
+    option = quiet_java(tmp_path)
+    assert option == f"-Dlog4j2.configurationFile={tmp_path / 'log4j2.properties'}"
+    assert "rootLogger.level = error" in (tmp_path / "log4j2.properties").read_text()
 
 
 def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:

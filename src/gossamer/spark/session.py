@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 import gossamer
 from gossamer.spark.java import java_home
+from gossamer.spark.quiet import quiet_java
 from gossamer.spark.registering import register
 from gossamer.spark.shipping import scratch, shipping
 
@@ -24,12 +25,13 @@ _TRUSTING_ARROW: Final = (
     "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
 )
 
+_JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
+
 _DEFAULTS: Final = {
-    "spark.driver.extraJavaOptions": _TRUSTING_ARROW,
+    _JAVA_OPTIONS: _TRUSTING_ARROW,
     "spark.executor.extraJavaOptions": _TRUSTING_ARROW,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
@@ -50,6 +52,8 @@ def start(
         register(spark)
         return spark
     prepare(settings.get(PYTHON))
+    if _JAVA_OPTIONS not in (config or {}):
+        settings[_JAVA_OPTIONS] += f" {quiet_java(scratch('java'))}"
     if not master.startswith("local"):
         settings |= shipping(settings)
     builder = SparkSession.builder.appName(name).master(master)

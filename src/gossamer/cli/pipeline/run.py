@@ -95,9 +95,26 @@ def run(
         admins=admins_of(admin or [], token_file),
     )
     of_spark = pairs_of("--conf", conf or [])
+    _check(pipeline, settings, master)
     if with_parent:
         end_with_input()
     _run(pipeline, settings, master, of_spark)
+
+
+def _check(pipeline: "Pipeline", settings: "Settings", master: str) -> None:
+    """All that can be said without Spark, which takes its time to start."""
+    from gossamer.spark.pipelines.checking import check
+    from gossamer.spark.pipelines.pipeline import PipelineError
+    from gossamer.spark.session import CONNECT
+
+    if master.startswith(CONNECT):
+        raise WrongUse(f"pipelines need a master, not a Connect server ({master}); see docs")
+    try:
+        check(pipeline, settings)
+    except ValueError as problem:
+        raise WrongUse(str(problem).replace("option ", "--", 1)) from None
+    except PipelineError as problem:
+        raise CommandError(f"{pipeline.name}: {problem}") from None
 
 
 def _run(pipeline: "Pipeline", settings: "Settings", master: str, conf: dict[str, str]) -> None:
@@ -107,10 +124,8 @@ def _run(pipeline: "Pipeline", settings: "Settings", master: str, conf: dict[str
     from gossamer.spark.java import NoJava
     from gossamer.spark.pipelines.pipeline import PipelineError
     from gossamer.spark.pipelines.running import Run
-    from gossamer.spark.session import CONNECT, LOCAL, start
+    from gossamer.spark.session import LOCAL, start
 
-    if master.startswith(CONNECT):
-        raise WrongUse(f"pipelines need a master, not a Connect server ({master}); see docs")
     console = Console(stderr=True)
     with Progress(console, pipeline.name) as progress:
         try:

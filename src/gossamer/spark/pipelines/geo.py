@@ -90,4 +90,5 @@ GEO: Final = Pipeline(
     "positions to tracks, visits and dwell times of fences",
     ("broker", "offset", "time", "topic", "publisher", "lat", "lon"),
     Geo,
+    _fences,
 )

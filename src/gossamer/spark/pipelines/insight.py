@@ -24,6 +24,7 @@ from gossamer.spark.lake.hours import hours_between
 from gossamer.spark.lake.tables import by_hour_and_batch
 from gossamer.spark.pipelines.pipeline import Pipeline, PipelineError, Settings
 from gossamer.spark.source.replaying import SourceError, find_replays
+from gossamer.spark.source.settings import Settings as SourceSettings
 from gossamer.spark.source.settings import read_settings
 
 FLOODING: Final = "pf"
@@ -155,8 +156,17 @@ class Insight:
 
 def _names(settings: Settings) -> list[str]:
     """The brokers by the names that their archives have, in the order of their addresses."""
+    asked = _asked(settings)
     try:
-        asked = read_settings({**settings.source, "brokers": settings.brokers})
+        return list(find_replays(asked.addresses, asked.credentials, asked.retry_seconds))
+    except SourceError as problem:
+        raise PipelineError(str(problem)) from problem
+
+
+def _asked(settings: Settings) -> SourceSettings:
+    """With an admin API for each broker."""
+    try:
+        asked = read_settings(settings.source_options())
     except ValueError as problem:
         raise PipelineError(str(problem)) from None
     if len(settings.admins) != len(asked.addresses):
@@ -164,10 +174,7 @@ def _names(settings: Settings) -> list[str]:
             f"there are {len(asked.addresses)} --brokers and {len(settings.admins)} --admin: name "
             "the admin API of each broker, in the same order"
         )
-    try:
-        return list(find_replays(asked.addresses, asked.credentials, asked.retry_seconds))
-    except SourceError as problem:
-        raise PipelineError(str(problem)) from problem
+    return asked
 
 
 INSIGHT: Final = Pipeline(
@@ -175,4 +182,5 @@ INSIGHT: Final = Pipeline(
     "what is hot, what nobody reads, what links carry, and which client should be elsewhere",
     ("broker", "time", "topic", "payload", "publisher"),
     Insight,
+    _asked,
 )

@@ -153,4 +153,5 @@ LAKE: Final = Pipeline(
     "archive to typed readings to 1-minute, 15-minute, hourly and daily aggregates",
     (),
     Lake,
+    lambda settings: _pointer(settings.event_field),
 )

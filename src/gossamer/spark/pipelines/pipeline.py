@@ -43,6 +43,15 @@ class Settings:
     fences: str = ""  # a GeoJSON file
     admins: tuple[Admin, ...] = ()
 
+    def source_options(self) -> dict[str, str]:
+        """Of the format `gossamer`."""
+        return {
+            **self.source,
+            "brokers": self.brokers,
+            "filter": self.filter,
+            "starting": self.starting,
+        }
+
 
 class Work(Protocol):
     """One run of a pipeline."""
@@ -60,3 +69,5 @@ class Pipeline:
     says: str
     columns: tuple[str, ...]  # of the source; none for all
     open: Callable[[SparkSession, Settings], Work]
+    # What its own settings are wrong in, as far as that can be told without Spark.
+    check: Callable[[Settings], object]

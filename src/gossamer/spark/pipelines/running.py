@@ -74,12 +74,7 @@ class Run:
 
     def _start(self, spark: SparkSession, pipeline: Pipeline) -> StreamingQuery:
         settings = self._settings
-        options = {
-            **settings.source,
-            "brokers": settings.brokers,
-            "filter": settings.filter,
-            "starting": settings.starting,
-        }
+        options = settings.source_options()
         if pipeline.columns:
             options["columns"] = ",".join(pipeline.columns)
         stream = spark.readStream.format("gossamer").options(**options).load()

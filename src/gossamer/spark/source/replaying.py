@@ -65,9 +65,10 @@ class Patience:
         if not passing:
             raise SourceError(f"{problem}{_WAYS_OUT.get(problem.code, '')}") from problem
         if now + self._pause > self._until:
+            tried = f" (tried for {self._seconds:g} s)" if self._seconds else ""
             raise SourceError(
-                f"no archive at {problem} (tried for {self._seconds:g} s): start the broker, or "
-                "correct the option brokers"
+                f"no archive at {problem}{tried}: start the broker, with an [archive], or correct "
+                "the option brokers"
             ) from problem
         logger.warning("%s; trying again in %.1f s", problem, self._pause)
         time.sleep(self._pause)

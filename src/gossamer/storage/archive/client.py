@@ -162,7 +162,7 @@ def _exchange(
     except BadFrame as error:
         raise ReplayError(f"{address} is no replay service: {error}") from error
     except OSError as error:
-        raise Unreachable(f"{address}: {error}") from error
+        raise Unreachable(f"{address}: {error.strerror or error}") from error
 
 
 def _connected(address: Address) -> socket.socket:
