@@ -42,6 +42,8 @@ WRONG = [
 ]
 FAILING = [
     (["ctl", "sessions", "--token-file", "missing"], "--token-file"),
+    (["ctl", "sessions"], "enabled = true in [admin]"),
+    (["console"], "enabled = true in [admin]"),
     (["store", "check", "--data", "missing"], "--data"),
 ]
 
@@ -66,6 +68,8 @@ def test_failure(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("GOSSAMER_ADMIN_TOKEN", raising=False)
     assert main.run(arguments) == 1
     shown = capsys.readouterr()
     assert shown.err.count("\n") == 1

@@ -290,6 +290,11 @@ def test_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             tokens.token_for(given)
     given.write_text(TOKEN + "\n")
     assert tokens.token_for(given) == TOKEN
+    named = tmp_path / "deep" / "token"
+    assert len(tokens.token_for(named)) > 40
+    assert named.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(ConfigError, match=r"admin\.token_file = .*cannot be made"):
+        tokens.token_for(given / "below a file")
     assert tokens.is_authorized({"authorization": f"Bearer {TOKEN}"}, TOKEN)
     for header in ("", "Bearer", f"Basic {TOKEN}", "Bearer \u00e9", TOKEN):
         assert not tokens.is_authorized({"authorization": header}, TOKEN)

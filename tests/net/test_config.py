@@ -45,6 +45,10 @@ WRONG = [
     ('[[listener]]\npath = "mqtt"', 'must be a path such as "/mqtt"'),
     ("[[listener]]\n[listener.limits]\nsubscriptions = 0", "listener[1].limits.subscriptions = 0"),
     ('[[listener]]\nauth = ["certificate"]', "auth names certificate, which needs"),
+    ("[listener]\nport = 1883", "listener: there may be several of it: write [[listener]]"),
+    ('[mesh]\nname = "a"\n[mesh.peer]\nhost = "b"', "mesh.peer: there may be several of it"),
+    ("[[admin]]\nport = 1", "admin: there is one of it: write [admin], with one bracket"),
+    ("[persistence]\nx = 1", "persistence: unknown key; known keys: listener, "),
     ("listener = []", "listener: must have at least one entry"),
     ("listener", "not TOML"),
 ]

@@ -183,7 +183,9 @@ async def _open_admin(material: Material, server: Server, reloader: Reloader) ->
         raise CommandError(error.problems[0]) from error
     except OSError as error:
         where = f"{settings.host}:{settings.port}"
-        raise CommandError(f"cannot open the admin API on {where}: {error.strerror}") from error
+        raise CommandError(
+            f"cannot open the admin API on {where}: {error.strerror}; name another port in [admin]"
+        ) from error
     token_file = settings.token_file or default_token_file()
     typer.echo(
         f"gossamer's admin API is at http://{settings.host}:{port}, its token in {token_file}"

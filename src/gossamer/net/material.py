@@ -117,7 +117,12 @@ def mesh_settings(mesh: MeshSection | None) -> MeshSettings | None:
                 [f"mesh.key_file = {mesh.key_file}: too short; make one with gossamer mesh-key"]
             )
     elif not mesh.trust_certificates:
-        raise ConfigError(['mesh needs key_file, or trust_certificates = ["name", …]'])
+        raise ConfigError(
+            [
+                "mesh: what proves a neighbour? Set key_file (gossamer mesh-key makes one), or "
+                'trust_certificates = ["name", …]'
+            ]
+        )
     settings = MeshSettings(mesh.name, mesh.mode, mesh.mesh, key)
     settings.certified_names = frozenset(mesh.trust_certificates)
     settings.roaming_seconds = mesh.roaming_seconds

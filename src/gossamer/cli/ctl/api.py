@@ -35,7 +35,8 @@ def call(
         return client.call(method, path, query)
     except Unreachable as error:
         raise CommandError(
-            f"no admin API at {url}: {error} (is admin.enabled set in its configuration?)"
+            f"no admin API at {url}: {error}; a broker needs enabled = true in [admin] for it, and "
+            "says at its start where it is: name that with --url"
         ) from error
     except AdminError as error:
         raise CommandError(str(error)) from error
@@ -55,5 +56,6 @@ def read_admin_token(token_file: Path | None) -> str:
         return read_token(token_file or default_token_file())
     except ConfigError as error:
         raise CommandError(
-            f"{error.problems[0]}; name the broker's admin.token_file with --token-file"
+            f"{error.problems[0]}; a broker with enabled = true in [admin] says at its start where "
+            "its token is: name that file with --token-file"
         ) from error

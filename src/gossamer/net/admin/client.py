@@ -63,6 +63,6 @@ class AdminClient:
             response = connection.getresponse()
             return response.status, response.reason, response.read()
         except (OSError, HTTPException) as error:
-            raise Unreachable(str(error)) from error
+            raise Unreachable(getattr(error, "strerror", None) or str(error)) from error
         finally:
             connection.close()

@@ -32,15 +32,22 @@ def read_token(path: Path) -> str:
 
 
 def token_for(configured: Path | None) -> str:
-    """The token in force; made and written where none is configured and none is there."""
-    if configured is not None:
-        return read_token(configured)
-    path = default_token_file()
+    """The token in force; made and written where there is no such file."""
+    path = configured or default_token_file()
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_urlsafe(32) + "\n")
+        try:
+            _make_token(path)
+        except OSError as error:
+            raise ConfigError(
+                [f"admin.token_file = {path}: cannot be made: {error.strerror}"]
+            ) from error
     return read_token(path)
+
+
+def _make_token(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600), "w") as file:
+        file.write(secrets.token_urlsafe(32) + "\n")
 
 
 def is_authorized(headers: dict[str, str], token: str) -> bool:

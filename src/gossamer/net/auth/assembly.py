@@ -1,5 +1,6 @@
 """From the configuration to what decides logins; all files are read here, so errors show here."""
 
+from pathlib import Path
 from typing import Final
 
 from gossamer.net.auth.backend import Backend
@@ -21,11 +22,11 @@ def login_rules(config: Config) -> LoginRules:
     """ConfigError names what cannot be used."""
     hashes: dict[str, str] = {}
     if config.auth.password_file is not None:
-        hashes = load_passwords(config.auth.password_file)
+        hashes = load_passwords(_present("password_file", config.auth.password_file))
     backends = _backends(config, hashes)
     verifiers: dict[str, Verifier] = {}
     if config.auth.scram_file is not None:
-        verifiers = load_verifiers(config.auth.scram_file)
+        verifiers = load_verifiers(_present("scram_file", config.auth.scram_file))
     chains: dict[str, Chain] = {}
     scram: set[str] = set()
     for listener in config.listener:
@@ -45,6 +46,14 @@ def login_rules(config: Config) -> LoginRules:
         chains[REPLAY] = Chain(everything, anonymous, bool(config.auth.configured))
     names = frozenset(hashes) | frozenset(verifiers)
     return LoginRules(chains, verifiers, frozenset(scram), config.auth.waiting, names)
+
+
+def _present(key: str, path: Path) -> Path:
+    """The file, if it is there."""
+    if not path.exists():
+        way = "gossamer passwd --scram" if key == "scram_file" else "gossamer passwd"
+        raise ConfigError([f"auth.{key} = {path}: there is no such file; {way} makes it"])
+    return path
 
 
 def _backends(config: Config, hashes: dict[str, str]) -> dict[str, list[Backend]]:

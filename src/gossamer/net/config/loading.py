@@ -14,6 +14,13 @@ from gossamer.net.config.section import Section
 
 Model = TypeVar("Model", bound=Section)
 LONGEST_VALUE_SHOWN = 60
+# Less alike than this, a suggestion only misleads.
+_LIKENESS = 0.7
+# What is wrong with a table, by pydantic's name for it.
+_BRACKETS = {
+    "tuple_type": "there may be several of it: write [[{where}]], with two brackets",
+    "model_type": "there is one of it: write [{where}], with one bracket",
+}
 
 
 def load(path: Path) -> Config:
@@ -59,6 +66,8 @@ def _line(model: type[Section], error: dict[str, Any]) -> str:
         return f"{where}: must have at least one entry"
     if error["type"] == "missing":
         return f"{where}: missing; it must be {allowed(field) if field else 'given'}"
+    if error["type"] in _BRACKETS and field is not None and section_of(field) is not None:
+        return f"{where}: {_BRACKETS[error['type']].format(where=where)}"
     if field is None or section_of(field) is not None:
         return f"{where}: {_own_words(error)}".lstrip(": ")
     shown = _shown(error["input"])
@@ -89,7 +98,7 @@ def _own_words(error: dict[str, Any]) -> str:
 
 def _suggestion(key: str, owner: type[Section]) -> str:
     known = list(owner.model_fields)
-    near = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(key, known, n=1, cutoff=_LIKENESS)
     return f"did you mean {near[0]}?" if near else "known keys: " + ", ".join(known)
 
 

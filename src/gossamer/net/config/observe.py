@@ -24,7 +24,7 @@ class Admin(Section):
     port: Port = Field(default=8090, description="Port.")
     token_file: FilePath | None = Field(
         default=None,
-        description="File whose first line is the token; made at start where none is given.",
+        description="File whose first line is the token; made at the start where it is missing.",
     )
     metrics_token: bool = Field(
         default=False, description="Whether `/metrics` and `/health` need the token as well."
