@@ -2,8 +2,10 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
+import typer
 
 from gossamer import __version__
 from gossamer.cli import main
@@ -43,3 +45,25 @@ def test_module_starts_as_a_process() -> None:
         [sys.executable, "-m", "gossamer", "--version"], capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stdout) == (0, f"gossamer {__version__}\n")
+
+
+def test_lists_of_commands_are_whole_and_values_have_a_word(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for group in ([], *([name] for name in main.GROUPS)):
+        assert main.run([*group, "--help"]) == 0
+        assert "..." not in capsys.readouterr().out.replace("[ARGS]...", "")
+    assert main.run(["pub", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "--repeat-delay DELAY" in shown
+    assert "range>" not in shown
+
+
+def test_every_option_is_explained() -> None:
+    def check(command: Any) -> None:
+        for below in getattr(command, "commands", {}).values():
+            check(below)
+        for parameter in command.params:
+            assert parameter.help, f"{command.name} {parameter.name}"
+
+    check(typer.main.get_command(main.build(main.COMMANDS)))

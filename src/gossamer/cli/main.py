@@ -15,6 +15,7 @@ import typer
 
 from gossamer import __version__
 from gossamer.cli.errors import FAILED, CommandError
+from gossamer.cli.helping import name_values, summary
 
 COMMANDS: tuple[str, ...] = (
     "serve",
@@ -128,13 +129,14 @@ def build(commands: Sequence[str]) -> typer.Typer:
         if command in GROUPS:  # a command with others below it
             groups[command] = typer.Typer(**SETTINGS, help=GROUPS[command])
             groups[command].callback(invoke_without_command=True)(_function(command))
-            app.add_typer(groups[command], name=command)
+            app.add_typer(groups[command], name=command, short_help=GROUPS[command])
             continue
         if group and group not in groups:
             groups[group] = typer.Typer(**SETTINGS, no_args_is_help=True, help=GROUPS[group])
             groups[group].callback()(lambda: None)
-            app.add_typer(groups[group], name=group)
-        (groups[group] if group else app).command(name)(_function(command))
+            app.add_typer(groups[group], name=group, short_help=GROUPS[group])
+        function = _function(command)
+        (groups[group] if group else app).command(name, short_help=summary(function))(function)
     return app
 
 
@@ -160,9 +162,9 @@ def _in_one_line(problem: Exception) -> str:
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit code."""
     try:
-        result = build(_wanted(arguments))(
-            args=list(arguments), prog_name="gossamer", standalone_mode=False
-        )
+        command: Any = typer.main.get_command(build(_wanted(arguments)))
+        name_values(command)
+        result = command(args=list(arguments), prog_name="gossamer", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except CommandError as problem:
         print(f"gossamer: {problem}", file=sys.stderr)

@@ -19,9 +19,15 @@ _DEFAULTS = ScenarioSettings()
 
 def sim(
     context: typer.Context,
-    brokers: Annotated[int, typer.Option("--brokers", min=2)] = _DEFAULTS.brokers,
-    subscribers: Annotated[int, typer.Option("--subscribers", min=1)] = _DEFAULTS.subscribers,
-    publishers: Annotated[int, typer.Option("--publishers", min=1)] = _DEFAULTS.publishers,
+    brokers: Annotated[
+        int, typer.Option("--brokers", min=2, help="In the mesh.")
+    ] = _DEFAULTS.brokers,
+    subscribers: Annotated[
+        int, typer.Option("--subscribers", min=1, help="On all brokers together.")
+    ] = _DEFAULTS.subscribers,
+    publishers: Annotated[
+        int, typer.Option("--publishers", min=1, help="On all brokers together.")
+    ] = _DEFAULTS.publishers,
     mode: Annotated[str, typer.Option("--mode", help="pf, sf, ssf or bloom.")] = _DEFAULTS.mode,
     alpha: Annotated[
         float, typer.Option("--alpha", min=0, max=1, help="How often a filter has a +.")
