@@ -176,7 +176,13 @@ class Host(Party):
             self._wakes_at = self._busy_until
             self.timeline.add(self._busy_until, self)
 
+    def begin_turn(self, now: float) -> None:
+        """What is written from now on leaves now: an answer must not precede its question."""
+        if self.departure < now:
+            self.departure = now
+
     def _work(self, now: float) -> None:
+        self.begin_turn(now)
         local = self.clock.at(now)
         cost = self.cost
         spent = 0.0
@@ -202,8 +208,7 @@ class Host(Party):
 
     def end_turn(self, now: float) -> None:
         """Sends what the turn caused, and lets the store write what it collected."""
-        if self.departure < now:
-            self.departure = now
+        self.begin_turn(now)
         self.broker.flush(self.clock.at(now))
         self.save(now)
 
@@ -256,6 +261,7 @@ class Tick(Event):
     def fire(self, now: float) -> None:
         host = self.host
         if host.life == self.life:
+            host.begin_turn(now)
             host.broker.tick(host.clock.at(now))
             host.end_turn(now)
             host.timeline.add(now + host.tick, self)
@@ -271,6 +277,7 @@ class Commit(Event):
     def fire(self, now: float) -> None:
         host = self.host
         if host.life == self.life:
+            host.begin_turn(now)
             batch = host.disk.finish()
             host.broker.committed(batch, host.clock.at(now))
             host.end_turn(now)

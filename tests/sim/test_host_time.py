@@ -1,0 +1,23 @@
+"""A simulated broker's time: nothing that it says leaves before it was said."""
+
+import pytest
+
+from gossamer.mesh.settings import GRAPH
+from gossamer.sim.cable import Cable
+from gossamer.sim.host import Clock, Cost, Disk, Host
+from gossamer.sim.network import Road
+from gossamer.sim.timeline import Timeline
+
+
+@pytest.mark.parametrize(("there", "back"), [(0.001, 0.009), (0.1, 0.1), (0.3, 0.02)])
+def test_round_trips_are_as_long_as_the_roads(there: float, back: float) -> None:
+    timeline = Timeline()
+    hosts = [
+        Host(timeline, name, "ssf", Disk(), Clock(), Cost(), topology=GRAPH) for name in ("a", "b")
+    ]
+    Cable(hosts[1], hosts[0], Road(there), Road(back)).begin(0.1)
+    timeline.run(10.0)
+    for host, other in (hosts, reversed(hosts)):
+        pulse = host.mesh.by_name[other.name].pulse
+        assert pulse is not None
+        assert pulse.round_trip == pytest.approx(there + back, abs=1e-5)
