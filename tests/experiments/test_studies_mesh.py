@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from gossamer.experiments.dissemination.healing import CUT, outage
+from gossamer.experiments.dissemination.reduced_healing import heal
 from gossamer.experiments.experiment import Row, Rows
 from gossamer.experiments.studies import (
     beyond_scale,
@@ -92,6 +94,20 @@ def test_beyond_compares_the_reduced_form_with_the_brokers() -> None:
 
 
 def test_a_small_mesh_heals() -> None:
-    cells = [{"brokers": 5, "fault": fault} for fault in mesh_healing.FAULTS]
+    full, reduced = mesh_healing.FULL, mesh_healing.REDUCED
+    cells: list[dict[str, Any]] = [
+        {"fidelity": full, "brokers": 5, "fault": fault} for fault in mesh_healing.FAULTS
+    ]
+    cells += [
+        {"fidelity": reduced, "brokers": brokers, "fault": mesh_healing.CUT} for brokers in (5, 60)
+    ]
     (figure,) = mesh_healing.figures(rows_of(mesh_healing, cells))
     assert figure.claims[0].holds, figure.claims[0].ours
+
+
+@pytest.mark.parametrize(("brokers", "seed"), [(10, 1), (20, 2), (60, 3)])
+def test_healing_that_is_worked_out_is_that_of_the_brokers(brokers: int, seed: int) -> None:
+    simulated = outage(brokers, CUT, seed)
+    worked_out = heal(brokers, seed)
+    assert worked_out.longest == pytest.approx(simulated.longest, abs=0.3)
+    assert simulated.affected <= worked_out.affected

@@ -8,10 +8,10 @@ nothing, less the time between two messages.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from random import Random
 from statistics import fmean
 from typing import Final
 
+from gossamer.experiments.dissemination.graphs import choose_link, draw_graph
 from gossamer.experiments.experiment import CellFailed
 from gossamer.mesh.settings import GRAPH
 from gossamer.sim.cable import Cable
@@ -19,7 +19,6 @@ from gossamer.sim.host import Clock, Cost, Disk, Host
 from gossamer.sim.network import Road
 from gossamer.sim.scenario.crowd import CrowdEnd, Tally
 from gossamer.sim.scenario.running import publish_head
-from gossamer.sim.scenario.workload import tree
 from gossamer.sim.timeline import Timeline
 from gossamer.wire.codec import encode
 from gossamer.wire.packets import V5, Connect, Request, Subscribe
@@ -31,8 +30,7 @@ PERIOD: Final = 0.05  # seconds between two messages
 LOOK: Final = 0.01  # seconds between two looks at who got something
 JOINING: Final = 20.0
 WATCHED: Final = 20.0  # seconds after the fault
-SHORTEST, LONGEST = 0.001, 0.010  # latency of a link in seconds
-SPARE: Final = 2  # a spare link for so many brokers
+TICK: Final = 0.25  # seconds after which a broker looks around, if nothing comes
 
 
 @dataclass(frozen=True)
@@ -45,27 +43,19 @@ class Outage:
 
 class _Graph:
     def __init__(self, brokers: int, seed: int) -> None:
-        self.random = Random(seed)
+        self.graph = graph = draw_graph(brokers, seed)
         self.timeline = Timeline()
         self.tally = Tally()
         self.hosts = [
-            Host(self.timeline, f"b{n}", "ssf", Disk(), Clock(), Cost(), tick=0.25, topology=GRAPH)
+            Host(self.timeline, f"b{n}", "ssf", Disk(), Clock(), Cost(), tick=TICK, topology=GRAPH)
             for n in range(brokers)
         ]
-        links = dict.fromkeys(
-            (parent, number) for number, parent in enumerate(tree(brokers, self.random), 1)
-        )
-        wanted = len(links) + max(1, brokers // SPARE)
-        while len(links) < min(wanted, brokers * (brokers - 1) // 2):
-            one, other = sorted(self.random.sample(range(brokers), 2))
-            links[one, other] = None
-        self.links = list(links)
         self.cables = [
-            Cable(self.hosts[other], self.hosts[one], self._road(), self._road())
-            for one, other in self.links
+            Cable(self.hosts[other], self.hosts[one], Road(there), Road(back))
+            for (one, other), (there, back) in zip(graph.links, graph.latencies, strict=True)
         ]
         for cable in self.cables:
-            cable.begin(self.random.random())
+            cable.begin(graph.random.random())
         self.timeline.run(JOINING)
         self.subscribers = [self._client(number, f"s{number}") for number in range(brokers)]
         self.timeline.run(self.timeline.now + 1.0)
@@ -73,9 +63,6 @@ class _Graph:
             self._say(end, encode(Subscribe(1, [Request(TOPIC, 0)]), V5))
         self.publisher = self._client(0, "p")
         self.timeline.run(self.timeline.now + 5.0)
-
-    def _road(self) -> Road:
-        return Road(self.random.uniform(SHORTEST, LONGEST))
 
     def _client(self, broker: int, name: str) -> CrowdEnd:
         end = CrowdEnd(self.hosts[broker], Road(0.0), self.tally)
@@ -90,12 +77,13 @@ class _Graph:
         for number in range(int(seconds / PERIOD)):
             self._say(self.publisher, publish_head(TOPIC, 0), start + number * PERIOD)
 
-    def carrying(self) -> list[Cable]:
-        """The links that messages use: those that grow."""
+    def carrying(self) -> list[int]:
+        """The links that messages use: those whose counts grow."""
         before = [cable.there.publications + cable.back.publications for cable in self.cables]
         self.timeline.run(self.timeline.now + 1.0)
         after = [cable.there.publications + cable.back.publications for cable in self.cables]
-        return [c for c, b, a in zip(self.cables, before, after, strict=True) if a > b]
+        grown = zip(before, after, strict=True)
+        return [number for number, (old, new) in enumerate(grown) if new > old]
 
     def cut(self, cable: Cable) -> None:
         cable.is_cut = True
@@ -119,7 +107,7 @@ def outage(brokers: int, fault: str, seed: int) -> Outage:
     carrying = graph.carrying()
     if not carrying:
         raise CellFailed(f"no message crosses a link of {brokers} brokers after {JOINING} s")
-    cable = graph.random.choice(carrying)
+    cable = graph.cables[choose_link(graph.graph, carrying)]
     if fault == CUT:
         graph.cut(cable)
     else:

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 _WINDOW: Final = 65_535
 # In a large mesh many announcements come together; the tree is computed once for all of them.
-_MANY_BROKERS: Final = 50
-_PAUSE_SECONDS: Final = 0.1
+MANY_BROKERS: Final = 50
+PAUSE_SECONDS: Final = 0.1
 
 
 class Fabric:
@@ -152,9 +152,9 @@ class Fabric:
         self.is_dirty = True
 
     def _may_look(self, now: float) -> bool:
-        if self.topology.known() < _MANY_BROKERS:
+        if self.topology.known() < MANY_BROKERS:
             return True
-        return not 0.0 <= now - self._viewed_at < _PAUSE_SECONDS
+        return not 0.0 <= now - self._viewed_at < PAUSE_SECONDS
 
     def _use_view(self, now: float) -> None:
         """Links that are in the new tree carry QoS 1 and 2 at once; the others are left later."""
