@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from gossamer.mesh.control import FLOOD, control_packet
-from gossamer.mesh.relay.flooding import LASTING_BURST
+from gossamer.mesh.relay.origins import LASTING_BURST
 from gossamer.mesh.relay.words import Word, decode_list, decode_word, encode_list, encode_word
 from gossamer.mesh.settings import TREE
 from gossamer.wire.errors import ProtocolError

@@ -20,7 +20,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from gossamer.mesh.control import FLOOD, FLOOD_DIGEST, FLOOD_LIST, control_packet
-from gossamer.mesh.relay.damping import Bucket, Complaints
+from gossamer.mesh.relay.damping import Complaints
+from gossamer.mesh.relay.origins import Origin
 from gossamer.mesh.relay.words import (
     MOST_BODY,
     Word,
@@ -44,31 +45,10 @@ Handler = Callable[[str, bytes, float], None]
 
 # Brokers that one can have heard of; a peer that invents names cannot fill the memory.
 MOST_ORIGINS: Final = 10_000
-# Passing words of one broker that may overtake each other; what is older has been heard.
-_WINDOW: Final = 4_096
 # How far ahead of this broker's clock a life may be. Clocks are wrong; not by this much.
 _AHEAD_MICROS: Final = 30 * 86_400 * 1_000_000
 _LIFE_SHIFT: Final = 16  # low bits that chance fills: two starts in one microsecond differ
-LASTING_A_SECOND: Final = 20.0  # that one broker may change, after a burst
-LASTING_BURST: Final = 60.0
 LEAP_SECONDS: Final = 1.0
-PASSING_A_SECOND: Final = 2_000.0
-PASSING_BURST: Final = 10_000.0
-
-
-class _Origin:
-    """What is known of one broker's words."""
-
-    __slots__ = ("highest", "lasting", "life", "passing", "passing_rate", "rate", "waiting")
-
-    def __init__(self, now: float) -> None:
-        self.lasting: dict[int, Word] = {}  # by kind
-        self.life = 0  # of the passing words heard
-        self.highest = 0
-        self.passing: set[int] = set()
-        self.rate = Bucket(LASTING_A_SECOND, LASTING_BURST, now)
-        self.passing_rate = Bucket(PASSING_A_SECOND, PASSING_BURST, now)
-        self.waiting: dict[int, tuple[Word, Link]] = {}  # damped, by kind
 
 
 class Flooding:
@@ -83,7 +63,7 @@ class Flooding:
         self._links = links
         self._counter = 0
         self._own: dict[int, Word] = {}
-        self._origins: dict[str, _Origin] = {}
+        self._origins: dict[str, Origin] = {}
         self._outgoing: list[tuple[bytes, str]] = []  # packets, and the link not to send them to
         self._digest = 0  # of all lasting words, in any order
         self._restless: dict[str, None] = {}  # origins with words that wait
@@ -139,7 +119,7 @@ class Flooding:
             if len(self._origins) >= MOST_ORIGINS:
                 self._complain(link, "names more brokers than a mesh may have", now)
                 return
-            known = _Origin(now)
+            known = Origin(now)
             self._origins[word.origin] = known
         if word.is_lasting:
             self._hear_lasting(link, known, word, now)
@@ -184,7 +164,7 @@ class Flooding:
             if link.connection is not None:
                 link.send([packet for packet, source in outgoing if source != link.name])
 
-    def _hear_lasting(self, link: Link, known: _Origin, word: Word, now: float) -> None:
+    def _hear_lasting(self, link: Link, known: Origin, word: Word, now: float) -> None:
         held = known.lasting.get(word.kind)
         if held is not None and not is_later(word, held):
             return
@@ -199,29 +179,19 @@ class Flooding:
             return
         self._accept(link, known, word, now)
 
-    def _accept(self, link: Link, known: _Origin, word: Word, now: float) -> None:
+    def _accept(self, link: Link, known: Origin, word: Word, now: float) -> None:
         known.waiting.pop(word.kind, None)
         self._pass_on(link, word, now)
         self._replace(known.lasting, word)
 
-    def _hear_passing(self, link: Link, known: _Origin, word: Word, now: float) -> None:
-        if word.life != known.life:
-            if word.life < known.life:
-                return
-            known.life = word.life
-            known.highest = 0
-            known.passing = set()
-        if word.counter <= known.highest - _WINDOW or word.counter in known.passing:
+    def _hear_passing(self, link: Link, known: Origin, word: Word, now: float) -> None:
+        if known.has_heard(word):
             return
         if not known.passing_rate.take(now):
             self.damped += 1
             self._complain(link, f"{word.origin} says too much", now)
             return
-        known.passing.add(word.counter)
-        known.highest = max(known.highest, word.counter)
-        if len(known.passing) > 2 * _WINDOW:
-            oldest = known.highest - _WINDOW
-            known.passing = {counter for counter in known.passing if counter > oldest}
+        known.heard(word)
         self._pass_on(link, word, now)
 
     def _hear_own(self, link: Link, word: Word, now: float) -> None:
