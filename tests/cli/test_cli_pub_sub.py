@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.live import live_file
 from tests.support.processes import PATIENCE_SECONDS, command, free_port, running_broker, stop
 
 
@@ -109,6 +110,25 @@ def test_a_url_says_it_all(port: int) -> None:
     publish(port, "-L", f"mqtt://127.0.0.1:{port}/by/url", "-m", "1", "-r", "-q", "1")
     done = run(port, "sub", "-L", f"mqtt://127.0.0.1:{port}/by/url", "-C", "1", "-W", "30")
     assert (done.returncode, done.stdout) == (0, b"1\n")
+
+
+@pytest.mark.parametrize("scheme", ["unix://", "unix:"])
+def test_a_unix_socket_by_its_url(scheme: str, tmp_path: Path) -> None:
+    file = tmp_path / "broker.toml"
+    file.write_text('[[listener]]\nkind = "unix"\nsocket = "b"\n[store]\nkind = "memory"\n')
+    with live_file(file):
+        url = f"{scheme}{tmp_path}/b"
+        for asked in (
+            ("pub", "-t", "a", "-m", "1", "-r", "-q", "1"),
+            ("sub", "-t", "a", "-C", "1"),
+        ):
+            done = subprocess.run(
+                command(asked[0], "-L", url, *asked[1:]),
+                capture_output=True,
+                timeout=PATIENCE_SECONDS,
+            )
+            assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == b"1\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

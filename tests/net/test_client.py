@@ -223,6 +223,7 @@ def test_nobody_there_is_an_os_error() -> None:
         ("ws://h:80", Address("ws", "h", 80, "/mqtt")),
         ("wss://h/x", Address("wss", "h", 443, "/x")),
         ("unix:///run/b.sock", Address("unix", "", 0, "/run/b.sock")),
+        ("unix:/run/b.sock", Address("unix", "", 0, "/run/b.sock")),
     ],
 )
 def test_addresses(url: str, address: Address) -> None:

@@ -27,8 +27,9 @@ class Address(NamedTuple):
 
 
 def parse_address(url: str) -> Address:
-    """`mqtt://host:port`, `ws://host:port/mqtt`, `unix:///path`; plain `host:port` is mqtt."""
-    parts = urlsplit(url if "://" in url else f"mqtt://{url}")
+    """`mqtt://host:port`, `ws://host:port/mqtt`, `unix:/path`; plain `host:port` is mqtt."""
+    has_scheme = "://" in url or url.startswith("unix:/")
+    parts = urlsplit(url if has_scheme else f"mqtt://{url}")
     if parts.scheme == "unix":
         if not parts.path:
             raise ValueError(f"{url}: a unix address needs a path, as in unix:///run/broker.sock")
