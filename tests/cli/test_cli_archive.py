@@ -46,6 +46,15 @@ def test_info(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[2].endswith("1970-01-01T00:00:01.000+00:00 to 1970-01-01T00:00:01.000+00:00")
 
 
+def test_the_data_folder_of_a_broker_will_do(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path_factory.mktemp("data")
+    folder.rename(data / "archive")
+    assert run(["archive", "info", str(data)]) == 0
+    assert capsys.readouterr().out.startswith("b1: offsets 0 to 5")
+
+
 def test_cat(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["archive", "cat", str(folder)]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

@@ -114,7 +114,9 @@ def complaint(*arguments: str) -> str:
 def test_a_peer_that_closes_without_a_word() -> None:
     with closing_at_once() as port:
         assert "--cafile" in complaint("sub", "-p", str(port), "-t", "a")
-        assert "no TLS" in complaint("sub", "-p", str(port), "--tls", "-t", "a")
+        said = complaint("sub", "-p", str(port), "--tls", "-t", "a")
+        assert "no TLS" in said
+        assert "leave --tls and --cafile out" in said
 
 
 def test_a_certificate_that_nobody_trusts_or_of_another_name(tmp_path: Path) -> None:

@@ -214,13 +214,17 @@ def trouble_in_one_line(place: str) -> Iterator[None]:
     except OSError as problem:
         why = problem.strerror or str(problem)
         if not why and place.startswith(ENCRYPTED):
-            raise CommandError(f"no TLS with {place}: it closed the connection") from None
+            raise CommandError(
+                f"no TLS with {place}: it closed the connection; if it is a listener without TLS, "
+                "leave --tls and --cafile out"
+            ) from None
         raise CommandError(f"cannot reach {place}: {why}; is a broker running there?") from None
 
 
 def _tls_trouble(problem: ssl.SSLError) -> str:
     if isinstance(problem, ssl.SSLCertVerificationError):
         if problem.verify_code in WRONG_NAME:
-            return f"{problem.verify_message} use a name that is in it, or --insecure"
+            why = problem.verify_message.rstrip(".")
+            return f"{why}: use a name that is in it, or --insecure"
         return f"{problem.verify_message}: name who signed its certificate with --cafile"
     return problem.reason or str(problem)

@@ -9,7 +9,7 @@ from gossamer.broker.broker import Broker
 from gossamer.net.config import Config, ConfigError
 from gossamer.net.config.archive import Archive as ArchiveSection
 from gossamer.storage.archive.errors import MissingPyarrow
-from gossamer.storage.archive.settings import ArchiveSettings
+from gossamer.storage.archive.settings import FOLDER_NAME, ArchiveSettings
 from gossamer.storage.files import default_folder
 from gossamer.storage.sqlite_store import SqliteStore
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 # Of a broker without a mesh.
 DEFAULT_NAME: Final = "broker"
-FOLDER_NAME: Final = "archive"
 
 
 def archive_settings(config: Config) -> ArchiveSettings | None:

@@ -29,5 +29,6 @@ def export(
     except StoreError as error:
         raise CommandError(str(error)) from error
     except OSError as error:
-        raise CommandError(f"cannot write {error.filename}: {error.strerror}") from error
+        where = "the standard output" if output is None else str(output)
+        raise CommandError(f"cannot write {where}: {error.strerror}") from error
     show_problems(problems)

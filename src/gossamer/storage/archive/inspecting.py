@@ -26,13 +26,19 @@ from gossamer.storage.archive.reading import Reader
 from gossamer.storage.archive.recovery import Scan, log_of
 from gossamer.storage.archive.schema import SCHEMA
 from gossamer.storage.archive.sealed import SealedSegment
+from gossamer.storage.archive.settings import FOLDER_NAME
 
 
 def broker_folders(folder: Path) -> list[Path]:
-    """The folders of single brokers: this one, or those in it. ArchiveError if there are none."""
-    found = [one for one in (folder, *sorted(folder.glob("*/"))) if _is_archive(one)]
+    """The folders of single brokers: this one, or those in it or in the archive of a data folder.
+    ArchiveError if there are none."""
+    candidates = (folder, *sorted(folder.glob("*/")), *sorted(folder.glob(f"{FOLDER_NAME}/*/")))
+    found = [one for one in candidates if _is_archive(one)]
     if not found:
-        raise ArchiveError(f"there is no archive in {folder}")
+        raise ArchiveError(
+            f"there is no archive in {folder}: name the folder in [archive], or the broker's data "
+            "folder"
+        )
     return found
 
 

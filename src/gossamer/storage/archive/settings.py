@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 OnFull = Literal["refuse", "drop"]
+FOLDER_NAME: Final = "archive"  # in the data folder, where no other is named
 
 
 @dataclass(frozen=True)
