@@ -15,6 +15,7 @@ from gossamer.broker.settings import Settings
 from gossamer.mesh.mesh import Mesh
 from gossamer.mesh.settings import MeshSettings
 from gossamer.net.admin.metrics import exposition
+from gossamer.net.admin.tokens import token_for
 from gossamer.net.config import load
 from gossamer.session.journal import Journal
 from tools.build_wheels import pure_wheel
@@ -46,6 +47,7 @@ def test_the_container_has_a_right_configuration(tmp_path: Path) -> None:
     config = load(tmp_path / "container.toml")
     assert config.admin.enabled
     assert config.admin.host == "127.0.0.1"
+    assert token_for(config.admin.token_file)
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")

@@ -90,6 +90,15 @@ def test_the_password_file_is_written_for_its_owner_alone(tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["passwords"]
 
 
+def test_a_group_that_may_read_the_password_file_may_read_the_next(tmp_path: Path) -> None:
+    file = tmp_path / "passwords"
+    write_entries(file, {"ann": HASH})
+    assert file.stat().st_mode & 0o777 == 0o600
+    file.chmod(0o640)
+    write_entries(file, {"ann": HASH, "bob": HASH})
+    assert file.stat().st_mode & 0o777 == 0o640
+
+
 @pytest.mark.parametrize("name", ["", "a:b", " a", "a\n", "a\0b"])
 def test_names_that_a_line_cannot_hold(name: str) -> None:
     with pytest.raises(ValueError, match="printable"):

@@ -5,7 +5,9 @@ password to move.
 """
 
 import os
+import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -99,10 +101,11 @@ def check_user_name(user: str) -> None:
 
 
 def write_entries(path: Path, entries: dict[str, str]) -> None:
-    """Replaces the file in one step; nobody but its owner may read it."""
+    """Replaces the file in one step; a new one can be read by nobody but its owner."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
+            _keep_rights(handle, path)
             file.writelines(f"{user}:{entry}\n" for user, entry in entries.items())
             file.flush()
             os.fsync(file.fileno())
@@ -110,3 +113,13 @@ def write_entries(path: Path, entries: dict[str, str]) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def _keep_rights(handle: int, path: Path) -> None:
+    """A group that might read the old file may read the new one; if everybody might, nobody may."""
+    if not path.exists() or path.stat().st_mode & stat.S_IRWXO:
+        return
+    before = path.stat()
+    with suppress(PermissionError):
+        os.fchown(handle, before.st_uid, before.st_gid)
+        os.fchmod(handle, stat.S_IMODE(before.st_mode))
