@@ -20,6 +20,7 @@ $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Gossamer needs Python 3.11 or later: make PYTHON=…" \
 		if sys.version_info < (3, 11) else 0)'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV): a few minutes and two gigabytes, the first time"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --retries 5 -e '.[$(EXTRAS)]'
 	touch $(STAMP)
 

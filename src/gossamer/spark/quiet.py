@@ -3,9 +3,12 @@
 from pathlib import Path
 from typing import Final
 
+# The gateway is taken for a shell, which would set and announce a level of its own.
 _SETTINGS: Final = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
 appender.stderr.type = Console
 appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
