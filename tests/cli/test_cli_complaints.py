@@ -139,6 +139,23 @@ def test_a_port_in_use() -> None:
         assert "--port" in said
 
 
+def test_the_admin_port_in_use(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        file = tmp_path / "broker.toml"
+        admin = f'[admin]\nenabled = true\nport = {port}\ntoken_file = "token"\n'
+        file.write_text(f'[[listener]]\nport = 0\n[store]\nkind = "memory"\n{admin}')
+        done = subprocess.run(
+            command("serve", "-c", str(file)),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+        )
+    assert done.returncode == 1
+    said = f"127.0.0.1:{port}: Address already in use; name another port in [admin]\n"
+    assert done.stderr.endswith(said)
+
+
 def test_scram_logs_in_and_a_wrong_password_is_told(tmp_path: Path) -> None:
     (tmp_path / "verifiers").write_text(f"ann:{Verifier.of('sesame')}\n")
     file = tmp_path / "broker.toml"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import os
 import signal
 import sys
 import time
@@ -184,7 +185,8 @@ async def _open_admin(material: Material, server: Server, reloader: Reloader) ->
     except OSError as error:
         where = f"{settings.host}:{settings.port}"
         raise CommandError(
-            f"cannot open the admin API on {where}: {error.strerror}; name another port in [admin]"
+            f"cannot open the admin API on {where}: {os.strerror(error.errno or errno.EIO)}; "
+            "name another port in [admin]"
         ) from error
     token_file = settings.token_file or default_token_file()
     typer.echo(
