@@ -2,11 +2,14 @@
 
 import sys
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from rich.console import Console
 
+from gossamer.cli.experiment.run import run_plans
 from gossamer.cli.main import run as cli
 from gossamer.experiments import speedup
 from gossamer.experiments.bands import band
@@ -108,6 +111,17 @@ def test_spark_runs_what_is_left_and_keeps_it(spark: "SparkSession", tmp_path: P
     told = spark.read.parquet(str(second.table.path)).select("parameters.levels", "seed").collect()
     assert sorted(tuple(row) for row in told) == [(2, 1), (2, 2)]
     assert plan(experiment, "small", tmp_path, again=True).left == [*FEW, BROKEN]
+
+
+def test_a_run_into_a_file_tells_each_cell(spark: "SparkSession", tmp_path: Path) -> None:
+    experiment = replace(find("bloom-queries"), grid=lambda scale: [*FEW, BROKEN])
+    written = StringIO()
+    run_plans(Console(file=written), spark, [plan(experiment, "small", tmp_path)])
+    lines = sorted(written.getvalue().splitlines())
+    assert len(lines) == 3
+    assert [line.split()[1] for line in lines] == ["1/3:", "2/3:", "3/3:"]
+    assert sum(line.endswith("failed") for line in lines) == 1
+    assert all("levels=2" in line for line in lines)
 
 
 def test_wrong_names_and_scales_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

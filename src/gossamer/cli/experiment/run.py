@@ -48,7 +48,7 @@ def run(
     except ModuleNotFoundError as problem:
         raise missing(problem) from None
     try:
-        _run(console, spark, plans)
+        run_plans(console, spark, plans)
     finally:
         spark.stop()
     failed = failures(plans)
@@ -82,7 +82,8 @@ def _spark(master: str) -> "SparkSession":
         raise CommandError(str(problem)) from None
 
 
-def _run(console: "Console", spark: "SparkSession", plans: "list[Plan]") -> None:
+def run_plans(console: "Console", spark: "SparkSession", plans: "list[Plan]") -> None:
+    """Bars for a person who watches; a line a cell for a file."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from gossamer.experiments.running import run as run_plan
@@ -93,13 +94,24 @@ def _run(console: "Console", spark: "SparkSession", plans: "list[Plan]") -> None
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         console=console,
+        disable=not console.is_terminal,
     ) as progress:
         for planned in plans:
             bar = progress.add_task(
                 planned.experiment.name, total=len(planned.grid), completed=planned.finished
             )
-            run_plan(spark, planned, partial(_advance, progress, bar))
+            if console.is_terminal:
+                run_plan(spark, planned, partial(_advance, progress, bar))
+            else:
+                run_plan(spark, planned, partial(_tell, console, planned))
 
 
 def _advance(progress: "Progress", bar: "TaskID", cell: "Cell", answer: "Answer") -> None:
     progress.advance(bar)
+
+
+def _tell(console: "Console", plan: "Plan", cell: "Cell", answer: "Answer") -> None:
+    took = "failed" if isinstance(answer, str) else f"{answer.seconds:.1f} s"
+    done = plan.finished + len(plan.failed)
+    line = f"{plan.experiment.name} {done}/{len(plan.grid)}: {cell}: {took}"
+    console.print(line, highlight=False, soft_wrap=True, markup=False)
