@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from tests.support.processes import command
 
 pytest.importorskip("pyspark")
 
+from gossamer.experiments.catalogue import find as find_experiment
 from gossamer.spark.pipelines.catalog import find
 from gossamer.spark.pipelines.pipeline import Settings
 from gossamer.spark.pipelines.running import Run, Step
@@ -37,9 +39,20 @@ SMALL = (
 )
 
 
-def test_stopped_on_a_cluster_and_run_again_here(spark: "SparkSession", tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """A master's URL, and the folder in which executors work."""
+    folder = tmp_path_factory.mktemp("cluster")
+    with spark_cluster(folder) as master:
+        yield master, folder / "work"
+
+
+def test_stopped_on_a_cluster_and_run_again_here(
+    spark: "SparkSession", cluster: tuple[str, Path], tmp_path: Path
+) -> None:
     lake = tmp_path / "lake"
-    with archiving(tmp_path / "archive") as broker, spark_cluster(tmp_path) as master:
+    master, work = cluster
+    with archiving(tmp_path / "archive") as broker:
         publish(broker, [("t", b"%d" % number) for number in range(10)])
         asked = ("--brokers", endpoint(broker), "--lake", str(lake), "--every", "1 s")
         process = subprocess.Popen(
@@ -70,7 +83,25 @@ def test_stopped_on_a_cluster_and_run_again_here(spark: "SparkSession", tmp_path
     numbers = pq.read_table(lake / "silver" / "readings").column("number").to_pylist()
     assert sorted(numbers) == [float(number) for number in range(15)]
     # Nothing was installed where the executors work: they used what was sent along.
-    assert list(tmp_path.glob("work/*/*/gossamer_code/gossamer/spark/__pycache__/*.pyc"))
+    assert list(work.glob("*/*/gossamer_code/gossamer/spark/__pycache__/*.pyc"))
+
+
+def test_an_experiment_is_spread_over_a_cluster(cluster: tuple[str, Path], tmp_path: Path) -> None:
+    master, work = cluster
+    asked = ("experiment", "run", "bloom-errors", "--master", master, "--out", str(tmp_path))
+    done = subprocess.run(
+        command(*asked),
+        env={**os.environ, "PYTHONPATH": str(Path(gossamer.__file__).parents[1])},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 0, done.stderr
+    cells = len(find_experiment("bloom-errors").grid("small"))
+    assert f"{cells}/{cells}: " in done.stdout
+    assert pq.read_table(tmp_path / "bloom-errors.parquet").num_rows == cells
+    assert list(work.glob("*/*/gossamer_code/gossamer/experiments/__pycache__/*.pyc"))
 
 
 WRONG = [
