@@ -62,10 +62,11 @@ def throughput(rows: Rows) -> Any:
 def queues(rows: Rows, name: str, modes: Sequence[str]) -> Any:
     """A panel for each mode, a line for each wildcard rate."""
     drawing, axes = panels(2, (len(modes) + 1) // 2, sharey=True)
+    styles = dict(zip(sorted(rows.distinct("alpha")), STYLES, strict=False))
     for axis, mode in zip(axes, modes, strict=False):
-        for style, (alpha, group) in zip(STYLES, _by_alpha(rows.where(mode=mode)), strict=False):
+        for alpha, group in _by_alpha(rows.where(mode=mode)):
             bands = by_second(group, name)
-            line(axis, range(len(bands)), bands, style, f"α = {alpha:g}")
+            line(axis, range(len(bands)), bands, styles[alpha], f"α = {alpha:g}")
         axis.set_title(mode, fontsize=10)
         axis.set_xlabel("second")
         axis.set_yscale("symlog", linthresh=0.1)
@@ -73,7 +74,7 @@ def queues(rows: Rows, name: str, modes: Sequence[str]) -> Any:
     from_zero(*axes)
     for axis in axes[len(modes) :]:
         axis.set_visible(False)
-    axes[0].legend()
+    max(axes, key=lambda axis: len(axis.get_lines())).legend()
     return drawing
 
 
