@@ -75,6 +75,12 @@ def from_zero(*axes: Any) -> None:
         axis.set_ylim(bottom=0)
 
 
+def legend_above(drawing: Any, axis: Any) -> None:
+    """One for all panels, where it hides nothing."""
+    handles, labels = axis.get_legend_handles_labels()
+    drawing.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+
+
 def line(
     axis: Any, xs: Sequence[float], ys: Sequence[float | Band], style: Style, label: str
 ) -> None:

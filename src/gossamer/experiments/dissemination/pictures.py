@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from gossamer.experiments.bands import Band, band
 from gossamer.experiments.experiment import Row, Rows
-from gossamer.experiments.plotting import MODE_STYLES, STYLES, from_zero, line, panels
+from gossamer.experiments.plotting import MODE_STYLES, STYLES, from_zero, legend_above, line, panels
 
 TIME_ALPHAS: Final = (0.3, 0.9)  # of Figure 15: the paper's example, and its worst
 
@@ -22,7 +22,7 @@ def over_alpha(rows: Rows, measures: Sequence[tuple[str, str]], without: Sequenc
                 line(axis, list(found), list(found.values()), MODE_STYLES[mode], mode)
         axis.set(xlabel="α (β = α/10)", ylabel=unit)
     from_zero(*axes)
-    axes[0].legend()
+    legend_above(drawing, axes[0])
     return drawing
 
 
@@ -36,7 +36,7 @@ def over_time(rows: Rows, names: Sequence[str], alpha: float) -> Any:
         axis.set(xlabel="second", ylabel=f"{name} a broker sends")
         axis.set_yscale("symlog", linthresh=1)
     from_zero(*axes)
-    axes[0].legend()
+    legend_above(drawing, axes[0])
     return drawing
 
 
@@ -55,7 +55,7 @@ def throughput(rows: Rows) -> Any:
             axis.set_ylabel("bytes a second")
             axis.set_xlabel("second")
     from_zero(*axes)
-    axes[0].legend()
+    legend_above(drawing, axes[0])
     return drawing
 
 

@@ -16,7 +16,7 @@ from gossamer.experiments.experiment import (
     Rows,
     cells,
 )
-from gossamer.experiments.plotting import MODE_STYLES, from_zero, line, panels
+from gossamer.experiments.plotting import MODE_STYLES, from_zero, legend_above, line, panels
 
 ALPHAS: Final = (0.0, 0.3, 0.9)
 SEEDS: Final = {SMALL: 3, LARGE: 20}
@@ -46,7 +46,7 @@ def figures(rows: Rows) -> list[Figure]:
     axes[1].set(xlabel="second (α = 0.3)", ylabel="longest queue in that second")
     axes[1].set_yscale("symlog", linthresh=1)
     from_zero(*axes)
-    axes[0].legend()
+    legend_above(drawing, axes[0])
     return [
         Figure(
             "Figure 20",

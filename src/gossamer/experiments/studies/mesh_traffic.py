@@ -54,8 +54,8 @@ def figures(rows: Rows) -> list[Figure]:
             claims.total_traffic(rows),
             "Every subscriber subscribes once here. The paper says that it sends a message a "
             "second; if each were a new subscription, 8,000 of them over 999 links would be four "
-            "times the publications of PF, and SF could not be below it. That it comes near the "
-            "printed 60 % was one reason to read it so.",
+            "times the publications of PF, and SF could not be below it. That SF then comes nearer "
+            "to what is printed was one more reason to read it so.",
         ),
         Figure(
             "Figure 15",
