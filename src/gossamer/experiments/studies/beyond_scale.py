@@ -35,6 +35,7 @@ ALPHA: Final = 0.3
 SECONDS: Final = 3.0  # of publishing, once everything is known
 # The paper's clients of a broker.
 SUBSCRIBERS, PUBLISHERS = 8, 2
+ROOM_FOR_LEGEND: Final = 100
 NEAR: Final = 0.10  # how near the reduced form must come
 
 
@@ -114,7 +115,9 @@ def figures(rows: Rows) -> list[Figure]:
         axis.set(xlabel="brokers", ylabel=unit)
         axis.set_xscale("log")
         axis.set_yscale("log")
-        axis.legend(fontsize=8)
+    held.set_ylim(top=ROOM_FOR_LEGEND * held.get_ylim()[1])
+    for axis in axes:
+        axis.legend(fontsize=8, loc="upper left")
     return [
         Figure(
             "Beyond",
