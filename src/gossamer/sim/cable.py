@@ -6,6 +6,7 @@ in a connection that the other has given up.
 
 from __future__ import annotations
 
+from random import Random
 from typing import Final
 
 from gossamer.broker.stages import CLOSED, OPEN
@@ -15,7 +16,7 @@ from gossamer.sim.host import ORIGIN, Host, HostEnd
 from gossamer.sim.network import End, Road, join
 from gossamer.sim.timeline import Event
 
-FIRST_RETRY: Final = 0.1  # seconds; then twice as long each time
+FIRST_RETRY: Final = 0.1  # seconds, or up to half less; then twice as long each time
 LAST_RETRY: Final = 2.0
 PING_SECONDS: Final = 4.0  # well within the time after which a silent neighbour is taken for gone
 
@@ -74,6 +75,7 @@ class Cable(Event):
         self.near: DialEnd | None = None
         self.far: PeerEnd | None = None
         self._retry = FIRST_RETRY
+        self._random = Random(f"{dialler.name} calls {acceptor.name}")
         self._life = 0  # the dialler's when it dialled
 
     def begin(self, at: float) -> None:
@@ -86,7 +88,8 @@ class Cable(Event):
         if near is not None and not self._is_alive(near):
             self.near = near = None
         if near is None:
-            wait = self._retry
+            # As the network's callers do it: two that call each other at once must not go on so.
+            wait = self._retry * self._random.uniform(0.5, 1.0)
             self._retry = min(LAST_RETRY, 2 * self._retry)
             if self.dialler.is_up and self.acceptor.is_up and not self.is_cut:
                 self._call(now)
