@@ -35,7 +35,8 @@ def run_trial(plan: Plan, keeps_trace: bool = False) -> Outcome:
             for step in steps:
                 world.timeline.run(start + step.at)
                 world.do(step)
-            world.timeline.run(start + ROUND_SECONDS)
+            # The last step may be later than that, and time does not go back.
+            world.timeline.run(max(world.timeline.now, start + ROUND_SECONDS))
             _settle(world)
             oracle.end_round()
             for fault in wrong_interests(world) + wrong_trees(world) + unlike_modes(world):

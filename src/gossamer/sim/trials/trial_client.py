@@ -133,7 +133,10 @@ class TrialClient(Party):
 
     @property
     def is_settled(self) -> bool:
-        return self.protocol.connected and not (self._wishes or self._in_flight or self._later)
+        """A connection that is gone counts as gone before the client has noticed."""
+        if self.end is None or not self.end.is_open or not self.protocol.connected:
+            return False
+        return not (self._wishes or self._in_flight or self._later)
 
     # Connections --------------------------------------------------------------------------------
 
