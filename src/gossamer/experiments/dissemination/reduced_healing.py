@@ -125,7 +125,7 @@ def _new_link(before: View, after: View) -> tuple[int, int]:
         for view in (before, after)
     ]
     one, other = sorted(pairs[1] - pairs[0])[0]
-    if after.next_hop(other) and _depth(after, other) < _depth(after, one):
+    if _depth(after, other) < _depth(after, one):
         one, other = other, one
     return _number(one), _number(other)
 
