@@ -28,7 +28,9 @@ def sim(
     publishers: Annotated[
         int, typer.Option("--publishers", min=1, help="On all brokers together.")
     ] = _DEFAULTS.publishers,
-    mode: Annotated[str, typer.Option("--mode", help="pf, sf, ssf or bloom.")] = _DEFAULTS.mode,
+    mode: Annotated[
+        str, typer.Option("--mode", help=f"One of {', '.join(MODES)}.")
+    ] = _DEFAULTS.mode,
     alpha: Annotated[
         float, typer.Option("--alpha", min=0, max=1, help="How often a filter has a +.")
     ] = _DEFAULTS.alpha,

@@ -16,7 +16,7 @@ def torture(
     minutes: Annotated[float, typer.Option("--minutes", min=0.0, help="How long.")] = 1.0,
     seed: Annotated[int, typer.Option("--seed", help="The first trial's; then one more each.")] = 1,
     mode: Annotated[
-        str, typer.Option("--mode", help="pf, sf, ssf or bloom; any if not named.")
+        str, typer.Option("--mode", help=f"One of {', '.join(MODES)}; any if not named.")
     ] = "",
     roaming: Annotated[
         bool, typer.Option("--roaming", help="Clients move, and members share.")
