@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 import gossamer
 from gossamer.spark.java import java_home
+from gossamer.spark.masters import reach
 from gossamer.spark.quiet import quiet_java
 from gossamer.spark.registering import register
 from gossamer.spark.shipping import scratch, shipping
@@ -40,7 +41,8 @@ _DEFAULTS: Final = {
 def start(
     name: str = "gossamer", master: str = LOCAL, config: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """The running session, or a new one with the source and sink registered. Raises NoJava.
+    """The running session, or a new one with the source and sink registered. Raises NoJava, and
+    NoMaster if nobody answers at the address of a standalone cluster.
 
     On a cluster, executors get this package from here. With a Spark Connect server (`sc://…`) the
     server brings its own Java and needs the package on its own PYTHONPATH.
@@ -51,6 +53,7 @@ def start(
         spark.conf.set("spark.sql.session.timeZone", settings["spark.sql.session.timeZone"])
         register(spark)
         return spark
+    reach(master)
     prepare(settings.get(PYTHON))
     if _JAVA_OPTIONS not in (config or {}):
         settings[_JAVA_OPTIONS] += f" {quiet_java(scratch('java'))}"

@@ -72,13 +72,14 @@ def _chosen(names: list[str]) -> "list[Experiment]":
 
 def _spark(master: str) -> "SparkSession":
     from gossamer.spark.java import NoJava
+    from gossamer.spark.masters import NoMaster
     from gossamer.spark.session import CONNECT, LOCAL, start
 
     if master.startswith(CONNECT):
         raise WrongUse(f"experiments need a master, not a Connect server ({master})")
     try:
         return start("gossamer experiments", master or LOCAL)
-    except NoJava as problem:
+    except (NoJava, NoMaster) as problem:
         raise CommandError(str(problem)) from None
 
 

@@ -40,6 +40,7 @@ def offload(
     pipelines()
     from gossamer.cli.pipeline.showing import stopping_on_signals
     from gossamer.spark.java import NoJava
+    from gossamer.spark.masters import NoMaster
     from gossamer.spark.offload.answering import answer
     from gossamer.spark.session import LOCAL, start
     from gossamer.spark.sink.errors import SinkError
@@ -51,7 +52,7 @@ def offload(
         spark = start(
             "gossamer offload", master or LOCAL, {**_DEFAULTS, **pairs_of("--conf", conf or [])}
         )
-    except NoJava as problem:
+    except (NoJava, NoMaster) as problem:
         raise CommandError(str(problem)) from None
     try:
         answering = answer(

@@ -122,6 +122,7 @@ def _run(pipeline: "Pipeline", settings: "Settings", master: str, conf: dict[str
 
     from gossamer.cli.pipeline.showing import Progress, stopping_on_signals
     from gossamer.spark.java import NoJava
+    from gossamer.spark.masters import NoMaster
     from gossamer.spark.pipelines.pipeline import PipelineError
     from gossamer.spark.pipelines.running import Run
     from gossamer.spark.session import LOCAL, start
@@ -130,7 +131,7 @@ def _run(pipeline: "Pipeline", settings: "Settings", master: str, conf: dict[str
     with Progress(console, pipeline.name) as progress:
         try:
             spark = start(f"gossamer {pipeline.name}", master or LOCAL, conf)
-        except NoJava as problem:
+        except (NoJava, NoMaster) as problem:
             raise CommandError(str(problem)) from None
         try:
             run = Run(spark, pipeline, settings)

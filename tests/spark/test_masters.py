@@ -1,0 +1,43 @@
+"""An address of a master that is not there is told at once, and not by Spark."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from gossamer.cli.main import run
+from gossamer.spark.masters import NoMaster, reach
+from tests.support.processes import free_port
+
+
+def test_a_master_that_listens_is_reached_and_others_are_not_asked() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        there = f"127.0.0.1:{server.getsockname()[1]}"
+        reach(f"spark://{there}")
+        reach(f"spark://127.0.0.1:{free_port()},{there}")
+    for kind in ("local[2]", "yarn", "k8s://https://127.0.0.1:1"):
+        reach(kind)
+
+
+@pytest.mark.parametrize(
+    ("master", "told"),
+    [
+        ("spark://nowhere", "'nowhere' is not HOST:PORT"),
+        ("spark://:7077", "':7077' is not HOST:PORT"),
+        ("spark://127.0.0.1:port", "'127.0.0.1:port' is not HOST:PORT"),
+        ("spark://127.0.0.1:99999", "127.0.0.1:99999: "),
+    ],
+)
+def test_an_address_that_is_none_is_told(master: str, told: str) -> None:
+    with pytest.raises(NoMaster) as problem:
+        reach(master)
+    assert told in str(problem.value)
+
+
+def test_a_command_says_that_nobody_answers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pyspark")
+    asked = ["experiment", "run", "bloom-errors", "--out", str(tmp_path)]
+    assert run([*asked, "--master", f"spark://127.0.0.1:{free_port()}"]) == 1
+    assert "no Spark master at spark://127.0.0.1" in capsys.readouterr().err
