@@ -1,29 +1,19 @@
-"""Set-up of every test run: fresh compiled modules, one hypothesis profile, second chances.
+"""Set-up of every test run: fresh compiled modules, one hypothesis profile, named second chances.
 
-Tests of the core decide from their input alone, so a failure there is a failure. Tests that use
-real sockets and processes share the machine with whatever else runs on it: they get two more
-tries, which pytest reports as "rerun".
+A failure is a failure. A test that depends on what nobody here can hold still is marked with
+`flaky_because("the reason")`: it gets two more tries, each of which is shown with that reason at
+the end of the run. There may be few of them.
 """
 
 import os
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tools.compile_core import stale_reason
 
-ROOMS_OF_THE_REAL_WORLD = {
-    "bench",
-    "cli",
-    "console",
-    "interop",
-    "net",
-    "spark",
-    "torture",
-    "vision",
-}
 RERUNS = 2
+MOST_FLAKY = 19
 LONGEST_NAME = 60
 
 settings.register_profile(
@@ -49,8 +39,32 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
+    flaky: set[str] = set()
     for item in items:
-        room = item.path.relative_to(here).parts[0]
-        if room in ROOMS_OF_THE_REAL_WORLD or item.get_closest_marker("processes"):
-            item.add_marker(pytest.mark.flaky(reruns=RERUNS, reruns_delay=1))
+        marker = item.get_closest_marker("flaky_because")
+        if marker is None:
+            continue
+        name = item.nodeid.partition("[")[0]
+        if item.get_closest_marker("flaky_because") not in item.own_markers:
+            raise pytest.UsageError(f"{name}: flaky_because is for a single test, not for a file")
+        if not (len(marker.args) == 1 and isinstance(marker.args[0], str) and marker.args[0]):
+            raise pytest.UsageError(f"{name}: flaky_because takes one text, the reason")
+        flaky.add(name)
+        item.add_marker(pytest.mark.flaky(reruns=RERUNS, reruns_delay=1))
+    if len(flaky) > MOST_FLAKY:
+        raise pytest.UsageError(
+            f"{len(flaky)} tests are flaky_because, {MOST_FLAKY} may be: mend the cause of some"
+        )
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Every rerun, with its reason: a pass at the second try is to be looked at."""
+    for report in terminalreporter.stats.get("rerun", ()):
+        reasons = [value for name, value in report.user_properties if name == "flaky_because"]
+        terminalreporter.write_line(f"RERUN {report.nodeid}: {', '.join(reasons)}")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    marker = item.get_closest_marker("flaky_because")
+    if marker is not None and not item.user_properties:
+        item.user_properties.append(("flaky_because", marker.args[0]))

@@ -1,7 +1,5 @@
 """The commands that look after a store: exit codes, and what they say."""
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,6 @@ from gossamer.cli.main import run
 from gossamer.session.records import SessionRecord
 from gossamer.storage.files import FILE_NAME
 from gossamer.storage.sqlite_store import SqliteStore
-from tests.support.processes import PATIENCE_SECONDS, command
 from tests.support.store_model import a_message
 
 
@@ -54,18 +51,3 @@ def test_no_store_is_one_clear_line(
 ) -> None:
     assert run(["store", command, "--data", str(tmp_path)]) == 1
     assert "there is no store" in capsys.readouterr().err
-
-
-def test_a_reader_that_has_gone_is_named(folder: Path) -> None:
-    reading, writing = os.pipe()
-    os.close(reading)
-    done = subprocess.run(
-        command("store", "export", "--data", str(folder)),
-        stdout=writing,
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-    )
-    os.close(writing)
-    assert done.returncode == 1
-    assert done.stderr == "gossamer: cannot write the standard output: Broken pipe\n"

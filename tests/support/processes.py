@@ -16,6 +16,16 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "gossamer", *arguments]
 
 
+# Where the package is and whether its sources run: how these tests were started, not a setting.
+KEPT_VARIABLES = ("HOME", "PATH", "PYTHONPATH", "GOSSAMER_PURE")
+
+
+def scrubbed(**more: str) -> dict[str, str]:
+    """An environment as a service manager gives it: nothing of the shell of whoever tests."""
+    kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+    return {**kept, **more}
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

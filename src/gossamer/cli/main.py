@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from gossamer import __version__
+from gossamer.cli.ending import not_written, watched, written
 from gossamer.cli.errors import FAILED, CommandError
 from gossamer.cli.helping import name_values, summary
 
@@ -182,4 +183,11 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def main() -> None:
-    sys.exit(run(sys.argv[1:]))
+    output = watched()
+    try:
+        code = run(sys.argv[1:])
+    except (OSError, SystemExit):  # typer and rich end the process where nobody reads any more
+        if output is None or output.error is None:
+            raise
+        code = not_written(output.error)
+    sys.exit(written(code))

@@ -29,6 +29,7 @@ def export(
     except StoreError as error:
         raise CommandError(str(error)) from error
     except OSError as error:
-        where = "the standard output" if output is None else str(output)
-        raise CommandError(f"cannot write {where}: {error.strerror}") from error
+        if output is None:
+            raise  # the same words for every command that prints
+        raise CommandError(f"cannot write {output}: {error.strerror}") from error
     show_problems(problems)
