@@ -10,6 +10,8 @@ from tests.support.store_model import Model, a_message
 CLIENTS = ("anna", "ben", "çelik", "d/+#")
 FILTERS = ("a/b", "a/#", "$share/g/a/+", "ü/☂")
 TOPICS = ("a", "a/b", "ü/☂")
+ROOMS = ("", "position", "mesh/seen/ü", "mesh/seen")
+KEYS = ("", "a", "a\0b", "☂" * 9000)
 
 
 class Driver:
@@ -35,6 +37,9 @@ class Driver:
             self.retain,
             self.retain,
             self.unretain,
+            *[self.keep] * 3,
+            *[self.drop] * 2,
+            self.drop_room,
         )
 
     def step(self, journal: Journal) -> None:
@@ -134,3 +139,14 @@ class Driver:
 
     def unretain(self, journal: Journal) -> None:
         self.both(journal, "retained_removed", self.random.choice(TOPICS))
+
+    def keep(self, journal: Journal) -> None:
+        value = self.random.randbytes(self.random.choice((0, 10, 9000)))
+        room, key = self.random.choice(ROOMS), self.random.choice(KEYS)
+        self.both(journal, "keep", room, key, value)
+
+    def drop(self, journal: Journal) -> None:
+        self.both(journal, "drop", self.random.choice(ROOMS), self.random.choice(KEYS))
+
+    def drop_room(self, journal: Journal) -> None:
+        self.both(journal, "drop_room", self.random.choice(ROOMS))

@@ -99,7 +99,7 @@ def snapshot_state(snapshot: Snapshot) -> State:
         sessions[session.record.client_id] = state
     retained = {message.topic: message_state(message) for message in snapshot.retained}
     assert len(retained) == len(snapshot.retained)
-    return {"sessions": sessions, "retained": retained}
+    return {"sessions": sessions, "retained": retained, "rooms": snapshot.rooms}
 
 
 class Model(Journal):
@@ -109,9 +109,11 @@ class Model(Journal):
         super().__init__()
         self.sessions: State = {}
         self.retained: State = {}
+        self.rooms: dict[str, dict[str, bytes]] = {}
 
     def state(self) -> State:
-        return copy.deepcopy({"sessions": self.sessions, "retained": self.retained})
+        state = {"sessions": self.sessions, "retained": self.retained, "rooms": self.rooms}
+        return copy.deepcopy(state)
 
     def session_saved(self, record: SessionRecord) -> None:
         state = session_state(record)
@@ -153,6 +155,17 @@ class Model(Journal):
 
     def retained_removed(self, topic: str) -> None:
         self.retained.pop(topic, None)
+
+    def keep(self, room: str, key: str, value: bytes) -> None:
+        self.rooms.setdefault(room, {})[key] = value
+
+    def drop(self, room: str, key: str) -> None:
+        self.rooms.get(room, {}).pop(key, None)
+        if not self.rooms.get(room, {"": b""}):
+            del self.rooms[room]
+
+    def drop_room(self, room: str) -> None:
+        self.rooms.pop(room, None)
 
 
 def a_message(topic: str = "a/b", payload: bytes = b"x", rich: bool = False) -> Message:

@@ -31,6 +31,15 @@ class PartSource:
         return []
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Saver:
+    """Who keeps things in a room that change so often that they are written down once, when a
+    transaction is complete. Whoever has something to save sets the journal's `dirty`."""
+
+    def save(self) -> None:
+        """Calls the journal's `keep` and `drop`."""
+
+
 class Written:
     """What a store has done since the start; its writer counts, others read."""
 
@@ -54,6 +63,7 @@ class Journal:
         self.batch = 1  # the transaction that collects changes now
         self.dirty = False  # whether that transaction holds anything
         self.parts = PartSource()  # a journal that keeps things asks it as it ends a transaction
+        self.savers: list[Saver] = []  # asked likewise
         self.written = Written()
         self.archive = Collector()  # its rows belong to the transaction; the core sets `dirty`
 
@@ -95,3 +105,15 @@ class Journal:
         """Replaces what was retained on the message's topic."""
 
     def retained_removed(self, topic: str) -> None: ...
+
+    # What the rooms of the broker keep for themselves: each under its own name, by keys of its own,
+    # as bytes that only it reads. A room that has parts names them `room/part`.
+
+    def keep(self, room: str, key: str, value: bytes) -> None:
+        """New or changed; the snapshot of the next start has it in `rooms`."""
+
+    def drop(self, room: str, key: str) -> None:
+        """Gone, if it was there."""
+
+    def drop_room(self, room: str) -> None:
+        """With everything that is kept under exactly this name."""

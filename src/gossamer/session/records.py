@@ -109,3 +109,4 @@ class Snapshot:
         self.sessions: list[StoredSession] = []
         self.retained: list[Message] = []
         self.operators: list[tuple[str, str, bytes]] = []  # parts of the operators' states
+        self.rooms: dict[str, dict[str, bytes]] = {}  # what each room keeps for itself, by key

@@ -8,6 +8,7 @@ from gossamer.storage.rows import Row, message_row
 from gossamer.storage.schema import (
     DELIVERY,
     INCOMING,
+    KEPT,
     MESSAGE,
     OPERATOR,
     RETAINED,
@@ -64,6 +65,7 @@ class Batch:
         "deliveries",
         "dropped_spills",
         "incoming",
+        "kept",
         "messages",
         "number",
         "operators",
@@ -83,6 +85,7 @@ class Batch:
         incoming: Changes[Row],
         retained: Changes[Row],
         operators: Changes[Row],
+        kept: Changes[Row],
         spills: Changes[Row],
     ) -> None:
         self.number = number
@@ -93,6 +96,7 @@ class Batch:
         self.incoming = incoming
         self.retained = retained
         self.operators = operators
+        self.kept = kept
         self.spills = spills
         self.dropped_spills: set[int] = set()  # sessions that take what they spilled with them
         self.blocks: list[Block] = []  # for the archive
@@ -108,6 +112,7 @@ class Batch:
             self.incoming.successor(),
             Changes(self.messages.next),
             self.operators.successor(),
+            self.kept.successor(),
             self.spills.successor(),
         )
 
@@ -121,6 +126,7 @@ class Batch:
         self.incoming.absorb(later.incoming)
         self.retained.absorb(later.retained)
         self.operators.absorb(later.operators)
+        self.kept.absorb(later.kept)
         self.spills.absorb(later.spills)
         self.dropped_spills |= later.dropped_spills
         self.blocks += later.blocks
@@ -143,6 +149,7 @@ class Batch:
             (INCOMING, self.incoming),
             (RETAINED, self.retained),
             (OPERATOR, self.operators),
+            (KEPT, self.kept),
             (SPILL, self.spills),
         )
 

@@ -25,6 +25,7 @@ class Contents:
     deliveries: int
     incoming: int
     retained: int
+    kept: int  # by rooms, for themselves
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ def contents_of(snapshot: Snapshot) -> Contents:
         sum(len(session.deliveries) for session in snapshot.sessions),
         sum(len(session.incoming) for session in snapshot.sessions),
         len(snapshot.retained),
+        sum(len(kept) for kept in snapshot.rooms.values()),
     )
 
 

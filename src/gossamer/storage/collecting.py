@@ -13,6 +13,7 @@ from gossamer.storage.rows import (
     delivery_released,
     delivery_row,
     delivery_sent,
+    kept_row,
     operator_row,
     session_row,
     spill_row,
@@ -34,6 +35,8 @@ class CollectingJournal(Journal):
 
     def take(self) -> Batch:
         """What was collected; from now on changes belong to the next batch."""
+        for saver in self.savers:
+            saver.save()
         self._collect_parts()
         taken = self._batch
         taken.blocks = self.archive.take()
@@ -200,6 +203,31 @@ class CollectingJournal(Journal):
             parts[part] = key
         changes.put(key, operator_row(key, state, part, data))
 
+    def keep(self, room: str, key: str, value: bytes) -> None:
+        self.dirty = True
+        changes = self._batch.kept
+        keys = self._index.rooms.setdefault(room, {})
+        number = keys.get(key)
+        if number is None:
+            number = changes.next
+            changes.next = number + 1
+            keys[key] = number
+        changes.put(number, kept_row(number, room, key, value))
+
+    def drop(self, room: str, key: str) -> None:
+        keys = self._index.rooms.get(room)
+        number = keys.pop(key, None) if keys is not None else None
+        if number is not None:
+            self.dirty = True
+            self._batch.kept.delete(number)
+            if not keys:
+                del self._index.rooms[room]
+
+    def drop_room(self, room: str) -> None:
+        for number in self._index.rooms.pop(room, {}).values():
+            self.dirty = True
+            self._batch.kept.delete(number)
+
     def _collect_parts(self) -> None:
         for state in self.parts.take_dropped():
             for key in self._index.operators.pop(state, {}).values():
@@ -254,5 +282,6 @@ def first_batch(index: Index, number: int) -> Batch:
         Changes(index.next_incoming),
         Changes(index.next_message),
         Changes(index.next_operator),
+        Changes(index.next_kept),
         Changes(index.next_spill),
     )

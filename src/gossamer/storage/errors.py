@@ -41,6 +41,16 @@ class StoreTooNew(StoreError):
         )
 
 
+class StoreNotUpgraded(StoreError):
+    """Of an earlier format, and the disk did not take what the present one needs."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            f"the store {path} is of an earlier version and could not be brought to this one "
+            f"({why}): it is as it was; make room on its disk and start again"
+        )
+
+
 class NotAStore(StoreError):
     """An SQLite file, but of another program."""
 

@@ -1,8 +1,9 @@
 """Writes everything that can be read of a store as JSON lines, damaged or not.
 
 One object a line, each with a `kind`: session (with its subscriptions, incoming packet identifiers
-and will), delivery, retained, operator (a part of an operator's state), and last `problem` for each
-thing that could not be read. Payloads and correlation data are base64.
+and will), delivery, retained, operator (a part of an operator's state), kept (what a room of the
+broker keeps for itself), and last `problem` for each thing that could not be read. Payloads,
+correlation data and what rooms keep are base64.
 """
 
 import json
@@ -33,6 +34,10 @@ def export(path: Path, target: TextIO) -> list[str]:
         _write(target, "retained", _message(message))
     for state, part, data in loaded.snapshot.operators:
         _write(target, "operator", {"state": state, "part": part, "data": data.decode()})
+    for room, kept in loaded.snapshot.rooms.items():
+        for key, value in kept.items():
+            content: Json = {"room": room, "key": key, "value": b64encode(value).decode()}
+            _write(target, "kept", content)
     problems = [*found.gaps, *loaded.problems]
     for problem in problems:
         _write(target, "problem", {"text": problem})

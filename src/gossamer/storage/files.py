@@ -7,8 +7,16 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from gossamer.storage.errors import NoStore, NotAStore, StoreDamaged, StoreInUse, StoreTooNew
+from gossamer.storage.errors import (
+    NoStore,
+    NotAStore,
+    StoreDamaged,
+    StoreInUse,
+    StoreNotUpgraded,
+    StoreTooNew,
+)
 from gossamer.storage.schema import APPLICATION, FORMAT, creation
+from gossamer.storage.upgrading import upgrade
 
 logger = logging.getLogger("gossamer.storage")
 
@@ -23,8 +31,8 @@ PAGE_BYTES: Final = 4096
 # How long to wait for the lock: a broker that was just killed may not have let go yet.
 LOCK_SECONDS: Final = 5.0
 
-# What a batch can need: seven tables, puts and deletes, nine sizes each.
-CACHED_STATEMENTS: Final = 128
+# What a batch can need: eight tables, puts and deletes, nine sizes each.
+CACHED_STATEMENTS: Final = 160
 
 # What SQLite raises on damage; its messages quote the damaged file and may be no text themselves.
 DAMAGE: Final = (sqlite3.DatabaseError, UnicodeDecodeError)
@@ -56,13 +64,26 @@ def companions(path: Path) -> list[Path]:
 
 
 def open_store(path: Path) -> sqlite3.Connection:
-    """Open for this process alone, creating the tables in an empty file."""
+    """Open for this process alone, creating the tables in an empty file, and bringing a file of an
+    earlier format to the present one."""
     make_private(path)
-    return _identified(path, create=True)
+    connection = _identified(path, create=True)
+    try:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        upgrade(connection, version)
+    except DAMAGE as error:
+        connection.close()
+        if isinstance(error, sqlite3.OperationalError):
+            raise StoreNotUpgraded(path, str(error)) from error
+        raise StoreDamaged(path, [str(error)]) from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def open_existing(path: Path) -> sqlite3.Connection:
-    """Open what must be there already."""
+    """Open what must be there already, in whatever format this version knows."""
     if not path.exists():
         raise NoStore(path)
     return _identified(path, create=False)

@@ -58,6 +58,7 @@ class Index:
         "messages",
         "next_delivery",
         "next_incoming",
+        "next_kept",
         "next_message",
         "next_operator",
         "next_session",
@@ -65,6 +66,7 @@ class Index:
         "next_subscription",
         "operators",
         "retained",
+        "rooms",
         "sessions",
     )
 
@@ -73,10 +75,12 @@ class Index:
         self.messages: dict[int, StoredMessage] = {}
         self.retained: dict[str, StoredMessage] = {}
         self.operators: dict[str, dict[str, int]] = {}  # a state's key, and its parts by name
+        self.rooms: dict[str, dict[str, int]] = {}  # a room's name, and what it keeps by key
         self.next_message = 1
         self.next_session = 1
         self.next_subscription = 1
         self.next_delivery = 1
         self.next_incoming = 1
         self.next_operator = 1
+        self.next_kept = 1
         self.next_spill = 1

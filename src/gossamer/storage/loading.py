@@ -11,6 +11,7 @@ from gossamer.storage.rows import (
     Row,
     UnreadableRow,
     delivery_from,
+    kept_from,
     message_from,
     operator_from,
     packet_id_from,
@@ -21,6 +22,7 @@ from gossamer.storage.rows import (
 from gossamer.storage.schema import (
     DELIVERY,
     INCOMING,
+    KEPT,
     MESSAGE,
     OPERATOR,
     RETAINED,
@@ -74,6 +76,7 @@ class _Loading:
         index.next_incoming = self._read(INCOMING, rows, self._incoming)
         self._read(RETAINED, rows, self._retained)
         index.next_operator = self._read(OPERATOR, rows, self._operator)
+        index.next_kept = self._read(KEPT, rows, self._kept)
         if SPILL in rows:  # a salvage, which wants everything
             self._read(SPILL, rows, self._spilled)
         for session, _ in self.by_key.values():
@@ -165,6 +168,14 @@ class _Loading:
             raise UnreadableRow(f"the part {part!r} of {state!r} is there twice")
         parts[part] = row[0]
         self.loaded.snapshot.operators.append((state, part, data))
+
+    def _kept(self, row: Row) -> None:
+        room, key, value = kept_from(row)
+        keys = self.index.rooms.setdefault(room, {})
+        if key in keys:
+            raise UnreadableRow(f"the key {key!r} of {room!r} is there twice")
+        keys[key] = row[0]
+        self.loaded.snapshot.rooms.setdefault(room, {})[key] = value
 
     def _owner(self, row: Row) -> tuple[StoredSession, SessionIndex]:
         owner = self.by_key.get(row[1])

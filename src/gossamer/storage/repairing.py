@@ -53,6 +53,9 @@ def fill(path: Path, snapshot: Snapshot) -> None:
         journal.retained_saved(message)
     for state, part, data in snapshot.operators:
         journal.operator_saved(state, part, data)
+    for room, kept in snapshot.rooms.items():
+        for key, value in kept.items():
+            journal.keep(room, key, value)
     with closing(open_store(path)) as connection:
         connection.execute("PRAGMA synchronous = FULL")
         write(connection, journal.take())

@@ -237,6 +237,16 @@ def operator_from(row: Row) -> tuple[str, str, bytes]:
     return state, part, data
 
 
+def kept_row(number: int, room: str, key: str, value: bytes) -> Row:
+    return _sealed((number, room, key, value))
+
+
+def kept_from(row: Row) -> tuple[str, str, bytes]:
+    """The room, the key and the value."""
+    _, room, key, value = _unsealed(row)
+    return room, key, value
+
+
 def packet_id_from(row: Row) -> int:
     packet_id: int = row[2]
     _expect(packet_id, 1, _HIGHEST_PACKET_ID, "packet_id")

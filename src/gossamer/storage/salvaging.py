@@ -11,6 +11,7 @@ from typing import Final
 from gossamer.storage.files import DAMAGE
 from gossamer.storage.rows import Row
 from gossamer.storage.schema import SPILL, TABLES, Table
+from gossamer.storage.upgrading import absent_before, upgraded
 
 EVERYTHING: Final = (*TABLES, SPILL)
 _HIGHEST_KEY: Final = (1 << 63) - 1
@@ -28,10 +29,15 @@ class Salvage:
 
 
 def salvage(connection: sqlite3.Connection) -> Salvage:
+    """As rows of the present format, whatever the file's is."""
     connection.text_factory = _text
     found = Salvage()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    absent = absent_before(version)
     for table in EVERYTHING:
-        _salvage_table(connection, table, found)
+        if table not in absent:
+            _salvage_table(connection, table, found)
+    found.rows = upgraded(found.rows)
     return found
 
 

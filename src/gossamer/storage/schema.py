@@ -9,7 +9,9 @@ statement hands the interpreter's lock to the event loop and has to win it back.
 from functools import cache
 from typing import Final
 
-FORMAT: Final = 1  # PRAGMA user_version; raised when an older gossamer could not read the file
+# PRAGMA user_version; raised when an older gossamer could not read the file. `upgrading.py` has
+# the step from each format to the next.
+FORMAT: Final = 2
 APPLICATION: Final = 0x474F5353  # PRAGMA application_id: "GOSS"
 
 # Rows per statement: large enough that locking and parsing vanish, small enough for SQLite's
@@ -52,7 +54,7 @@ SESSION: Final = Table(
         ("will_delay", "INTEGER"),
         ("will_due", "REAL"),
         ("is_311", "INTEGER"),
-        ("note", "TEXT"),
+        ("note", "TEXT"),  # empty since format 2, which has `kept`
         ("checksum", "INTEGER"),
     ),
 )
@@ -116,6 +118,17 @@ OPERATOR: Final = Table(
         ("checksum", "INTEGER"),
     ),
 )
+# What rooms of the broker keep for themselves.
+KEPT: Final = Table(
+    "kept",
+    (
+        ("id", "INTEGER"),
+        ("room", "TEXT"),
+        ("key", "TEXT"),
+        ("value", "BLOB"),
+        ("checksum", "INTEGER"),
+    ),
+)
 
 # Deliveries that are too many for memory, each with its whole message; read back a few at a time.
 SPILL: Final = Table(
@@ -149,13 +162,15 @@ READ_POSITION: Final = "SELECT position FROM archive"
 PUT_POSITION: Final = "REPLACE INTO archive VALUES (1, ?)"
 
 # In the order of reading: what is referred to comes before what refers to it.
-TABLES: Final = (MESSAGE, SESSION, SUBSCRIPTION, DELIVERY, INCOMING, RETAINED, OPERATOR)
+TABLES: Final = (MESSAGE, SESSION, SUBSCRIPTION, DELIVERY, INCOMING, RETAINED, OPERATOR, KEPT)
+# In the order of creation, which `grafting.py` relies on: new ones come last.
+CREATED: Final = (*TABLES[:-1], SPILL, KEPT)
 
 
 def creation() -> list[str]:
     """The statements that make an empty file a store."""
     return [
-        *(table.create() for table in (*TABLES, SPILL)),
+        *(table.create() for table in CREATED),
         f"PRAGMA application_id = {APPLICATION}",
         f"PRAGMA user_version = {FORMAT}",
     ]
