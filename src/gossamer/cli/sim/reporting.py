@@ -1,26 +1,47 @@
-"""How a failed trial is shown: its faults, the end of what happened, and how to repeat it."""
+"""How failed trials are shown: their faults, the end of what happened, and how to repeat them."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 import typer
 
-from gossamer.sim.trials.trial import Outcome
+from gossamer.sim.trials.torture import Verdict
+from gossamer.sim.trials.trial import run_trial, shrunk
 
 _MOST_SHOWN: Final = 20
+# A plan is made smaller by hundreds of trials: enough of them to understand, not one for each seed.
+_MOST_SHRUNK: Final = 3
 
 
-def show_faults(faults: list[str]) -> None:
+def show_faults(faults: Sequence[str]) -> None:
     for fault in faults[:_MOST_SHOWN]:
         typer.echo(fault, err=True)
 
 
-def show_failure(outcome: Outcome, folder: Path) -> None:
-    """The plan goes into a file that `gossamer sim replay` reads."""
+def show_failures(failures: Sequence[Verdict], folder: Path) -> None:
+    """Every failing seed in a line; plans go into files that `gossamer sim replay` reads."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"sim-failure-{outcome.plan.seed}.json"
-    path.write_text(outcome.plan.as_text())
-    for line in outcome.trace[-_MOST_SHOWN:]:
-        typer.echo(line, err=True)
-    show_faults(outcome.faults)
-    typer.echo(f"seed {outcome.plan.seed}; repeat it with: gossamer sim replay {path}", err=True)
+    for failure in failures[:_MOST_SHRUNK]:
+        _explain(failure, folder)
+    for failure in failures:
+        case, fault = failure.case, failure.faults[0].splitlines()[-1]
+        typer.echo(f"seed {case.seed} in {case.mode}: {fault}", err=True)
+        typer.echo(f"  repeat it with: {case.command()}", err=True)
+
+
+def _explain(failure: Verdict, folder: Path) -> None:
+    """The smallest plan found that fails, and how it ends; the whole plan of one that raised."""
+    case, plan = failure.case, failure.case.plan()
+    path = folder / f"sim-failure-{case.seed}-{case.mode}.json"
+    path.write_text(plan.as_text())
+    with suppress(Exception):  # it is shown with the faults, as it was first raised
+        outcome = run_trial(plan, keeps_trace=True)
+        if outcome.faults:
+            outcome = run_trial(shrunk(plan), keeps_trace=True)
+            path.write_text(outcome.plan.as_text())
+        for line in outcome.trace[-_MOST_SHOWN:]:
+            typer.echo(line, err=True)
+    show_faults(failure.faults)
+    typer.echo(f"event by event: gossamer sim replay {path}", err=True)

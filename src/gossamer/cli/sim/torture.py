@@ -1,45 +1,83 @@
-"""`gossamer sim torture`: random small meshes under storms, cuts and crashes, until time is up."""
+"""`gossamer sim torture`: random small meshes under storms, cuts and crashes, seed by seed."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
 
 from gossamer.cli.errors import CommandError, WrongUse
-from gossamer.cli.sim.reporting import show_failure
-from gossamer.mesh.settings import MODES
+from gossamer.cli.progress import Advance
+from gossamer.cli.sim.reporting import show_failures
+from gossamer.sim.trials.torture import ALL_MODES, Report, cases
 from gossamer.sim.trials.torture import torture as run_torture
+
+_DEFAULT_MINUTES = 1.0
 
 
 def torture(
-    minutes: Annotated[float, typer.Option("--minutes", min=0.0, help="How long.")] = 1.0,
-    seed: Annotated[int, typer.Option("--seed", help="The first trial's; then one more each.")] = 1,
-    mode: Annotated[
-        str, typer.Option("--mode", help=f"One of {', '.join(MODES)}; any if not named.")
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", min=1, help="How many: these exactly, in each mode.")
+    ] = None,
+    first: Annotated[
+        int, typer.Option("--first", "--seed", min=0, help="The first seed; then one more each.")
+    ] = 1,
+    modes: Annotated[
+        str,
+        typer.Option(
+            "--modes",
+            "--mode",
+            help=f"Of {', '.join(ALL_MODES)}, with commas between; all if not named. "
+            "In mixed ones operators change the mode.",
+        ),
     ] = "",
+    minutes: Annotated[
+        float | None,
+        typer.Option("--minutes", min=0.0, help="Begin no further mesh after so long."),
+    ] = None,
     roaming: Annotated[
         bool, typer.Option("--roaming", help="Clients move, and members share.")
     ] = False,
-    out: Annotated[Path, typer.Option("--out", help="Where the trace of a failure goes.")] = Path(),
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", min=1, help="Processes; one a core if not named.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", help="Where plans that fail go.")] = Path(),
 ) -> None:
-    """Look for one lost or repeated message in random meshes; fail with a trace that repeats it."""
-    if mode and mode not in MODES:
-        raise WrongUse(f"--mode is one of {', '.join(MODES)}, not {mode!r}")
-    with Progress() as progress:
-        bar = progress.add_task("trials", total=minutes * 60)
+    """Look for one lost or repeated message in random meshes; name every seed that shows one."""
+    chosen = [mode.strip() for mode in modes.split(",") if mode.strip()] or list(ALL_MODES)
+    for mode in chosen:
+        if mode not in ALL_MODES:
+            raise WrongUse(f"--modes are of {', '.join(ALL_MODES)}; {mode!r} is none")
+    if seeds is None and minutes is None:
+        minutes = _DEFAULT_MINUTES
+    total = seeds * len(chosen) if seeds is not None else 60 * (minutes or 0.0)
+    with Advance("trials" if seeds is not None else "seconds", total) as advance:
+
+        def show(report: Report) -> None:
+            failed = f"{len(report.failures)} failed" if report.failures else ""
+            advance.show(report.trials if seeds is not None else report.seconds, failed)
+
         report = run_torture(
-            minutes * 60,
-            seed,
-            mode,
-            roaming,
-            lambda seconds: progress.update(bar, completed=seconds),
+            cases(first, seeds, chosen, roaming),
+            jobs or os.cpu_count() or 1,
+            None if minutes is None else minutes * 60,
+            show,
         )
-    typer.echo(
-        f"{report.trials} meshes, {report.receipts} messages received, "
-        f"{report.events} events in {report.seconds:.0f} seconds"
-    )
-    if report.failure is not None:
-        show_failure(report.failure, out)
-        raise CommandError(f"the mesh of seed {report.failure.plan.seed} broke a promise")
+    typer.echo(_summary(report, chosen, roaming))
+    if report.failures:
+        show_failures(report.failures, out)
+        raise CommandError(
+            f"{len(report.failures)} of {report.trials} meshes broke a promise, "
+            f"of {len({failure.case.seed for failure in report.failures})} seeds"
+        )
     typer.echo("every promise was kept")
+
+
+def _summary(report: Report, modes: list[str], roaming: bool) -> str:
+    span = f"{min(report.seeds)} to {max(report.seeds)}" if report.seeds else "none"
+    kind = ", with roaming clients" if roaming else ""
+    return (
+        f"{len(report.seeds)} seeds ({span}) in {len(modes)} modes ({', '.join(modes)}){kind}: "
+        f"{report.trials} meshes, {report.receipts} messages received, {report.events} events, "
+        f"{len(report.failures)} failures in {report.seconds:.0f} seconds"
+    )

@@ -1,37 +1,157 @@
-"""Trial after trial until time is up or a promise is broken."""
+"""Trial after trial on several processes: exactly the seeds asked for, each in every mode.
 
+A seed in a mode is a case. A case that breaks a promise, raises, or takes its process down is a
+failure with its seed; the others go on, so that one run names every failing seed.
+"""
+
+import logging
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from itertools import count
+from multiprocessing import get_context
+from typing import Final, NamedTuple
 
+from gossamer.mesh.settings import MODES
 from gossamer.sim.trials.joint_plan import make_joint_plan
-from gossamer.sim.trials.plan import make_plan
-from gossamer.sim.trials.trial import Outcome, run_trial, shrunk
+from gossamer.sim.trials.plan import Plan, make_plan
+from gossamer.sim.trials.trial import run_trial
+
+# Besides the modes there is the mode that a seed chooses, with changes in the middle of trouble.
+MIXED: Final = "mixed"
+ALL_MODES: Final = (*MODES, MIXED)
+
+# Cases handed to a process before its last is done, so that it never waits for the next.
+_AHEAD: Final = 2
+
+
+class Case(NamedTuple):
+    """One trial."""
+
+    seed: int
+    mode: str
+    is_roaming: bool
+
+    def plan(self) -> Plan:
+        make = make_joint_plan if self.is_roaming else make_plan
+        return make(self.seed, "" if self.mode == MIXED else self.mode)
+
+    def command(self) -> str:
+        """What repeats it."""
+        roaming = " --roaming" if self.is_roaming else ""
+        return f"gossamer sim torture --first {self.seed} --seeds 1 --modes {self.mode}{roaming}"
+
+
+@dataclass
+class Verdict:
+    case: Case
+    faults: list[str]
+    receipts: int = 0
+    events: int = 0
 
 
 @dataclass
 class Report:
+    """What was tried; `seeds` and `trials` are of cases that came to an end."""
+
     trials: int = 0
     receipts: int = 0
     events: int = 0
     seconds: float = 0.0
-    failure: Outcome | None = None  # of the smallest plan found that fails
+    seeds: set[int] = field(default_factory=set)
+    failures: list[Verdict] = field(default_factory=list)
+
+    def add(self, verdict: Verdict) -> None:
+        self.trials += 1
+        self.seeds.add(verdict.case.seed)
+        self.receipts += verdict.receipts
+        self.events += verdict.events
+        if verdict.faults:
+            self.failures.append(verdict)
+
+
+def cases(first: int, seeds: int | None, modes: Sequence[str], is_roaming: bool) -> Iterator[Case]:
+    """Seed by seed; without an end where `seeds` is None."""
+    for seed in count(first) if seeds is None else range(first, first + seeds):
+        for mode in modes:
+            yield Case(seed, mode, is_roaming)
 
 
 def torture(
-    seconds: float, seed: int, mode: str, is_roaming: bool, show: Callable[[float], None]
+    wanted: Iterator[Case],
+    jobs: int,
+    seconds: float | None = None,
+    show: Callable[[Report], None] = lambda report: None,
+    trial: Callable[[Case], Verdict] | None = None,
 ) -> Report:
-    """Seeds from `seed` on, one trial each."""
-    make = make_joint_plan if is_roaming else make_plan
+    """Every case; no further ones are begun after `seconds`, if that is given."""
     report = Report()
+    judge = trial or judged
     start = time.monotonic()
-    while report.seconds < seconds and report.failure is None:
-        outcome = run_trial(make(seed + report.trials, mode))
-        report.trials += 1
-        report.receipts += outcome.receipts
-        report.events += outcome.events
-        report.seconds = time.monotonic() - start
-        show(report.seconds)
-        if outcome.faults:
-            report.failure = run_trial(shrunk(outcome.plan), keeps_trace=True)
+    pool = _pool(jobs)
+    under_way: dict[Future[Verdict], Case] = {}
+    try:
+        while True:
+            while len(under_way) < jobs * _AHEAD and not _is_over(start, seconds):
+                case = next(wanted, None)
+                if case is None:
+                    break
+                under_way[pool.submit(judge, case)] = case
+            if not under_way:
+                break
+            done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+            try:
+                for future in done:
+                    report.add(future.result())
+                    del under_way[future]
+            except BrokenProcessPool:
+                for case in _not_answered(under_way, report):
+                    report.add(
+                        Verdict(case, ["a process that ran this seed, or one beside it, died"])
+                    )
+                under_way.clear()
+                pool.shutdown()
+                pool = _pool(jobs)
+            report.seconds = time.monotonic() - start
+            show(report)
+    finally:
+        pool.shutdown(cancel_futures=True)
+    report.failures.sort(key=lambda verdict: verdict.case)
     return report
+
+
+def judged(case: Case) -> Verdict:
+    """One case in this process. Whatever is raised in it is a fault of that case alone."""
+    try:
+        outcome = run_trial(case.plan())
+    except Exception:
+        return Verdict(case, ["it raised: " + traceback.format_exc().strip()])
+    return Verdict(case, outcome.faults, outcome.receipts, outcome.events)
+
+
+def _pool(jobs: int) -> ProcessPoolExecutor:
+    # Not forked: this process may have threads, a progress bar's for one.
+    return ProcessPoolExecutor(jobs, get_context("spawn"), _be_quiet)
+
+
+def _be_quiet() -> None:
+    """What brokers log of cut links is what the trial does to them."""
+    logging.disable(logging.CRITICAL)
+
+
+def _is_over(start: float, seconds: float | None) -> bool:
+    return seconds is not None and time.monotonic() - start >= seconds
+
+
+def _not_answered(under_way: dict[Future[Verdict], Case], report: Report) -> list[Case]:
+    """The cases that the dead pool owes; what it had answered before is counted."""
+    owed: list[Case] = []
+    for future, case in under_way.items():
+        if future.done() and not future.cancelled() and future.exception() is None:
+            report.add(future.result())
+        else:
+            owed.append(case)
+    return owed

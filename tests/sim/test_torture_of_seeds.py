@@ -1,0 +1,88 @@
+"""`sim torture` runs exactly the seeds asked for and names every one that fails."""
+
+import os
+from pathlib import Path
+
+import pytest
+from _pytest.capture import CaptureFixture
+
+from gossamer.cli.main import run
+from gossamer.cli.sim.reporting import show_failures
+from gossamer.sim.trials.torture import ALL_MODES, Case, Report, Verdict, cases, torture
+
+
+def content(case: Case) -> Verdict:
+    return Verdict(case, [], receipts=case.seed, events=1)
+
+
+def finds_fault(case: Case) -> Verdict:
+    return Verdict(case, ["lost"] if case.seed == 3 and case.mode == "sf" else [])
+
+
+def dies(case: Case) -> Verdict:
+    if case.seed == 2:
+        os._exit(9)
+    return Verdict(case, [])
+
+
+def test_each_seed_in_each_mode_once() -> None:
+    wanted = list(cases(5, 3, ALL_MODES, False))
+    assert len(set(wanted)) == len(wanted) == 3 * len(ALL_MODES)
+    shown: list[int] = []
+    report = torture(iter(wanted), 2, show=lambda r: shown.append(r.trials), trial=content)
+    assert (report.trials, report.events, report.seeds) == (len(wanted), len(wanted), {5, 6, 7})
+    assert report.receipts == (5 + 6 + 7) * len(ALL_MODES)
+    assert shown[-1] == len(wanted)
+    assert report.failures == []
+
+
+def test_a_failure_does_not_end_the_run_and_is_named() -> None:
+    report = torture(cases(1, 5, ("pf", "sf"), True), 1, trial=finds_fault)
+    assert report.trials == 10
+    assert [failure.case for failure in report.failures] == [Case(3, "sf", True)]
+    command = report.failures[0].case.command()
+    assert command == "gossamer sim torture --first 3 --seeds 1 --modes sf --roaming"
+
+
+def test_a_process_that_dies_is_a_failure_and_the_others_go_on() -> None:
+    report = torture(cases(1, 8, ("pf",), False), 1, trial=dies)
+    assert report.trials == 8
+    assert 2 in {failure.case.seed for failure in report.failures}
+    assert 8 not in {failure.case.seed for failure in report.failures}
+
+
+def test_time_ends_a_run_without_an_end() -> None:
+    assert torture(cases(1, None, ALL_MODES, False), 1, seconds=0.0).trials == 0
+
+
+def test_every_failing_seed_is_shown_with_how_to_repeat_it(
+    tmp_path: Path, capsys: CaptureFixture[str]
+) -> None:
+    failures = [Verdict(Case(seed, "pf", False), [f"fault {seed}"]) for seed in range(4)]
+    show_failures(failures, tmp_path)
+    text = capsys.readouterr().err
+    for failure in failures:
+        assert failure.case.command() in text
+        assert failure.faults[0] in text
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_the_command_prints_its_counts(capsys: CaptureFixture[str]) -> None:
+    words = ["sim", "torture", "--first", "4", "--seeds", "2", "--modes", "pf, mixed"]
+    assert run([*words, "--jobs", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("2 seeds (4 to 5) in 2 modes (pf, mixed): 4 meshes, ")
+    assert "0 failures" in lines[0]
+    assert lines[1] == "every promise was kept"
+
+
+@pytest.mark.parametrize("words", [["--modes", "fp"], ["--seeds", "0"]])
+def test_what_makes_no_sense_is_refused(words: list[str]) -> None:
+    assert run(["sim", "torture", *words]) == 2
+
+
+def test_a_report_counts_seeds_not_trials() -> None:
+    report = Report()
+    for mode in ("pf", "sf"):
+        report.add(content(Case(1, mode, False)))
+    assert (report.trials, report.seeds) == (2, {1})
