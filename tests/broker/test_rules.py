@@ -11,17 +11,21 @@ from gossamer.topics.names import TopicError
 
 def rule(
     users: list[str] | None = None,
-    groups: str = "",
+    groups: str | None = None,
     clients: list[str] | None = None,
     networks: list[tuple[int, int]] | None = None,
     publish: str = "",
     subscribe: str = "",
     deny_publish: str = "",
     deny_subscribe: str = "",
+    members: str | None = None,
 ) -> Rule:
+    """`groups` are those of tokens, `members` the names in those that the file has."""
+    by_group = None if groups is None and members is None else frozenset((members or "").split())
     return Rule(
         users=None if users is None else frozenset(users),
-        groups=frozenset(groups.split()),
+        members=by_group,
+        groups=frozenset((groups or "").split()),
         clients=None if clients is None else tuple(clients),
         networks=None if networks is None else tuple(networks),
         publish=tuple(publish.split()),
@@ -47,8 +51,22 @@ SELECTED = [
     (rule(users=["bob"]), False),
     (rule(users=["*"]), True),
     (rule(users=[]), False),
-    (rule(users=[], groups="g h"), True),
-    (rule(users=[], groups="h"), False),
+    (rule(groups="g h"), True),
+    (rule(groups="h"), False),
+    (rule(groups=""), False),
+    (rule(members="ann bob"), True),
+    (rule(members="*"), True),
+    (rule(members="bob"), False),
+    (rule(members="bob", groups="g"), True),
+    (rule(users=["ann"], groups="g"), True),
+    (rule(users=["ann"], groups="h"), False),
+    (rule(users=["bob"], groups="g"), False),
+    (rule(users=["ann"], members="ann"), True),
+    (rule(users=["ann"], members="bob"), False),
+    (rule(users=["bob"], members="ann"), False),
+    (rule(users=["*"], members="bob"), False),
+    (rule(users=[], members="ann"), False),
+    (rule(users=["ann"], groups=""), False),
     (rule(clients=["c1"]), True),
     (rule(clients=["c*"]), True),
     (rule(clients=["d*", "c2"]), False),
@@ -69,6 +87,13 @@ def test_every_selector_must_hold(one: Rule, expected: bool) -> None:
 def test_any_named_user_is_not_the_anonymous_one() -> None:
     assert not rule(users=["*"]).selects("", "c1", [], 7)
     assert rule().selects("", "c1", [], 7)
+
+
+def test_an_unknown_address_assumes_the_groups_of_tokens_but_no_name() -> None:
+    assert rule(groups="g").selects("ann", "c1", [], UNKNOWN_ADDRESS)
+    assert rule(users=["ann"], groups="g").selects("ann", "c1", [], UNKNOWN_ADDRESS)
+    assert not rule(users=["bob"], groups="g").selects("ann", "c1", [], UNKNOWN_ADDRESS)
+    assert not rule(members="bob").selects("ann", "c1", [], UNKNOWN_ADDRESS)
 
 
 SUBSCRIPTIONS = [

@@ -75,3 +75,28 @@ def test_check_names_every_problem(tmp_path: Path, capsys: pytest.CaptureFixture
         f"{file}: limits.inflight = 0: must be a whole number, at least 1 and at most 65535",
         f"{file}: limits.subscriptons: unknown key; did you mean subscriptions?",
     ]
+
+
+NARROWED = """
+[groups]
+operators = ["ann"]
+[[rule]]
+users = ["eve"]
+groups = ["operators"]
+deny_publish = ["safety/#"]
+"""
+
+
+def test_check_names_a_rule_that_speaks_of_fewer_than_it_did(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "rules.toml").write_text(NARROWED)
+    file = tmp_path / "broker.toml"
+    file.write_text('[permissions]\nfile = "rules.toml"\n')
+    assert main.run(["check", "--quiet", str(file)]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1
+    assert said[0].startswith(f"warning: {tmp_path / 'rules.toml'}: rule[1] has users and groups")
+    (tmp_path / "rules.toml").write_text(NARROWED + 'match = "all"\n')
+    assert main.run(["check", "--quiet", str(file)]) == 0
+    assert capsys.readouterr().err == ""

@@ -220,3 +220,24 @@ def test_the_limit_of_operators_stays_and_what_needs_a_restart_is_told(tmp_path:
         write_config(tmp_path, "[plus]\noperators = 1\nttl = 5")
         assert broker.reload() == ["plus has changed, and needs a restart"]
         assert broker.reload() == ["plus has changed, and needs a restart"]
+
+
+def test_a_rule_whose_meaning_changed_is_named_at_the_start_and_at_a_reload(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text("[groups]\nops = ['ann']\n[[rule]]\nusers = ['eve']\ngroups = ['ops']\n")
+    file = write_config(tmp_path, "[store]\nkind = 'memory'\n[permissions]\nfile = 'rules.toml'\n")
+    named = f"{rules}: rule[1] has users and groups"
+    with live_file(file) as broker:
+        assert [note.startswith(named) for note in broker.reload()] == [True]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gossamer", "serve", "--config", str(file)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr is not None
+        assert named in process.stderr.readline()
+    finally:
+        process.kill()
+        process.communicate()

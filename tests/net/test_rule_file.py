@@ -80,3 +80,54 @@ def test_a_client_without_an_ip_address() -> None:
     first, last = network_range("127.0.0.0/8")
     assert first <= address_number("") <= last  # a Unix socket is this machine
     assert address_number("nonsense") < 0
+
+
+BOTH = """
+[groups]
+operators = ["ann", "bob"]
+by_token = []
+
+[[rule]]
+publish = ["#"]
+
+[[rule]]
+users = ["ann", "eve"]
+groups = ["operators"]
+deny_publish = ["safety/#"]
+
+[[rule]]
+users = ["eve"]
+groups = ["by_token"]
+subscribe = ["books/#"]
+
+[[rule]]
+users = ["eve"]
+groups = ["operators"]
+match = "all"
+subscribe = ["#"]
+"""
+
+
+def test_a_rule_speaks_of_the_users_who_are_in_its_groups() -> None:
+    book = parse_rules(BOTH)
+
+    def publishes(user: str, *groups: str) -> bool:
+        return book.grant(user, "c", list(groups), 7).may_publish("safety/stop")
+
+    assert not publishes("ann")
+    assert publishes("bob")
+    assert publishes("eve")
+    assert not book.grant("ann", "c", ["by_token"], 7).may_subscribe("books/a")
+    assert not book.grant("eve", "c", [], 7).may_subscribe("books/a")
+    assert book.grant("eve", "c", ["by_token"], 7).may_subscribe("books/a")
+
+
+def test_a_rule_with_users_and_groups_is_named() -> None:
+    denying, allowing = parse_rules(BOTH, "rules.toml").notes
+    assert denying.startswith("rules.toml: rule[2] has users and groups")
+    assert "deny_publish hold for FEWER clients" in denying
+    assert 'match = "all"' in denying
+    assert "two rules" in denying
+    assert allowing.startswith("rules.toml: rule[3] has users and groups")
+    assert "fewer clients have what it allows" in allowing
+    assert parse_rules(RULES).notes == []

@@ -23,9 +23,10 @@ _WIDENING: Final = ("+", "#", "/", "\0")
 class Rule:
     """One entry of a rule file. A selector that is None selects everyone, an empty one nobody.
 
-    `users` are names; `groups` are those whose members are named by tokens. `networks` are pairs
-    of first and last address, as numbers of IPv6 (IPv4 mapped into it). `locate` are the users
-    whose positions may be seen; where no rule has it, everybody's.
+    `users` are names. `members` are the names in the groups that the rule speaks of, and `groups`
+    those of these groups whose members are named by tokens. `networks` are pairs of first and last
+    address, as numbers of IPv6 (IPv4 mapped into it). `locate` are the users whose positions may
+    be seen; where no rule has it, everybody's.
     """
 
     __slots__ = (
@@ -34,6 +35,7 @@ class Rule:
         "deny_subscribe",
         "groups",
         "locate",
+        "members",
         "networks",
         "publish",
         "subscribe",
@@ -43,6 +45,7 @@ class Rule:
     def __init__(
         self,
         users: frozenset[str] | None,
+        members: frozenset[str] | None,
         groups: frozenset[str],
         clients: tuple[str, ...] | None,
         networks: tuple[tuple[int, int], ...] | None,
@@ -53,6 +56,7 @@ class Rule:
         locate: tuple[str, ...] | None = None,
     ) -> None:
         self.users = users
+        self.members = members
         self.groups = groups
         self.clients = clients
         self.networks = networks
@@ -68,8 +72,10 @@ class Rule:
         Where the address is unknown, so are the groups: both are taken to hold as they did when
         the client was last heard.
         """
-        users = self.users
-        if users is not None and user not in users and not (user and ANY_NAMED_USER in users):
+        if self.users is not None and not _names(self.users, user):
+            return False
+        members = self.members
+        if members is not None and not _names(members, user):
             in_group = any(group in self.groups for group in groups)
             if not in_group and not (self.groups and address == UNKNOWN_ADDRESS):
                 return False
@@ -148,6 +154,7 @@ class RuleBook:
 
     def __init__(self, rules: list[Rule], decisions_kept: int = DECISIONS_KEPT) -> None:
         self._rules = rules
+        self.notes: list[str] = []  # what an operator should know about them
         self.guards_positions = any(rule.locate is not None for rule in rules)
         self._most = decisions_kept
         self._grants: dict[tuple[tuple[int, ...], str, str], Grant] = {}
@@ -258,6 +265,10 @@ def _mentions(rule: Rule, name: str) -> bool:
         for templates in (rule.publish, rule.subscribe, rule.deny_publish, rule.deny_subscribe)
         for template in templates
     )
+
+
+def _names(names: frozenset[str], user: str) -> bool:
+    return user in names or (user != "" and ANY_NAMED_USER in names)
 
 
 def _selects(pattern: str, client_id: str) -> bool:

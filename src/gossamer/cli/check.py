@@ -17,12 +17,12 @@ def check(
     """Validate a configuration with the files it names, and print what will be in force."""
     try:
         config = load(file)
-        read_material(config)
+        material = read_material(config)
     except ConfigError as error:
         for problem in error.problems:
             typer.echo(problem, err=True)
         raise typer.Exit(2) from error
-    for warning in warnings(config):
+    for warning in (*warnings(config), *material.notes):
         typer.echo(f"warning: {warning}", err=True)
     if not quiet:
         typer.echo("\n".join(in_force(config)))

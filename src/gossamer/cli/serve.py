@@ -92,7 +92,7 @@ def serve(
         raise WrongUse("\ngossamer: ".join(error.problems)) from error
     settings = material.config.store
     set_up_logging(material.config.log)
-    for warning in warnings(material.config):
+    for warning in (*warnings(material.config), *material.notes):
         logger.warning("%s", warning)
     store = None
     if settings.kind == "disk":

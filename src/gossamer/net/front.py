@@ -49,7 +49,7 @@ class Front:
         await self._accept(material, opened)
 
     async def reload(self, material: Material) -> list[str]:
-        """Puts another configuration in force; what needs a restart instead is told.
+        """Puts another configuration in force; what an operator should know of it is told.
 
         ConfigError, and nothing has changed, if a new listener cannot be opened.
         """
@@ -59,7 +59,7 @@ class Front:
             opened = self._bind(material, fresh)
         except OSError as error:
             raise ConfigError([str(error)]) from error
-        notes = _needing_a_restart(self.config, material.config)
+        notes = [*material.notes, *_needing_a_restart(self.config, material.config)]
         if material.config.rates != self.config.rates:
             self._addresses = AddressLimits(material.config.rates)
             self.logins.failures = _failures(material.config.rates)

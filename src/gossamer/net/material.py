@@ -35,10 +35,12 @@ class Material:
         logins: LoginRules,
         permissions: Permissions,
         contexts: dict[str, ssl.SSLContext],
+        notes: list[str],
     ) -> None:
         self.config = config
         self.logins = logins
         self.permissions = permissions
+        self.notes = notes  # what is allowed in the files, yet an operator should know
         self.contexts = contexts  # by the listener's name, and that of the replay service
         self.mesh = mesh_settings(config.mesh)
         self.settings = {
@@ -50,6 +52,7 @@ class Material:
 def read_material(config: Config) -> Material:
     """ConfigError with every problem of every file."""
     problems: list[str] = []
+    notes: list[str] = []
     logins, permissions = None, Permissions()
     contexts: dict[str, ssl.SSLContext] = {}
     names = [listener.name for listener in config.listener]
@@ -61,7 +64,9 @@ def read_material(config: Config) -> Material:
     try:
         rules = config.permissions.file
         if rules is not None:
-            permissions = RulePermissions(load_rules(rules, config.permissions.cache))
+            book = load_rules(rules, config.permissions.cache)
+            permissions = RulePermissions(book)
+            notes += book.notes
     except ConfigError as error:
         problems += error.problems
     secured: dict[str, Tls | None] = {one.name: one.tls for one in config.listener}
@@ -97,7 +102,7 @@ def read_material(config: Config) -> Material:
             problems += error.problems
     if problems or logins is None:
         raise ConfigError(list(dict.fromkeys(problems)))  # two listeners may share a file
-    return Material(config, logins, permissions, contexts)
+    return Material(config, logins, permissions, contexts, notes)
 
 
 def mesh_settings(mesh: MeshSection | None) -> MeshSettings | None:

@@ -21,7 +21,7 @@ locate = ["*"]                  # since one rule says who sees positions, the ot
 
 import ipaddress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -61,6 +61,10 @@ class RuleEntry(Section):
 
     users: tuple[str, ...] | None = Field(default=None, description='Names; "*" for any user.')
     groups: tuple[str, ...] | None = Field(default=None, description="Names of `[groups]`.")
+    match: Literal["all"] | None = Field(
+        default=None,
+        description="`all`: users and groups are both meant, and nobody needs to be warned of it.",
+    )
     clients: tuple[str, ...] | None = Field(
         default=None, description="Client ids; a last `*` stands for anything."
     )
@@ -131,17 +135,36 @@ def load_rules(path: Path, decisions_kept: int) -> RuleBook:
 def parse_rules(text: str, name: str = "rules", decisions_kept: int = 4096) -> RuleBook:
     """The rules that `text` spells."""
     file = parse_model(RuleFile, text, name)
-    return RuleBook([_rule(file, entry) for entry in file.rule], decisions_kept)
+    book = RuleBook([_rule(file, entry) for entry in file.rule], decisions_kept)
+    book.notes = [
+        _narrowed(name, number, entry)
+        for number, entry in enumerate(file.rule, 1)
+        if entry.users is not None and entry.groups is not None and entry.match is None
+    ]
+    return book
+
+
+def _narrowed(name: str, number: int, entry: RuleEntry) -> str:
+    """Users and groups of a rule were added up once, whatever the documentation said."""
+    denials = [key for key in ("deny_publish", "deny_subscribe") if getattr(entry, key)]
+    effect = (
+        f"so {' and '.join(denials)} hold for FEWER clients than before"
+        if denials
+        else "so fewer clients have what it allows"
+    )
+    return (
+        f"{name}: rule[{number}] has users and groups, and speaks of those users who are in the "
+        f"groups (it used to speak of all of both), {effect}; if that is meant, add "
+        'match = "all" to it, else make two rules of it, one with users and one with groups'
+    )
 
 
 def _rule(file: RuleFile, entry: RuleEntry) -> Rule:
-    users: frozenset[str] | None = None
     groups = entry.groups or ()
-    if entry.users is not None or entry.groups is not None:
-        members = [user for group in groups for user in file.groups[group]]
-        users = frozenset([*(entry.users or ()), *members])
+    members = frozenset(user for group in groups for user in file.groups[group])
     return Rule(
-        users=users,
+        users=None if entry.users is None else frozenset(entry.users),
+        members=None if entry.groups is None else members,
         groups=frozenset(group for group in groups if not file.groups[group]),
         clients=entry.clients,
         networks=None if entry.addresses is None else tuple(map(network_range, entry.addresses)),
