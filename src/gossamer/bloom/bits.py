@@ -35,8 +35,6 @@ class BloomFilter:
         self.hashes: i64 = hashes
         self.guide_hashes: i64 = guide_hashes_for(hashes)
         self.cells = bytearray((size + 7) // 8)
-        # The same buffer again: compiled code reads `bytes` natively, but writes a `bytearray`.
-        self._read: bytes = self.cells
 
     def add(self, element: i64) -> None:
         for position in self.positions(element, self.hashes):
@@ -65,7 +63,7 @@ class BloomFilter:
         return found
 
     def _all_set(self, element: i64, probes: i64) -> bool:
-        read = self._read
+        read = self.cells
         size = self.size
         at = element >> LANE_BITS
         step = (element & LANE) | 1
@@ -156,7 +154,7 @@ def sized_filter(elements: int, error_rate: float) -> BloomFilter:
     return BloomFilter(size, hashes_for(size, elements))
 
 
-def positions_in(cells: bytes) -> list[int]:
+def positions_in(cells: bytes | bytearray) -> list[int]:
     """The set bits of a bit array, in order."""
     found: list[int] = []
     for at in range(len(cells)):

@@ -67,7 +67,7 @@ class Update:
         self.cells = b""  # the array that `bits` were read from, if they came as one
 
 
-def encode_full(update: Update, cells: bytes) -> bytes:
+def encode_full(update: Update, cells: bytes | bytearray) -> bytes:
     """The smaller of the two complete forms; `cells` are the bits of `update.bits` in an array."""
     if len(update.bits) < len(cells):  # a gap takes a byte or more
         gaps = bytearray()
