@@ -1,8 +1,11 @@
 """Stores of both kinds behind one small face, for tests that must hold for each."""
 
+import queue
+import shutil
 import threading
 from pathlib import Path
 
+from gossamer.broker.broker import Broker
 from gossamer.session.records import Snapshot
 from gossamer.storage.collecting import CollectingJournal
 from gossamer.storage.memory_journal import MemoryJournal
@@ -95,3 +98,47 @@ class CommitWaiter:
         with self._changed:
             assert self._changed.wait_for(lambda: self.last >= batch or self.error, PATIENCE)
         assert self.error is None
+
+
+class TurnedStore:
+    """A real store whose turns a test takes: what its thread reports waits until then."""
+
+    def __init__(self, folder: Path, sync: Sync = "off") -> None:
+        self.folder = folder
+        self.store = SqliteStore(folder, sync)
+        self._reports: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self.error: Exception | None = None
+        self.store.start(self._reports.put, self._failed, lambda: self._reports.put(0))
+
+    @property
+    def journal(self) -> CollectingJournal:
+        return self.store.journal
+
+    def turn(self, broker: Broker, now: float) -> bool:
+        """Has everything written and read that is asked for; whether there was anything."""
+        self.store.end_turn()
+        is_idle = threading.Event()
+        self.store._writer.ask(is_idle.set)
+        while not is_idle.wait(0.05):
+            assert self.error is None, self.error
+        has_news = False
+        while not self._reports.empty():
+            has_news = True
+            batch = self._reports.get()
+            if batch:
+                broker.committed(batch, now)
+            else:
+                broker.was_read(now)
+        return has_news or self.journal.dirty
+
+    def killed(self, folder: Path) -> "TurnedStore":
+        """What a kill would leave at this moment, opened in another folder."""
+        shutil.copytree(self.folder, folder)
+        return TurnedStore(folder)
+
+    def close(self) -> None:
+        self.journal.take()
+        self.store.close()
+
+    def _failed(self, error: Exception) -> None:
+        self.error = error

@@ -93,11 +93,16 @@ class Broker:
 
     def committed(self, batch: int, now: float) -> None:
         """The journal's transaction is on disk: what waited for it goes out."""
+        self.core.hub.committed(batch)
+        self.was_read(now)
+
+    def was_read(self, now: float) -> None:
+        """Something that was spilled may be had again: whoever waits for it asks."""
         hub = self.core.hub
-        hub.committed(batch)
         starving = hub.starving
         hub.starving = []
         for session in starving:
+            session.is_starving = False
             session.pump(now)
         self.flush(now)
 

@@ -59,6 +59,7 @@ class Server:
             store.start(
                 lambda batch: self._from_store(self._committed, batch),
                 lambda error: self._from_store(self._store_failed, error),
+                lambda: self._from_store(self._store_read, None),
             )
 
     async def open(self, material: Material) -> Front:
@@ -148,6 +149,10 @@ class Server:
 
     def _committed(self, batch: int) -> None:
         self.broker.committed(batch, time.time())
+        self._end_turn()
+
+    def _store_read(self, _: None) -> None:
+        self.broker.was_read(time.time())
         self._end_turn()
 
     def _store_failed(self, error: StoreError) -> None:

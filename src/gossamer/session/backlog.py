@@ -32,6 +32,7 @@ class Backlog(Flight):
     __slots__ = (
         "_number",
         "is_peer",
+        "is_starving",
         "queue",
         "queue_bytes",
         "queue_bytes_limit",
@@ -47,6 +48,7 @@ class Backlog(Flight):
         self.queue_bytes = 0  # payloads in the queue
         self.queue_bytes_limit = NO_BYTES_LIMIT
         self.spilled = 0  # messages that follow those in the queue, and are in the store only
+        self.is_starving = False  # waits for the store to give back what was spilled
         self._number = 0
 
     def enqueue(
@@ -233,8 +235,9 @@ class Backlog(Flight):
             queue.append(spilled)
             journal.delivery_queued(self.client_id, spilled)
         self.spilled -= len(returned)
-        if not returned:
-            # They are being written: the next commit is the time to ask again.
+        if not returned and not self.is_starving:
+            # They are being read, or written: the store's next word is the time to ask again.
+            self.is_starving = True
             self.hub.starving.append(self)
         return bool(returned)
 

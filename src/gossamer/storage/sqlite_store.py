@@ -52,23 +52,31 @@ def _ignore_commit(_batch: int) -> None: ...
 def _ignore_failure(_error: StoreError) -> None: ...
 
 
-class SqliteJournal(CollectingJournal):
-    """Reads back what was spilled, through a connection of its own: the writer's is busy."""
+def _ignore_reading() -> None: ...
 
-    def __init__(self, index: Index, path: Path) -> None:
+
+def _ask_nobody(_session: int, _after: int, _limit: int) -> None: ...
+
+
+class SqliteJournal(CollectingJournal):
+    """Has what was spilled read back on the writer's thread, by its connection: the file is locked
+    for that one, and the event loop must not wait for a disk."""
+
+    def __init__(self, index: Index) -> None:
         super().__init__(index)
-        self._path = path
-        self._reader: sqlite3.Connection | None = None
+        self.ask: Callable[[int, int, int], None] = _ask_nobody
+        self.answers: dict[int, list[Row]] = {}  # by session; the writer's thread puts them here
+        self._asked: set[int] = set()
 
     def read_spill(self, session: int, after: int, limit: int) -> list[Row]:
-        if self._reader is None:
-            self._reader = sqlite3.connect(f"file:{self._path}?mode=ro", uri=True)
-        rows: list[Row] = self._reader.execute(READ_SPILL, (session, after, limit)).fetchall()
-        return rows
-
-    def close(self) -> None:
-        if self._reader is not None:
-            self._reader.close()
+        rows = self.answers.pop(session, None)
+        if rows is not None:
+            self._asked.discard(session)
+            return rows
+        if session not in self._asked:
+            self._asked.add(session)
+            self.ask(session, after, limit)
+        return []
 
 
 class SqliteStore:
@@ -79,6 +87,7 @@ class SqliteStore:
         self.path = folder / FILE_NAME
         self._committed: Callable[[int], None] = _ignore_commit
         self._failed: Callable[[StoreError], None] = _ignore_failure
+        self._was_read: Callable[[], None] = _ignore_reading
         self._connection = open_store(self.path)
         try:
             self._connection.execute(f"PRAGMA synchronous = {SYNC_MODES[sync]}")
@@ -92,7 +101,7 @@ class SqliteStore:
             self._connection.close()
             raise
         self.snapshot: Snapshot = loaded.snapshot
-        self.journal = SqliteJournal(loaded.index, self.path)
+        self.journal = SqliteJournal(loaded.index)
         self.journal.durable = sync != "off"
         self._target = SqliteTarget(self._connection, companions(self.path)[0])
         self._writer = Writer(
@@ -102,6 +111,7 @@ class SqliteStore:
             lambda error: self._failed(StoreDamaged(self.path, [str(error)])),
             self.journal.written,
         )
+        self.journal.ask = self._ask
 
     def open_archive(self, settings: "ArchiveSettings") -> "Archive":
         """Before the first turn: from then on the archive shares the store's transactions."""
@@ -114,14 +124,21 @@ class SqliteStore:
         self._target.archive = archive
         return archive
 
-    def start(self, committed: Callable[[int], None], failed: Callable[[StoreError], None]) -> None:
-        """Name the callbacks; both are called on the writer's thread.
+    def start(
+        self,
+        committed: Callable[[int], None],
+        failed: Callable[[StoreError], None],
+        was_read: Callable[[], None] = _ignore_reading,
+    ) -> None:
+        """Name the callbacks; all are called on the writer's thread.
 
         `committed` gets the number of the last batch that is safe. The shell passes it to the core
         on the loop's thread and then calls `end_turn`. After `failed` nothing is written any more.
+        `was_read`: something that was spilled can be taken back; the shell tells the core so.
         """
         self._committed = committed
         self._failed = failed
+        self._was_read = was_read
 
     def end_turn(self) -> None:
         """Have written what this turn changed, unless a batch is being written right now."""
@@ -133,12 +150,19 @@ class SqliteStore:
         if self.journal.dirty:
             self._writer.hand_over(self.journal.take())
         everything = self._writer.stop()
-        self.journal.close()
         self._connection.close()
         if self._target.archive is not None:
             self._target.archive.close()
         if not everything:
             logger.error("the last changes could not be written to %s", self.path)
+
+    def _ask(self, session: int, after: int, limit: int) -> None:
+        def read() -> None:
+            rows = self._connection.execute(READ_SPILL, (session, after, limit)).fetchall()
+            self.journal.answers[session] = rows
+            self._was_read()
+
+        self._writer.ask(read)
 
     def _room(self, there_is: bool) -> None:
         if there_is and not self.journal.accepts:

@@ -9,8 +9,13 @@ from gossamer.storage.errors import StoreError
 class Store(Protocol):
     """`SqliteStore`, or `LoneArchive` for a broker that archives and keeps nothing else."""
 
-    def start(self, committed: Callable[[int], None], failed: Callable[[StoreError], None]) -> None:
-        """Name the callbacks; both are called on the writer's thread."""
+    def start(
+        self,
+        committed: Callable[[int], None],
+        failed: Callable[[StoreError], None],
+        was_read: Callable[[], None],
+    ) -> None:
+        """Name the callbacks; all are called on the writer's thread."""
 
     def end_turn(self) -> None:
         """Have written what this turn changed, unless a batch is being written right now."""

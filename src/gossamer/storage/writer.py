@@ -1,13 +1,15 @@
 """The thread that makes batches last: one transaction each, in order, one at a time.
 
 A batch that cannot be written (the disk is full, the disk fails) stays and is tried again; what
-follows it joins it, so that deletions can make the room that it needs.
+follows it joins it, so that deletions can make the room that it needs. Nothing that was handed over
+is let go before it is written.
 """
 
 import logging
 import sqlite3
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -107,6 +109,9 @@ class Writer:
 
     `room` is called with False when the disk stops taking batches and with True when it takes them
     again; `failed` when the file turns out to be damaged, which ends the writer.
+
+    What is asked of it with `ask` runs on the same thread between two batches, also while a full
+    disk is waited out: the file is locked for this one connection, so whoever reads it reads here.
     """
 
     def __init__(
@@ -124,8 +129,10 @@ class Writer:
         self._failed = failed
         self._changed = threading.Condition()
         self._pending: Batch | None = None  # handed over, and not being written at this moment
+        self._questions: deque[Callable[[], None]] = deque()
         self._writing = False
         self._waiting = False  # for room on the disk
+        self._retry_at = 0.0  # on the monotonic clock, while it waits
         self._retrying = False  # the last try found no room
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="gossamer-store", daemon=True)
@@ -144,6 +151,12 @@ class Writer:
                 self._pending = batch
                 self._changed.notify()
 
+    def ask(self, question: Callable[[], None]) -> None:
+        """Have it run after what was handed over so far, or between two tries at it."""
+        with self._changed:
+            self._questions.append(question)
+            self._changed.notify()
+
     def stop(self) -> bool:
         """Write what was handed over and end; whether it could be written."""
         with self._changed:
@@ -153,28 +166,46 @@ class Writer:
         return self._pending is None
 
     def _run(self) -> None:
-        while True:
-            with self._changed:
-                while self._pending is None and not self._stopping:
-                    self._changed.wait()
-                batch = self._pending
-                if batch is None:
+        try:
+            while True:
+                batch, questions = self._next()
+                if batch is None and not questions:
                     return
+                if batch is not None and not self._write(batch):
+                    return
+                for question in questions:
+                    question()
+        except Exception as error:  # what cannot write or read must not go on promising
+            self._failed(error)
+
+    def _next(self) -> tuple[Batch | None, list[Callable[[], None]]]:
+        """Waits for something to do; nothing at all means that it is time to end."""
+        with self._changed:
+            while True:
+                left = self._retry_at - time.monotonic() if self._waiting else 0.0
+                is_due = self._pending is not None and (left <= 0.0 or self._stopping)
+                if is_due or self._questions or self._stopping:
+                    break
+                self._changed.wait(left if self._waiting else None)
+            questions = list(self._questions)
+            self._questions.clear()
+            batch = self._pending if is_due else None
+            if batch is not None:
                 self._pending = None
                 self._writing = True
                 self._waiting = False
-            began = time.monotonic_ns()
-            try:
-                self._target.write(batch)
-            except NO_ROOM as error:
-                if not self._wait_for_room(batch, error):
-                    return
-                continue
-            except Exception as error:  # what cannot write must not go on promising
-                self._failed(error)
-                return
-            self._written.microseconds += (time.monotonic_ns() - began) // 1_000
-            self._done(batch)
+            return batch, questions
+
+    def _write(self, batch: Batch) -> bool:
+        """False if it could not be written and there will be no other try."""
+        began = time.monotonic_ns()
+        try:
+            self._target.write(batch)
+        except NO_ROOM as error:
+            return self._wait_for_room(batch, error)
+        self._written.microseconds += (time.monotonic_ns() - began) // 1_000
+        self._done(batch)
+        return True
 
     def _done(self, batch: Batch) -> None:
         self._written.commits += 1
@@ -195,10 +226,11 @@ class Writer:
             logger.error("the store cannot be written (%s): trying until it can", error)
             self._room(False)
         with self._changed:
+            # `takes` was asked while this batch waited, so a later one may have come since.
+            if self._pending is not None:
+                batch.absorb(self._pending)
             self._pending = batch
             self._writing = False
             self._waiting = True
-            if self._stopping:
-                return False
-            self._changed.wait(RETRY_SECONDS)
-        return True
+            self._retry_at = time.monotonic() + RETRY_SECONDS
+            return not self._stopping

@@ -61,7 +61,12 @@ class LoneArchive:
             self.journal.written,
         )
 
-    def start(self, committed: Callable[[int], None], failed: Callable[[StoreError], None]) -> None:
+    def start(
+        self,
+        committed: Callable[[int], None],
+        failed: Callable[[StoreError], None],
+        was_read: Callable[[], None] = lambda: None,
+    ) -> None:
         self._committed = committed
         self._failed = failed
 
