@@ -127,8 +127,15 @@ class RawClient:
         self._buffer = b""
 
     @classmethod
-    def to(cls, port: int, version: int = V5, context: ssl.SSLContext | None = None) -> "RawClient":
-        connected = socket.create_connection(("127.0.0.1", port), PATIENCE)
+    def to(
+        cls,
+        port: int,
+        version: int = V5,
+        context: ssl.SSLContext | None = None,
+        source: str = "127.0.0.1",
+    ) -> "RawClient":
+        """`source`, in 127.0.0.0/8, is the address that the client seems to have."""
+        connected = socket.create_connection(("127.0.0.1", port), PATIENCE, (source, 0))
         if context is not None:
             connected = context.wrap_socket(connected, server_hostname="localhost")
         return cls(connected, version)

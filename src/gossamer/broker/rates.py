@@ -69,6 +69,12 @@ class AddressRates:
         bucket = self._buckets.get(network_of(address))
         return bucket is None or bucket.has(now)
 
+    def give_back(self, address: str) -> None:
+        """A token that `allows` took was not used."""
+        bucket = self._buckets.get(network_of(address))
+        if bucket is not None:
+            bucket.tokens = min(bucket.capacity, bucket.tokens + 1.0)
+
     def charge(self, address: str, amount: float, now: float) -> float:
         return 0.0 if self.rate <= 0.0 else self._bucket(address, now).charge(amount, now)
 

@@ -13,13 +13,14 @@ from gossamer.broker.rates import AddressRates
 IDLE_SECONDS: Final = 12 * 3600.0
 MOST_KEYS: Final = 64  # people at one console; the one that was away longest gives way
 
-# Wrong tokens from one address: so many at once, then one every ten seconds.
+# Wrong tokens from one address: so many at once, then one every ten seconds. The right one is taken
+# all the same: it is too long to be guessed, and others may share its address.
 WRONG_TOKENS: Final = 10
 WRONG_TOKENS_PER_SECOND: Final = 0.1
 
 
 class TooManyTries(Exception):
-    """An address that was wrong too often has to wait."""
+    """A wrong token, from an address that was wrong too often."""
 
 
 class SignIns:
@@ -32,10 +33,9 @@ class SignIns:
 
     def sign_in(self, token: str, address: str, now: float) -> str | None:
         """A new key, or None for a wrong token; TooManyTries after many of them."""
-        if not self._failures.has(address, now):
-            raise TooManyTries
         if not hmac.compare_digest(token.strip().encode(), self._token):
-            self._failures.allows(address, now)
+            if not self._failures.allows(address, now):
+                raise TooManyTries
             return None
         while len(self._used_at) >= MOST_KEYS:
             del self._used_at[min(self._used_at, key=self._used_at.__getitem__)]

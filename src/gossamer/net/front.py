@@ -35,6 +35,7 @@ class Front:
             config.auth.workers,
             post=lambda call: host.loop.call_soon_threadsafe(call),
             deliver=self._decided,
+            is_there=lambda token: token in host.broker.core.connections,
         )
         host.broker.core.authenticator = self.logins
         self._put_in_force(material)

@@ -172,7 +172,7 @@ class ReplayService:
 
     def _verdict(self, attempt: Attempt) -> Verdict:
         logins = self._logins
-        if not self._ask(lambda: logins.may_try(attempt.address)):
+        if not self._ask(lambda: logins.reserve(attempt.address)):
             raise BadRequest("too many failed logins; try later", REFUSED)
         verdict = logins.rules.chains[REPLAY].check(attempt)
         return self._ask(lambda: logins.judged(attempt, verdict))

@@ -1,6 +1,7 @@
 """The admin listener: routes joined to the broker, behind a token."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -17,9 +18,13 @@ from gossamer.net.config import ConfigError
 from gossamer.net.config.observe import Admin
 from gossamer.net.peering import Dialler, Peering
 
-# Wrong tokens from one address: so many at once, then one every ten seconds.
+# Wrong tokens of one address: so many at once, then one every ten seconds; more are told to wait
+# and not logged. It cannot keep out the right token, whoever else uses its address: a token is too
+# long to be guessed, at any rate.
 WRONG_TOKENS: Final = 10
 WRONG_TOKENS_PER_SECOND: Final = 0.1
+
+logger = logging.getLogger(__name__)
 
 Reload = Callable[[], Awaitable[list[str]]]
 
@@ -71,12 +76,13 @@ class AdminServer:
         return await route.call(request, **named)
 
     def _authorize(self, request: Request) -> None:
-        now = time.monotonic()
-        if not self._failures.has(request.address, now):
-            raise HttpError(429, "too many wrong tokens; try later")
-        if not is_authorized(request.headers, self._token):
-            self._failures.allows(request.address, now)
-            raise HttpError(401, "the token is missing or wrong (Authorization: Bearer …)")
+        if is_authorized(request.headers, self._token):
+            return
+        if "authorization" in request.headers:  # without it, it is no try
+            if not self._failures.allows(request.address, time.monotonic()):
+                raise HttpError(429, "too many wrong tokens; try later")
+            logger.warning("the admin API was asked with a wrong token from %s", request.address)
+        raise HttpError(401, "the token is missing or wrong (Authorization: Bearer …)")
 
     def _routes(self) -> list[Route]:
         text: dict[str, str] = {}

@@ -1,19 +1,23 @@
 """The core's authenticator: quick answers at once, slow ones from worker threads, later.
 
 Each listener has its own chain. Failed logins are counted by address; past the allowed rate even
-the right password must wait, so that guessing is slow and costs us no hash.
+the right password must wait, so that guessing is slow and costs us no hash. A check takes its
+allowance when it starts and gives it back when the login was right: however many are sent at once,
+no more are checked than may fail. Addresses take turns at the threads (`turns.py`).
 """
 
 import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
 from gossamer.broker.policy import Authenticator, Exchange, Origin, Step, Verdict
 from gossamer.broker.rates import AddressRates
 from gossamer.net.auth.backend import Attempt
 from gossamer.net.auth.chain import Chain
 from gossamer.net.auth.scram import METHOD, ScramExchange, Verifier
+from gossamer.net.auth.turns import Turns
 from gossamer.wire.packets import Connect
 from gossamer.wire.reasons import (
     BAD_USER_NAME_OR_PASSWORD,
@@ -26,12 +30,16 @@ from gossamer.wire.reasons import (
 
 logger = logging.getLogger(__name__)
 
+# Of logins that wait and need no check any more; then the loop has other things to do first.
+REFUSALS_A_TURN = 32
 LONGEST_NAME_SHOWN = 64  # a stranger may choose one of 65,535 bytes
 # For the log, where a stranger is told nothing.
 WORDS = {
     BAD_USER_NAME_OR_PASSWORD: "wrong user name or password",
     NOT_AUTHORIZED: "not authorized",
 }
+
+TOO_MANY_FAILED = "too many failed logins; try later"
 
 Deliver = Callable[[int, Verdict], None]
 Post = Callable[[Callable[[], None]], object]
@@ -55,8 +63,22 @@ class LoginRules:
         self.most_waiting = most_waiting
 
 
+class Waiting:
+    """A login that waits for a thread."""
+
+    __slots__ = ("attempt", "chain", "token")
+
+    def __init__(self, token: int, attempt: Attempt, chain: Chain) -> None:
+        self.token = token
+        self.attempt = attempt
+        self.chain = chain
+
+
 class Logins(Authenticator):
-    """`post` hands a call from a worker thread to the loop's, where `deliver` is called."""
+    """`post` hands a call from a worker thread to the loop's, where `deliver` is called.
+
+    `is_there` tells whether the client of a token still waits for its verdict.
+    """
 
     def __init__(
         self,
@@ -65,6 +87,7 @@ class Logins(Authenticator):
         workers: int,
         post: Post,
         deliver: Deliver,
+        is_there: Callable[[int], bool] = lambda token: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.rules = rules
@@ -72,8 +95,11 @@ class Logins(Authenticator):
         self._post = post
         self._deliver = deliver
         self._clock = clock
+        self._is_there = is_there
         self._closed = False
-        self._waiting = 0
+        self._workers = workers
+        self._checking = 0  # never more than workers: what waits, waits in its turn
+        self._turns: Turns[Waiting] = Turns(rules.most_waiting)
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="login")
 
     def close(self) -> None:
@@ -83,7 +109,7 @@ class Logins(Authenticator):
 
     def authenticate(self, token: int, connect: Connect, origin: Origin) -> Verdict | None:
         if not self.may_try(origin.address):
-            return Verdict(CONNECTION_RATE_EXCEEDED, text="too many failed logins; try later")
+            return Verdict(CONNECTION_RATE_EXCEEDED, text=TOO_MANY_FAILED)
         chain = self.rules.chains.get(origin.listener)
         if chain is None:  # a reload has closed the listener since
             return Verdict(SERVER_UNAVAILABLE)
@@ -97,17 +123,55 @@ class Logins(Authenticator):
         )
         verdict = chain.check_quickly(attempt)
         if verdict is not None:
-            return self.judged(attempt, verdict)
-        if self._waiting >= self.rules.most_waiting:
-            return Verdict(SERVER_BUSY, text="too many logins at once; try later")
-        self._waiting += 1
-        future = self._pool.submit(chain.check, attempt)
-        future.add_done_callback(lambda done: self._hand_over(token, attempt, done))
+            if _is_failure(verdict):
+                self.reserve(origin.address)
+                self.judged(attempt, verdict)
+            return verdict
+        return self._wait(Waiting(token, attempt, chain))
+
+    def _wait(self, waiting: Waiting) -> Verdict | None:
+        """None, and the verdict comes later; or that there is no room to wait."""
+        self._turns.most = max(0, self.rules.most_waiting - self._checking)
+        gone = self._turns.put(waiting.attempt.address, waiting)
+        if gone is waiting:
+            return _no_room()
+        if gone is not None:
+            self._post(lambda: self._deliver(gone.token, _no_room()))
+        # Not from here: the broker takes a verdict once it has been told to wait for one.
+        self._post(self._start)
         return None
+
+    def _start(self) -> None:
+        """Gives the threads what they can take, address by address."""
+        for _ in range(REFUSALS_A_TURN):
+            if self._checking >= self._workers or self._closed:
+                return
+            waiting = self._turns.take()
+            if waiting is None:
+                return
+            if not self._is_there(waiting.token):
+                continue
+            if not self.reserve(waiting.attempt.address):
+                refused = Verdict(CONNECTION_RATE_EXCEEDED, text=TOO_MANY_FAILED)
+                self._deliver(waiting.token, refused)
+                continue
+            self._checking += 1
+            future = self._pool.submit(waiting.chain.check, waiting.attempt)
+            future.add_done_callback(partial(self._hand_over, waiting))
+        self._post(self._start)
+
+    @property
+    def waiting(self) -> int:
+        """How many logins wait for a thread."""
+        return len(self._turns)
 
     def may_try(self, address: str) -> bool:
         """False for an address that has failed too often."""
         return self.failures.has(address, self._clock())
+
+    def reserve(self, address: str) -> bool:
+        """Takes the allowance for one check; `judged` gives it back where the login was right."""
+        return self.failures.allows(address, self._clock())
 
     def begin_exchange(self, method: str, origin: Origin) -> Exchange | None:
         if method != METHOD or origin.listener not in self.rules.scram_listeners:
@@ -116,24 +180,26 @@ class Logins(Authenticator):
             return _Refusing()
         return _Judged(ScramExchange(self.rules.verifiers), self, origin)
 
-    def _hand_over(self, token: int, attempt: Attempt, done: "Future[Verdict]") -> None:
+    def _hand_over(self, waiting: Waiting, done: "Future[Verdict]") -> None:
         if not self._closed:
-            self._post(lambda: self._finished(token, attempt, done))
+            self._post(lambda: self._finished(waiting, done))
 
-    def _finished(self, token: int, attempt: Attempt, done: "Future[Verdict]") -> None:
-        self._waiting -= 1
+    def _finished(self, waiting: Waiting, done: "Future[Verdict]") -> None:
+        self._checking -= 1
         if done.cancelled() or self._closed:
             return
         error = done.exception()
         if error is not None:
             logger.error("a login ended with %r; it is refused", error)
         verdict = Verdict(SERVER_UNAVAILABLE) if error is not None else done.result()
-        self._deliver(token, self.judged(attempt, verdict))
+        self._deliver(waiting.token, self.judged(waiting.attempt, verdict))
+        self._start()
 
     def judged(self, attempt: Attempt, verdict: Verdict) -> Verdict:
-        """The verdict; a no counts against the address, and the log names who it was."""
-        if verdict.reason not in (SUCCESS, SERVER_UNAVAILABLE):
-            self.failures.allows(attempt.address, self._clock())
+        """The verdict of a check that was reserved; a no has cost that, and the log names who."""
+        if not _is_failure(verdict):
+            self.failures.give_back(attempt.address)
+        else:
             logger.info(
                 "login of %s from %s on %s refused: %s",
                 _who(attempt),
@@ -150,6 +216,14 @@ class Logins(Authenticator):
         return verdict
 
 
+def _is_failure(verdict: Verdict) -> bool:
+    return verdict.reason not in (SUCCESS, SERVER_UNAVAILABLE)
+
+
+def _no_room() -> Verdict:
+    return Verdict(SERVER_BUSY, text="too many logins at once; try later")
+
+
 def _who(attempt: Attempt) -> str:
     client = f"client {attempt.client_id[:LONGEST_NAME_SHOWN]!r}"
     return (
@@ -158,7 +232,7 @@ def _who(attempt: Attempt) -> str:
 
 
 class _Judged(Exchange):
-    """An exchange whose failure counts against the address."""
+    """An exchange whose failure counts against the address, at each of its steps."""
 
     def __init__(self, inner: ScramExchange, logins: Logins, origin: Origin) -> None:
         self._inner = inner
@@ -166,11 +240,12 @@ class _Judged(Exchange):
         self._origin = origin
 
     def step(self, data: bytes) -> Step:
+        origin = self._origin
+        if not self._logins.reserve(origin.address):
+            return _Refusing().step(data)
         step = self._inner.step(data)
-        if step.verdict is not None:
-            origin = self._origin
-            attempt = Attempt("", self._inner.user, None, origin.address, origin.listener)
-            self._logins.judged(attempt, step.verdict)
+        attempt = Attempt("", self._inner.user, None, origin.address, origin.listener)
+        self._logins.judged(attempt, step.verdict or Verdict())
         return step
 
 
@@ -178,6 +253,4 @@ class _Refusing(Exchange):
     """What an address gets that has failed too often."""
 
     def step(self, data: bytes) -> Step:
-        return Step(
-            b"", Verdict(CONNECTION_RATE_EXCEEDED, text="too many failed logins; try later")
-        )
+        return Step(b"", Verdict(CONNECTION_RATE_EXCEEDED, text=TOO_MANY_FAILED))
