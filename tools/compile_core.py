@@ -27,7 +27,7 @@ SOURCES = ROOT / "src"
 PACKAGE = SOURCES / "gossamer"
 DIGEST = SOURCES / ".compiled-core"
 
-ROOMS = ("wire", "topics", "bloom", "geo", "plus", "session", "broker", "mesh")
+ROOMS = ("budget", "wire", "topics", "bloom", "geo", "plus", "session", "broker", "mesh")
 FILES = (
     "net/transport.py",
     "sim/timeline.py",

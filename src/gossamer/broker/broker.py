@@ -130,9 +130,20 @@ class Broker:
         self.flush(now)
         return True
 
+    def set_settings(self, settings: Settings) -> None:
+        """New limits and budgets: they hold for what comes."""
+        core = self.core
+        core.settings = settings
+        core.ledger.allow(
+            settings.budgets, settings.client_share, settings.user_share, settings.address_share
+        )
+
     def set_permissions(self, permissions: Permissions, now: float) -> None:
         """New rules: they hold for live sessions too, at once."""
         core = self.core
+        if permissions is not core.permissions:
+            core.permissions.close()
+            permissions.charge(core.ledger.grants)
         core.permissions = permissions
         core.routes.permissions = permissions
         core.routes.changes += 1

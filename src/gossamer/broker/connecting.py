@@ -13,6 +13,7 @@ from gossamer.broker.settings import peer_settings
 from gossamer.broker.stages import DECIDING, OPEN
 from gossamer.broker.telling import spelled
 from gossamer.broker.welcoming import welcome
+from gossamer.budget.ledger import NOBODY, Owner
 from gossamer.geo.errors import GlpError
 from gossamer.geo.glp import Glp, parse
 from gossamer.session.identity import Identity
@@ -166,6 +167,10 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
     )
     identity.groups = verdict.groups
     connection.identity = identity
+    if connection.is_peer:
+        connection.owner = NOBODY
+    else:
+        connection.owner = Owner(client_id, verdict.user, connection.owner.address)
     try:
         glp = _glp_of(connect)
     except GlpError as error:

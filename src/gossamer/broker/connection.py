@@ -16,9 +16,11 @@ from gossamer.broker.dispatching import dispatch, handle_located_ping
 from gossamer.broker.ending import end_connection
 from gossamer.broker.forwarding import forward_acknowledged, forward_plain
 from gossamer.broker.policy import Exchange, Origin
+from gossamer.broker.rates import network_of
 from gossamer.broker.routes import Route
 from gossamer.broker.stages import AWAITING_CONNECT, CLOSED, DECIDING, OPEN
 from gossamer.broker.telling import spelled
+from gossamer.budget.ledger import Owner
 from gossamer.session.identity import Identity
 from gossamer.session.outlet import Outlet, Sink
 from gossamer.session.session import Session
@@ -51,6 +53,7 @@ class Connection:
     __slots__ = (
         "_missing",
         "_pieces",
+        "alias_bytes",
         "aliases",
         "authentication_method",
         "bytes_received",
@@ -62,6 +65,8 @@ class Connection:
         "is_peer",
         "keep_alive",
         "known",
+        "known_charged",
+        "known_free",
         "last_seen",
         "limit",
         "locates_by_ping",
@@ -69,6 +74,7 @@ class Connection:
         "opened_at",
         "origin",
         "outlet",
+        "owner",
         "seen_policy",
         "session",
         "settings",
@@ -100,9 +106,13 @@ class Connection:
         self.connect: Connect | None = None  # while the login is being decided
         self.exchange: Exchange | None = None  # enhanced authentication
         self.authentication_method = ""
+        self.owner = Owner("", "", network_of(origin.address))
         self.known: dict[bytes, Route] = {}
+        self.known_free = 0  # bytes of them that no account has
+        self.known_charged = 0  # and those that the grants' account has
         self.seen_policy = core.policy_changes
         self.aliases: dict[int, str] = {}  # the client's topic aliases
+        self.alias_bytes = 0  # charged for them
         self.unreleased_before = 0  # QoS 2 publications that an earlier connection left so
         self.bytes_received = 0
         self.messages_received = 0

@@ -13,6 +13,7 @@ from gossamer.broker.retained import Retained
 from gossamer.broker.routes import RouteTable
 from gossamer.broker.settings import Settings
 from gossamer.broker.tracing import Tracer
+from gossamer.budget.ledger import Ledger
 from gossamer.plus.engine import Engine
 from gossamer.session.counters import Counters
 from gossamer.session.journal import Journal
@@ -35,6 +36,7 @@ class Core:
         "journal",
         "kept_for_mesh",
         "last_token",
+        "ledger",
         "locations",
         "neighbours",
         "operators",
@@ -53,8 +55,12 @@ class Core:
         self.settings = settings
         self.journal = journal
         self.counters = Counters()
+        self.ledger = Ledger()
+        self.ledger.allow(
+            settings.budgets, settings.client_share, settings.user_share, settings.address_share
+        )
         self.hub = Hub(journal, self.counters)
-        self.routes = RouteTable()
+        self.routes = RouteTable(self.ledger.routes)
         self.retained = Retained(journal, self.counters)
         self.agenda = Agenda()
         self.operators = Operators(self, engine)

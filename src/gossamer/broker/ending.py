@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from gossamer.broker.agenda import Duty
 from gossamer.broker.archiving import archive_message
+from gossamer.broker.client_aliases import forget_aliases
 from gossamer.broker.core import Core
 from gossamer.broker.hiding import publish_shown
+from gossamer.broker.known_topics import forget_topics
 from gossamer.broker.subscriptions import find_group, leave
 from gossamer.session.message import Message
 from gossamer.session.records import RELEASED
@@ -22,12 +24,13 @@ def end_connection(connection: Connection, is_normal: bool, now: float) -> None:
     core = connection.core
     core.connections.pop(connection.token, None)
     core.counters.connections_open = len(core.connections)
-    connection.known.clear()
+    forget_topics(connection)
+    forget_aliases(connection)
     session = connection.session
     if session is None or session.outlet is not connection.outlet:
         return
     session.outlet = None
-    session.aliases = None
+    session.drop_aliases()
     core.neighbours.presence_changed(session)
     if connection.is_peer:
         core.neighbours.closed(connection, now)

@@ -82,7 +82,7 @@ def enter(login: Login, now: float) -> None:
     connection.unreleased_before = 0 if session.incoming is None else len(session.incoming)
     _set_will(session, connect)
     _keep_alive(connection, connect, now)
-    set_windows(session, connect, connection.settings.max_inflight)
+    set_windows(session, connect, connection.settings.max_inflight, core.ledger.aliases)
     if glp is not None:
         connection.locates_by_ping = glp.ping
         core.locations.learn(session, glp, now)
@@ -128,6 +128,7 @@ def _take_session(
         record.is_311 = connect.version != V5
         session = Session(core.hub, record, connection.settings.max_queued)
         session.queue_bytes_limit = connection.settings.max_queued_bytes
+        session.owner = connection.owner
         core.sessions[client_id] = session
         core.counters.sessions = len(core.sessions)
         return session, False

@@ -8,6 +8,7 @@ from gossamer.broker.admitting import answer_publish, check_quota, is_allowed
 from gossamer.broker.archiving import archive_plain, archive_run, must_refuse
 from gossamer.broker.arriving import distribute_arrived
 from gossamer.broker.distributing import distribute
+from gossamer.broker.known_topics import forget_topics, remember_topic
 from gossamer.broker.routes import Route
 from gossamer.session.frames import IDENTIFIERS, PUBACK_HEAD, PUBREC_HEAD
 from gossamer.session.message import Message
@@ -23,8 +24,6 @@ from gossamer.wire.scalars import decode_text
 if TYPE_CHECKING:
     from gossamer.broker.connection import Connection
 
-# Topics in use by one connection that are remembered with their route.
-MAX_KNOWN: Final = 4_096
 # A packet grows by so much at most in the other version: properties, and a longer length.
 _GROWTH: Final = 2
 
@@ -237,7 +236,7 @@ def known_route(connection: Connection, topic_bytes: bytes) -> Route | None:
     """The route of a topic this connection may publish to and has used before, or may use now."""
     core = connection.core
     if connection.seen_policy != core.policy_changes:
-        connection.known.clear()
+        forget_topics(connection)
         connection.seen_policy = core.policy_changes
     route = connection.known.get(topic_bytes)
     if route is None:
@@ -245,9 +244,10 @@ def known_route(connection: Connection, topic_bytes: bytes) -> Route | None:
         if not topic or "+" in topic or "#" in topic or not is_allowed(connection, topic):
             return None
         route = core.routes.route(topic, topic_bytes)
-        if len(connection.known) >= MAX_KNOWN:
-            connection.known.clear()
-        connection.known[topic_bytes] = route
+        remember_topic(connection, route)
     elif route.seen_branch != route.branch.changes or route.seen_all != core.routes.changes:
-        core.routes.refresh(route)
+        renewed = core.routes.renewed(route)
+        if renewed is not route:
+            connection.known[topic_bytes] = renewed
+            route = renewed
     return route

@@ -6,6 +6,7 @@ The base classes permit everything; `net/` derives the real ones from the config
 from mypy_extensions import mypyc_attr
 
 from gossamer.broker.settings import Settings
+from gossamer.budget.ledger import Account
 from gossamer.session.identity import Identity
 from gossamer.wire.packets import Connect
 from gossamer.wire.reasons import BAD_AUTHENTICATION_METHOD, SUCCESS
@@ -81,6 +82,12 @@ class Permissions:
     def __init__(self) -> None:
         self.restricts = False  # False: every answer is yes, and need not be asked for
         self.guards_positions = False  # whether some may not see where others are
+
+    def charge(self, account: Account) -> None:
+        """What it remembers of its answers is charged there."""
+
+    def close(self) -> None:
+        """Others are in force now."""
 
     def may_publish(self, client: Identity, topic: str) -> bool:
         return True

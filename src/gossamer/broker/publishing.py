@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gossamer.broker.admitting import answer_publish, check_quota, is_allowed
 from gossamer.broker.archiving import archive_message, must_refuse
 from gossamer.broker.arriving import distribute_arrived
+from gossamer.broker.client_aliases import set_alias
 from gossamer.broker.core import Core
 from gossamer.broker.distributing import (
     distribute,
@@ -197,7 +198,7 @@ def _topic_of(connection: Connection, packet: Publish) -> str:
     if alias > connection.settings.max_topic_alias:  # [MQTT-3.3.2-9]
         raise ProtocolError(reasons.TOPIC_ALIAS_INVALID, f"topic alias {alias} is above the limit")
     if packet.topic:  # [MQTT-3.3.2-12]
-        connection.aliases[alias] = packet.topic
+        set_alias(connection, alias, packet.topic)
         return packet.topic
     topic = connection.aliases.get(alias)
     if topic is None:

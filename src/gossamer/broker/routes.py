@@ -1,12 +1,14 @@
 """Topic to receivers: the filter tree, and a cache of answers that changes keep true.
 
-A route is the answer for one topic. It stays an object for ever and is refreshed in place, so
-that a connection may keep it; whether it is still true is two comparisons. A change of filter
-`a/…` makes stale only the routes under `a`, a change of `+/…` or `#` all of them.
+A route is the answer for one topic. It is refreshed in place, so that a connection may keep it;
+whether it is still true is two comparisons. A change of filter `a/…` makes stale only the routes
+under `a`, a change of `+/…` or `#` all of them. The cache has a budget in bytes: past it the routes
+that came first are let go, and one that a connection still has comes back when it is next stale.
 """
 
 from __future__ import annotations
 
+from sys import getsizeof
 from typing import Final
 
 from gossamer.bloom.summary import RemoteSummary
@@ -14,15 +16,19 @@ from gossamer.broker.groups import Group
 from gossamer.broker.neighbours import LOCAL_TOPICS
 from gossamer.broker.policy import Permissions
 from gossamer.broker.sharing import Sharing
+from gossamer.budget.ledger import MIB, Account
 from gossamer.session.message import Message
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
 from gossamer.topics.matching import matches
 from gossamer.topics.tree import Entry, FilterTree
 
-# Enough for the topics in use on a large broker; past it the cache starts anew.
-MAX_ROUTES: Final = 131_072
-MAX_BRANCHES: Final = 131_072
+# What a route costs beside its topic: the object, its lists and its place in the table.
+ROUTE_BYTES: Final = 640
+RECEIVER_BYTES: Final = 144
+BRANCH_BYTES: Final = 224
+# A full cache lets go of one part in so many at once: rarely, and never much.
+_EVICTED_PART: Final = 32
 
 
 class Tap:
@@ -75,11 +81,13 @@ class FilterEntry(Entry):
 class Branch:
     """The topics that begin with one level; `changes` grows with each change of their filters."""
 
-    __slots__ = ("changes", "published")
+    __slots__ = ("changes", "published", "routes", "size")
 
-    def __init__(self) -> None:
+    def __init__(self, size: int) -> None:
+        self.size = size  # bytes
         self.changes = 0
         self.published = 0  # bytes, by this broker's own clients, since somebody last asked
+        self.routes = 0  # in the table; without any, the branch is forgotten
 
 
 class Route:
@@ -90,10 +98,12 @@ class Route:
         "branch",
         "distant",
         "groups",
+        "is_cached",
         "receivers",
         "seen_all",
         "seen_branch",
         "sharing",
+        "size",
         "sure",
         "taps",
         "topic",
@@ -105,6 +115,8 @@ class Route:
         self.topic_bytes = topic_bytes
         self.branch = branch
         self.archived = False  # whether what this broker's clients publish here is archived
+        self.is_cached = False  # whether the table has it
+        self.size = 0  # bytes, while the table has it
         self.seen_branch = -1
         self.seen_all = -1
         self.receivers: list[Receiver] = []  # of QoS 0
@@ -146,6 +158,7 @@ class RouteTable:
         "_archived",
         "_branches",
         "_routes",
+        "account",
         "changes",
         "peers",
         "permissions",
@@ -153,7 +166,8 @@ class RouteTable:
         "tree",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, account: Account | None = None) -> None:
+        self.account = account if account is not None else Account("routes", 64 * MIB)
         self.tree = FilterTree()
         self.permissions = Permissions()
         self.sharing = Sharing()
@@ -167,18 +181,71 @@ class RouteTable:
         """The route of a valid topic name, up to date."""
         found = self._routes.get(topic)
         if found is None:
-            if len(self._routes) >= MAX_ROUTES:
-                self._routes.clear()
             found = Route(topic, topic_bytes, self._branch(topic), self.sharing)
-            found.archived = self._is_archived(topic)
-            self._routes[topic] = found
+            self._enter(found)
         if found.seen_branch != found.branch.changes or found.seen_all != self.changes:
             self.refresh(found)
         return found
 
+    def renewed(self, route: Route) -> Route:
+        """A route that somebody kept and found stale, up to date; another one, if the table has
+        let go of it and made another since."""
+        if not route.is_cached:
+            known = self._routes.get(route.topic)
+            if known is None:
+                route.branch = self._branch(route.topic)
+                self._enter(route)
+            else:
+                route = known
+        self.refresh(route)
+        return route
+
+    def __len__(self) -> int:
+        return len(self._routes)
+
+    def _enter(self, route: Route) -> None:
+        route.archived = self._is_archived(route.topic)
+        route.is_cached = True
+        route.branch.routes += 1
+        route.size = ROUTE_BYTES + getsizeof(route.topic) + len(route.topic_bytes)
+        self._routes[route.topic] = route
+        self.account.grow(route.size)
+        if self.account.is_full():
+            self._evict(route)
+
+    def _evict(self, spared: Route) -> None:
+        """Lets go of the routes that came first, a few more than needed."""
+        account = self.account
+        goal = account.budget - account.budget // _EVICTED_PART
+        excess = account.held - goal
+        oldest: list[Route] = []
+        for route in self._routes.values():
+            if excess <= 0:
+                break
+            if route is not spared:
+                excess -= route.size
+                oldest.append(route)
+        for route in oldest:
+            self._drop(route)
+
+    def _drop(self, route: Route) -> None:
+        account = self.account
+        account.evicted += 1
+        account.grow(-route.size)
+        del self._routes[route.topic]
+        route.is_cached = False
+        branch = route.branch
+        branch.routes -= 1
+        if not branch.routes:
+            # Whoever still has a route of it would not hear of changes: it asks again.
+            branch.changes += 1
+            del self._branches[route.topic.split("/", 1)[0]]
+            account.grow(-branch.size)
+
     def archive_under(self, filters: list[str]) -> None:
         """What clients publish there is archived; never what the broker says of itself."""
         self._archived = filters
+        self.changes += 1  # those that only a connection has hear of it when they come back
         for route in self._routes.values():
             route.archived = self._is_archived(route.topic)
 
@@ -198,7 +265,6 @@ class RouteTable:
 
     def refresh(self, route: Route) -> None:
         """Asks the tree again."""
-        route.branch = self._branch(route.topic)
         route.seen_branch = route.branch.changes
         route.seen_all = self.changes
         receivers: list[Receiver] = []
@@ -240,6 +306,19 @@ class RouteTable:
         route.sharing = self.sharing
         route.distant = self.sharing.distant(route.topic)
         route.taps = taps
+        self._weigh(route)
+
+    def _weigh(self, route: Route) -> None:
+        """Charges what it has become: a route to many receivers is large."""
+        if not route.is_cached:
+            return
+        size = ROUTE_BYTES + getsizeof(route.topic) + len(route.topic_bytes)
+        size += RECEIVER_BYTES * len(route.sure)
+        if size != route.size:
+            self.account.grow(size - route.size)
+            route.size = size
+            if self.account.is_full():
+                self._evict(route)
 
     def _may_receive(self, session: Session, topic: str) -> bool:
         return session.is_peer or self.permissions.may_receive(session.identity, topic)
@@ -326,11 +405,7 @@ class RouteTable:
         first = topic.split("/", 1)[0]
         branch = self._branches.get(first)
         if branch is None:
-            if len(self._branches) >= MAX_BRANCHES:
-                # Routes of forgotten branches would never hear of a change: forget them too.
-                self._branches.clear()
-                self._routes.clear()
-                self.changes += 1
-            branch = Branch()
+            branch = Branch(BRANCH_BYTES + getsizeof(first))
             self._branches[first] = branch
+            self.account.grow(branch.size)
         return branch

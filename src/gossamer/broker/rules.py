@@ -3,10 +3,17 @@
 A `RuleBook` is made of `Rule`s. `grant()` picks the rules that speak of one client, fills in their
 templates, and gives a `Grant`, which answers quickly and remembers its answers. A denial wins over
 any permission. A subscription is allowed if one permitted filter contains it whole.
+
+Grants and what they remember are a cache, charged to an account: when that is full, the grants that
+were made first are emptied, and made again if somebody asks for them.
 """
 
+from __future__ import annotations
+
+from sys import getsizeof
 from typing import Final
 
+from gossamer.budget.ledger import MIB, Account
 from gossamer.topics.containment import Relation, contains, relation
 from gossamer.topics.names import TopicError, check_filter
 from gossamer.topics.tree import Entry, FilterTree
@@ -15,6 +22,13 @@ ANY_NAMED_USER: Final = "*"
 UNKNOWN_ADDRESS: Final = -1  # Of a message whose publisher's address was not kept.
 NO_ADDRESS: Final = -2  # Of a client that has none: it is in no network.
 DECISIONS_KEPT: Final = 4096
+# Longer topics are judged each time: they are rare, and one of them costs as much as hundreds.
+LONGEST_KEPT: Final = 1024
+DECISION_BYTES: Final = 128  # beside its topic
+GRANT_BYTES: Final = 3072  # its trees and tables
+FILTER_BYTES: Final = 256  # a filter in them, beside its text
+# A full account lets go of one part in so many at once.
+_EVICTED_PART: Final = 16
 
 # A name with one of these would mean more than one level or more than one name in a filter.
 _WIDENING: Final = ("+", "#", "/", "\0")
@@ -112,14 +126,18 @@ class Grant:
         self._receive_cache: dict[str, bool] = {}
         # Without denials, an allowed subscription can only bring what may be received.
         self.checks_deliveries = bool(deny_subscribe)
-        self.book: object = None  # the book it comes from
+        self.book: RuleBook | None = None  # the book it comes from, until that lets go of it
+        self.size = GRANT_BYTES
+        for filters in (publish, subscribe, deny_publish, deny_subscribe):
+            for filter in filters:
+                self.size += FILTER_BYTES + 2 * getsizeof(filter)
 
     def may_publish(self, topic: str) -> bool:
         known = self._publish_cache.get(topic)
         if known is not None:
             return known
         answer = bool(self._publish.match(topic)) and not self._deny_publish.match(topic)
-        _remember(self._publish_cache, topic, answer, self._most)
+        self._remember(self._publish_cache, topic, answer)
         return answer
 
     def may_subscribe(self, filter: str, is_shared: bool = False) -> bool:
@@ -145,8 +163,33 @@ class Grant:
         if known is not None:
             return known
         answer = bool(self._receive.match(topic)) and not self._deny_receive.match(topic)
-        _remember(self._receive_cache, topic, answer, self._most)
+        self._remember(self._receive_cache, topic, answer)
         return answer
+
+    def _remember(self, cache: dict[str, bool], topic: str, answer: bool) -> None:
+        book = self.book
+        if len(topic) > LONGEST_KEPT or book is None:
+            return
+        if len(cache) >= self._most:
+            book.account.evicted += len(cache)
+            self._weigh(-_size_of(cache))
+            cache.clear()
+        cache[topic] = answer
+        self._weigh(DECISION_BYTES + getsizeof(topic))
+
+    def _weigh(self, change: int) -> None:
+        self.size += change
+        if self.book is not None:
+            self.book.weighed(change)
+
+    def empty(self) -> None:
+        """Its book has let go of it: it holds nothing and allows nothing any more."""
+        self.book = None
+        self._publish = FilterTree()
+        self._receive = FilterTree()
+        self._filters = []
+        self._publish_cache = {}
+        self._receive_cache = {}
 
 
 class RuleBook:
@@ -157,7 +200,9 @@ class RuleBook:
         self.notes: list[str] = []  # what an operator should know about them
         self.guards_positions = any(rule.locate is not None for rule in rules)
         self._most = decisions_kept
+        self.account = Account("grants", 32 * MIB)
         self._grants: dict[tuple[tuple[int, ...], str, str], Grant] = {}
+        self._spared: Grant | None = None  # the newest, which is about to be asked
 
     def grant(self, user: str, client_id: str, groups: list[str], address: int) -> Grant:
         """What this client may do; one object for all clients that the same rules fit."""
@@ -175,10 +220,50 @@ class RuleBook:
         if grant is None:
             grant = self._make(chosen, user, client_id)
             grant.book = self
-            if len(self._grants) >= self._most:
-                self._grants.clear()
             self._grants[key] = grant
+            self._spared = grant
+            self.weighed(grant.size)
         return grant
+
+    def charge(self, account: Account) -> None:
+        """What it holds is charged there from now on."""
+        held = sum([grant.size for grant in self._grants.values()])
+        self.account.grow(-held)
+        self.account = account
+        self.weighed(held)
+
+    def close(self) -> None:
+        """Other rules are in force: what it remembers is of no use."""
+        self._spared = None
+        for key in list(self._grants):
+            self._drop(key)
+        self.account = Account(self.account.name, self.account.budget)
+
+    def weighed(self, change: int) -> None:
+        """A grant has become larger."""
+        account = self.account
+        account.grow(change)
+        if change > 0 and account.is_full():
+            self._evict()
+
+    def _evict(self) -> None:
+        account = self.account
+        excess = account.held - account.budget + account.budget // _EVICTED_PART
+        oldest: list[tuple[tuple[int, ...], str, str]] = []
+        for key, grant in self._grants.items():
+            if excess <= 0:
+                break
+            if grant is not self._spared:
+                excess -= grant.size
+                oldest.append(key)
+        for key in oldest:
+            account.evicted += 1
+            self._drop(key)
+
+    def _drop(self, key: tuple[tuple[int, ...], str, str]) -> None:
+        grant = self._grants.pop(key)
+        self.account.grow(-grant.size)
+        grant.empty()
 
     def _make(self, chosen: list[int], user: str, client_id: str) -> Grant:
         publish: list[str] = []
@@ -284,7 +369,5 @@ def _tree(filters: list[str]) -> FilterTree:
     return tree
 
 
-def _remember(cache: dict[str, bool], topic: str, answer: bool, most: int) -> None:
-    if len(cache) >= most:
-        cache.clear()
-    cache[topic] = answer
+def _size_of(cache: dict[str, bool]) -> int:
+    return sum([DECISION_BYTES + getsizeof(topic) for topic in cache])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from gossamer.budget.ledger import Account
 from gossamer.session.aliases import TopicAliases
 from gossamer.session.session import Session
 from gossamer.wire import reasons
@@ -62,11 +63,11 @@ def welcome(
     return answer
 
 
-def set_windows(session: Session, connect: Connect, max_inflight: int) -> None:
+def set_windows(session: Session, connect: Connect, max_inflight: int, aliases: Account) -> None:
     """How much may be on its way to the client at once, and which aliases it takes."""
     properties = connect.properties
     # [MQTT-3.3.2-7]: the aliases of an earlier connection are forgotten.
-    session.aliases = None
+    session.drop_aliases()
     session.window = max_inflight
     if properties is None:
         return
@@ -75,4 +76,4 @@ def set_windows(session: Session, connect: Connect, max_inflight: int) -> None:
         session.window = min(properties.receive_maximum, max_inflight)
     if properties.topic_alias_maximum:
         # [MQTT-3.1.2-26]; without it none are sent: [MQTT-3.1.2-27]
-        session.aliases = TopicAliases(properties.topic_alias_maximum)
+        session.aliases = TopicAliases(properties.topic_alias_maximum, aliases, session.owner)

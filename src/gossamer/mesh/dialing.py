@@ -12,6 +12,7 @@ from gossamer.broker.neighbours import PEER_METHOD, PEER_PREFIX
 from gossamer.broker.policy import Origin
 from gossamer.broker.settings import peer_settings
 from gossamer.broker.stages import OPEN
+from gossamer.budget.ledger import NOBODY
 from gossamer.mesh.handshake import Dialling, HandshakeError, introduce
 from gossamer.mesh.mesh import Mesh
 from gossamer.mesh.settings import KEEP_ALIVE_SECONDS
@@ -128,6 +129,7 @@ class Dial:
         connection.version = V5
         connection.outlet.version = V5
         connection.is_peer = True
+        connection.owner = NOBODY
         connection.is_dialled = True
         connection.stage = OPEN
         connection.settings = peer_settings()

@@ -13,6 +13,7 @@ from gossamer.broker.connection import Connection
 from gossamer.broker.core import Core
 from gossamer.broker.ending import end_session
 from gossamer.broker.neighbours import PEER_PREFIX
+from gossamer.budget.ledger import NOBODY
 from gossamer.mesh.control import EPOCH, HOLD, control_packet
 from gossamer.mesh.link import Link
 from gossamer.mesh.modes.hearing import held_digest
@@ -190,5 +191,6 @@ class Neighbourhood:
 def _unbind(session: Session) -> None:
     """A neighbour's session, and not a client's: no limit of a client's applies."""
     session.is_peer = True
+    session.owner = NOBODY
     session.queue_limit = _UNBOUNDED
     session.queue_bytes_limit = NO_BYTES_LIMIT

@@ -114,7 +114,7 @@ class Front:
         broker = self._host.broker
         self.config = config
         self.logins.rules = material.logins
-        broker.core.settings = settings_of(config, config.limits)
+        broker.set_settings(settings_of(config, config.limits))
         for listener in config.listener:
             known = self._open.get(listener.name)
             if known is not None:

@@ -34,6 +34,7 @@ from gossamer.broker.rules import (
     RuleBook,
     check_template,
 )
+from gossamer.budget.ledger import Account
 from gossamer.net.config.loading import parse_model, read_text
 from gossamer.net.config.section import Section
 from gossamer.net.config.units import Allowed, Network
@@ -101,6 +102,12 @@ class RulePermissions(Permissions):
         self.restricts = True
         self.guards_positions = book.guards_positions
         self._book = book
+
+    def charge(self, account: Account) -> None:
+        self._book.charge(account)
+
+    def close(self) -> None:
+        self._book.close()
 
     def may_publish(self, client: Identity, topic: str) -> bool:
         return self._grant(client).may_publish(topic)

@@ -52,6 +52,12 @@ class Flight:
         self.seen: Seen | None = None  # while messages may come by two ways
         self._last_id = 0
 
+    def drop_aliases(self) -> None:
+        """The connection that they belonged to has ended [MQTT-3.3.2-7]."""
+        if self.aliases is not None:
+            self.aliases.close()
+            self.aliases = None
+
     def in_first_order(self) -> list[DeliveryRecord]:
         pending = list(self.inflight.values())
         pending.sort(key=_by_number)

@@ -67,7 +67,7 @@ def _send_special(
         is_known = alias != 0
         # What waits for a commit must not be the first to name a topic that others use.
         if not is_known and qos != 2:
-            alias = aliases.free_number()
+            alias = aliases.free_number(message.topic)
     packet = special_publish(
         message,
         version,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
+from gossamer.budget.ledger import Owner
 from gossamer.session.backlog import Backlog, payload_bytes
 from gossamer.session.frames import IDENTIFIERS, PUBCOMP_HEAD
 from gossamer.session.identity import UNKNOWN_ADDRESS, Identity
@@ -29,6 +30,7 @@ class Session(Backlog):
         "gives_plain",
         "identity",
         "incoming",
+        "owner",
         "record",
         "saved_in",
         "subscriptions",
@@ -41,6 +43,7 @@ class Session(Backlog):
         self.record = record
         self.user = record.user
         self.identity = Identity(record.client_id, record.user, UNKNOWN_ADDRESS, "")
+        self.owner = Owner(record.client_id, record.user, "")  # of what it holds in the ledger
         # Of a neighbour: whether QoS 0 is accepted from it, and sent to it.
         self.gives_plain = True
         self.takes_plain = True

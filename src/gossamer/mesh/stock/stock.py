@@ -19,6 +19,7 @@ from gossamer.broker.core import Core
 from gossamer.broker.neighbours import STOCK_PREFIX
 from gossamer.broker.revoking import remove_subscription
 from gossamer.broker.subscriptions import enter
+from gossamer.budget.ledger import NOBODY
 from gossamer.mesh.link import Traffic
 from gossamer.mesh.stock.replays import Replays
 from gossamer.mesh.stock.settings import StockSettings
@@ -246,6 +247,7 @@ class Stock:
             record = SessionRecord(client_id, client_id, NEVER)
             session = Session(core.hub, record, core.settings.max_queued)
             session.queue_bytes_limit = core.settings.max_queued_bytes
+            session.owner = NOBODY
             core.sessions[client_id] = session
             core.counters.sessions = len(core.sessions)
             core.journal.session_saved(record)

@@ -1,0 +1,184 @@
+"""The ledger: who holds how many bytes of what, and how many each may hold.
+
+Every table that a client can fill has an account with a budget in bytes. An account is charged when
+something enters its table and given back when that leaves, never for a message that passes. Beside
+the budget, one client, one user and one address may hold a share of it, so that nobody fills a
+table alone. A cache that is full lets go of something; what a client asks for is refused, in words
+that it can be told, and counted.
+
+Sizes are what the objects of a table cost in memory, estimated by its room and held against the
+allocator by `tests/attacks`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+MIB: Final = 1 << 20
+
+# The accounts, each with its default budget. Together they fit beside the rest on a machine with
+# one GiB of memory; queues and unsent output have limits of their own for each client.
+BUDGETS: Final = (
+    ("routes", 64 * MIB),  # topics with their receivers, a cache
+    ("grants", 32 * MIB),  # what clients are known to be allowed, a cache
+    ("aliases", 32 * MIB),  # topics that connections know by number
+    ("packets", 64 * MIB),  # packets that have come in part
+    ("sessions", 128 * MIB),  # clients, connected or away, with their wills
+    ("subscriptions", 128 * MIB),  # filters and their tree
+    ("retained", 256 * MIB),
+    ("operators", 64 * MIB),  # filters, windows and values of operator subscriptions
+    ("geo", 64 * MIB),  # areas, and who is in them
+)
+CLIENT_SHARE: Final = 0.25
+USER_SHARE: Final = 0.5
+ADDRESS_SHARE: Final = 0.5
+
+
+class Owner:
+    """In whose name something is held; an empty name has no share of its own, and no bound."""
+
+    __slots__ = ("address", "client", "user")
+
+    def __init__(self, client: str, user: str, address: str) -> None:
+        self.client = client
+        self.user = user
+        self.address = address
+
+
+# The broker itself, and its neighbours, who have judged what they pass on.
+NOBODY: Final = Owner("", "", "")
+
+
+class Account:
+    """The bytes of one table. `take` and `give` of the same thing name the same size and owner."""
+
+    __slots__ = (
+        "address_most",
+        "addresses",
+        "budget",
+        "client_most",
+        "clients",
+        "evicted",
+        "held",
+        "name",
+        "refused",
+        "user_most",
+        "users",
+    )
+
+    def __init__(self, name: str, budget: int) -> None:
+        self.name = name
+        self.held = 0
+        self.refused = 0  # things that clients asked for and were not given
+        self.evicted = 0  # things that a cache let go of to make room
+        self.clients: dict[str, int] = {}
+        self.users: dict[str, int] = {}
+        self.addresses: dict[str, int] = {}
+        self.budget = 0
+        self.client_most = 0
+        self.user_most = 0
+        self.address_most = 0
+        self.allow(budget, CLIENT_SHARE, USER_SHARE, ADDRESS_SHARE)
+
+    def allow(self, budget: int, client: float, user: float, address: float) -> None:
+        """Another budget; the shares are parts of it. What is over them stays, and may not grow."""
+        self.budget = budget
+        self.client_most = int(budget * client)
+        self.user_most = int(budget * user)
+        self.address_most = int(budget * address)
+
+    def refusal(self, size: int, owner: Owner) -> str:
+        """Why there is no room for so much more; "" if there is."""
+        if size <= 0:
+            return ""
+        if owner.client and self.clients.get(owner.client, 0) + size > self.client_most:
+            return f"{self.name}: {self.client_most} bytes are most for one client"
+        if owner.user and self.users.get(owner.user, 0) + size > self.user_most:
+            return f"{self.name}: {self.user_most} bytes are most for one user"
+        if owner.address and self.addresses.get(owner.address, 0) + size > self.address_most:
+            return f"{self.name}: {self.address_most} bytes are most for one address"
+        if self.held + size > self.budget:
+            return f"{self.name}: the broker has no more than {self.budget} bytes for them"
+        return ""
+
+    def take(self, size: int, owner: Owner) -> str:
+        """Charges it if there is room; otherwise counts and answers the refusal."""
+        refusal = self.refusal(size, owner)
+        if refusal:
+            self.refused += 1
+        else:
+            self.hold(size, owner)
+        return refusal
+
+    def hold(self, size: int, owner: Owner) -> None:
+        """Charges it in any case: it is there already, or was judged elsewhere."""
+        self.held += size
+        if owner.client:
+            _change(self.clients, owner.client, size)
+        if owner.user:
+            _change(self.users, owner.user, size)
+        if owner.address:
+            _change(self.addresses, owner.address, size)
+
+    def give(self, size: int, owner: Owner) -> None:
+        """It has left the table."""
+        self.hold(-size, owner)
+
+    def grow(self, change: int) -> None:
+        """What all share: the nodes of a tree, a cache."""
+        self.held += change
+
+    def is_full(self) -> bool:
+        return self.held > self.budget
+
+    def largest(self) -> tuple[str, int]:
+        """The client that holds most, and how much."""
+        name = ""
+        most = 0
+        for client, held in self.clients.items():
+            if held > most:
+                name = client
+                most = held
+        return name, most
+
+
+def _change(shares: dict[str, int], name: str, size: int) -> None:
+    held = shares.get(name, 0) + size
+    if held > 0:
+        shares[name] = held
+    else:
+        shares.pop(name, None)
+
+
+class Ledger:
+    """The accounts of one broker."""
+
+    __slots__ = (
+        "accounts",
+        "aliases",
+        "geo",
+        "grants",
+        "operators",
+        "packets",
+        "retained",
+        "routes",
+        "sessions",
+        "subscriptions",
+    )
+
+    def __init__(self) -> None:
+        self.accounts = {name: Account(name, budget) for name, budget in BUDGETS}
+        self.routes = self.accounts["routes"]
+        self.grants = self.accounts["grants"]
+        self.aliases = self.accounts["aliases"]
+        self.packets = self.accounts["packets"]
+        self.sessions = self.accounts["sessions"]
+        self.subscriptions = self.accounts["subscriptions"]
+        self.retained = self.accounts["retained"]
+        self.operators = self.accounts["operators"]
+        self.geo = self.accounts["geo"]
+
+    def allow(self, budgets: dict[str, int], client: float, user: float, address: float) -> None:
+        """Puts other budgets and shares in force."""
+        for name, account in self.accounts.items():
+            account.allow(budgets[name], client, user, address)
