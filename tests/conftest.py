@@ -5,11 +5,14 @@ A failure is a failure. A test that depends on what nobody here can hold still i
 the end of the run. There may be few of them.
 """
 
+import logging
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.logs import log_of
 from tools.compile_core import stale_reason
 
 RERUNS = 2
@@ -25,6 +28,18 @@ settings.register_profile(
     max_examples=20 if os.environ.get("GOSSAMER_EXAMPLES") == "quick" else 100,
 )
 settings.load_profile("gossamer")
+
+
+@pytest.fixture(autouse=True)
+def _no_faults(request: pytest.FixtureRequest) -> Iterator[None]:
+    """An exception inside the broker ends one connection or duty; no test may pass over it."""
+    if request.node.get_closest_marker("faults"):
+        yield
+        return
+    with log_of("gossamer.session.faults", logging.ERROR) as said:
+        yield
+    if said:
+        pytest.fail("the broker noted: " + "; ".join(said))
 
 
 def pytest_configure() -> None:

@@ -15,12 +15,12 @@ class _Lines(logging.Handler):
 
 
 @contextmanager
-def log_of(name: str) -> Iterator[list[str]]:
-    """Every message of that logger, from DEBUG on, while the context lasts."""
+def log_of(name: str, lowest: int = logging.DEBUG) -> Iterator[list[str]]:
+    """Every message of that logger, from this level on, while the context lasts."""
     logger, lines = logging.getLogger(name), _Lines()
     level = logger.level
     logger.addHandler(lines)
-    logger.setLevel(logging.DEBUG)
+    logger.setLevel(lowest)
     try:
         yield lines.said
     finally:

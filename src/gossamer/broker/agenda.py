@@ -1,13 +1,30 @@
-"""What falls due when: one heap for keep-alives, expiries, delayed wills and time-outs."""
+"""What falls due when: one heap for keep-alives, expiries, delayed wills and time-outs.
+
+A duty that fails, fails alone: the fault is noted, the duty comes again after a pause, and those
+behind it run in time. A duty that has lost its point is cancelled, so that the agenda keeps neither
+it nor what it is about.
+"""
 
 import heapq
+from typing import Final
 
 from mypy_extensions import mypyc_attr
+
+from gossamer.session.faults import Faults
+
+# A duty that failed is tried again after one second, then two, four, … and at most this many.
+LONGEST_RETRY_SECONDS: Final = 60.0
+# Cancelled entries are swept out once there are more of them than of the others, and than this.
+_FEW: Final = 64
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Duty:
-    """Something to do at a time."""
+    """Something to do at a time. It is on the agenda at most once: adding it again moves it."""
+
+    # Both are the agenda's own.
+    ticket: int = 0  # of its entry; 0 while it has none
+    failures: int = 0  # in a row
 
     def fire(self, now: float) -> float:
         """Does it; the answer is the next time it is due, 0.0 for never."""
@@ -15,29 +32,70 @@ class Duty:
 
 
 class Agenda:
-    """Duties by time. A duty that lost its point fires into nothing: cheaper than removal."""
+    """Duties by time."""
 
-    __slots__ = ("_count", "_heap")
+    __slots__ = ("_count", "_faults", "_heap", "_stale")
 
-    def __init__(self) -> None:
+    def __init__(self, faults: Faults | None = None) -> None:
         self._heap: list[tuple[float, int, Duty]] = []
         self._count = 0
+        self._stale = 0  # entries whose duty was moved or cancelled
+        self._faults = faults if faults is not None else Faults()
 
     def add(self, due: float, duty: Duty) -> None:
+        self.cancel(duty)
         self._count += 1
+        duty.ticket = self._count
         heapq.heappush(self._heap, (due, self._count, duty))
+
+    def cancel(self, duty: Duty) -> None:
+        """It will not fire; nothing happens if it is not on the agenda."""
+        if not duty.ticket:
+            return
+        duty.ticket = 0
+        self._stale += 1
+        if self._stale > _FEW and 2 * self._stale > len(self._heap):
+            self._heap = [entry for entry in self._heap if entry[1] == entry[2].ticket]
+            heapq.heapify(self._heap)
+            self._stale = 0
 
     def next_due(self) -> float:
         """0.0 when there is nothing to do."""
-        return self._heap[0][0] if self._heap else 0.0
+        heap = self._heap
+        while heap and heap[0][1] != heap[0][2].ticket:
+            heapq.heappop(heap)
+            self._stale -= 1
+        return heap[0][0] if heap else 0.0
 
     def run(self, now: float) -> None:
-        heap = self._heap
-        while heap and heap[0][0] <= now:
-            due, _, duty = heapq.heappop(heap)
+        """Everything due by `now`, each duty once: what comes up meanwhile is for the next time."""
+        last = self._count
+        later: list[tuple[float, int, Duty]] = []
+        due = self.next_due()
+        while self._heap and due <= now:
+            entry = heapq.heappop(self._heap)
+            if entry[1] > last:
+                later.append(entry)
+            else:
+                duty = entry[2]
+                duty.ticket = 0
+                again = self._fire(duty, now)
+                if again:
+                    self.add(max(again, due), duty)
+            due = self.next_due()
+        for entry in later:
+            heapq.heappush(self._heap, entry)
+
+    def _fire(self, duty: Duty, now: float) -> float:
+        try:
             again = duty.fire(now)
-            if again:
-                self.add(max(again, due), duty)
+            duty.failures = 0
+            return again
+        except Exception as error:
+            self._faults.note(type(duty).__name__, error, "", now)
+            pause = min(LONGEST_RETRY_SECONDS, 2.0 ** min(duty.failures, 10))
+            duty.failures += 1
+            return now + pause
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return len(self._heap) - self._stale

@@ -6,7 +6,7 @@ from gossamer.broker.connection import Connection
 from gossamer.broker.core import Core
 from gossamer.broker.distributing import publish
 from gossamer.broker.ending import disconnect_session, end_session
-from gossamer.broker.keeping import LoginTimeout
+from gossamer.broker.keeping import expect_login
 from gossamer.broker.operation import RESULT_QOS
 from gossamer.broker.policy import Origin, Permissions, Verdict
 from gossamer.broker.reporting import Report
@@ -17,9 +17,10 @@ from gossamer.broker.stages import CLOSED, DECIDING
 from gossamer.plus.capabilities import CAPABILITIES_TOPIC, capabilities
 from gossamer.plus.engine import Engine
 from gossamer.plus.jobs import Job
+from gossamer.session.backlog import Backlog
 from gossamer.session.journal import Journal
 from gossamer.session.message import Message
-from gossamer.session.outlet import Sink
+from gossamer.session.outlet import Outlet, Sink
 from gossamer.session.records import Snapshot
 from gossamer.wire import reasons
 
@@ -58,7 +59,7 @@ class Broker:
         connection = Connection(core, sink, origin, core.last_token, now)
         core.connections[connection.token] = connection
         core.counters.connections_open = len(core.connections)
-        core.agenda.add(now + connection.settings.login_timeout, LoginTimeout(connection))
+        expect_login(connection, now)
         return connection
 
     def decide(self, token: int, verdict: Verdict, now: float) -> None:
@@ -67,20 +68,48 @@ class Broker:
         if connection is None or connection.stage != DECIDING:
             return
         connection.outlet.sink.resume_reading()
-        decide(connection, verdict, b"", now)
+        try:
+            decide(connection, verdict, b"", now)
+        except Exception as error:
+            connection.fault("a login", error, now)
         if connection.stage != CLOSED:
             connection.proceed(now)
 
     def flush(self, now: float) -> None:
         """Writes what every dirty outlet has collected, once each."""
         hub = self.core.hub
-        self.core.neighbours.end_turn(now)
+        try:
+            self.core.neighbours.end_turn(now)
+        except Exception as error:
+            self.core.faults.note("the mesh's turn", error, "", now)
         while hub.dirty:
             dirty = hub.dirty
             hub.dirty = []
             for outlet in dirty:
-                outlet.flush()
+                try:
+                    outlet.flush()
+                except Exception as error:
+                    self._cut(outlet, "a socket", error, now)
             self._pump_waiting(now)
+
+    def _pump(self, session: Backlog, now: float) -> None:
+        """One session's queue: what goes wrong with it ends its connection, not the turn."""
+        try:
+            session.pump(now)
+        except Exception as error:
+            outlet = session.outlet
+            if outlet is None:
+                self.core.faults.note("a queue", error, f"client {session.client_id!r}", now)
+            else:
+                self._cut(outlet, "a queue", error, now)
+
+    def _cut(self, outlet: Outlet, place: str, error: Exception, now: float) -> None:
+        connection = self.core.connections.get(outlet.token)
+        if connection is not None:
+            connection.fault(place, error, now)
+            return
+        self.core.faults.note(place, error, "", now)
+        outlet.closed = True
 
     def _pump_waiting(self, now: float) -> None:
         """Sessions whose queue was cut off by the size of a turn go on."""
@@ -89,7 +118,7 @@ class Broker:
         if waiting:
             hub.waiting = []
             for session in waiting:
-                session.pump(now)
+                self._pump(session, now)
 
     def committed(self, batch: int, now: float) -> None:
         """The journal's transaction is on disk: what waited for it goes out."""
@@ -103,7 +132,7 @@ class Broker:
         hub.starving = []
         for session in starving:
             session.is_starving = False
-            session.pump(now)
+            self._pump(session, now)
         self.flush(now)
 
     def tick(self, now: float) -> None:
@@ -116,7 +145,10 @@ class Broker:
 
     def processed(self, job: Job, answer: bytes | None, now: float) -> None:
         """A processor's answer, None if it failed."""
-        self.core.operators.processed(job, answer, now)
+        try:
+            self.core.operators.processed(job, answer, now)
+        except Exception as error:
+            self.core.faults.note("a processor's answer", error, "", now)
         self.flush(now)
 
     def disconnect(self, client_id: str, now: float, discard: bool = False) -> bool:

@@ -2,7 +2,8 @@
 
 The shell calls `receive` with each chunk it read and then `Broker.flush`. Everything a chunk holds
 is handled before anything is written. A violation of the protocol ends this connection with the
-reason that the standard names, and touches no other.
+reason that the standard names, and touches no other. So does an exception that nobody foresaw: it
+is noted as a fault of ours, and only the connection whose packet caused it ends.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import logging
 from typing import Final
 
 from gossamer.broker.acknowledging import handle_acknowledgement
+from gossamer.broker.agenda import Duty
 from gossamer.broker.core import Core
 from gossamer.broker.dispatching import dispatch, handle_located_ping
 from gossamer.broker.ending import end_connection
@@ -79,6 +81,7 @@ class Connection:
         "session",
         "settings",
         "stage",
+        "timer",
         "token",
         "unreleased_before",
         "version",
@@ -96,6 +99,7 @@ class Connection:
         self.stage = AWAITING_CONNECT
         self.opened_at = now
         self.last_seen = now
+        self.timer: Duty | None = None  # ends it if it is silent for too long
         self.keep_alive = 0.0  # seconds of silence that end the connection, 0 for none
         self.settings = origin.settings or core.settings
         self.limit = self.settings.max_connect_packet
@@ -156,7 +160,10 @@ class Connection:
                 error.text,
                 extra={"client": self.identity.client_id, "address": self.origin.address},
             )
-            self.fail(error.reason, error.text, now)
+            self._end_with(error.reason, error.text, now)
+            return
+        except Exception as error:
+            self.fault("a packet", error, now)
             return
         self.messages_received += counters.messages_received - before
         if position < len(data) and self.stage != CLOSED:
@@ -249,6 +256,22 @@ class Connection:
                 self._tell(Connack(False, legal_reason(CONNACK, reason), properties))
         self.close(now, False)
 
+    def fault(self, place: str, error: Exception, now: float) -> None:
+        """Ends the connection because of an exception, which is ours; nobody else feels it."""
+        self.core.faults.note(place, error, f"client {self.identity.client_id!r}", now)
+        self._end_with(reasons.IMPLEMENTATION_SPECIFIC_ERROR, "the broker failed at this", now)
+
+    def _end_with(self, reason: int, text: str, now: float) -> None:
+        """As `fail`, and whatever goes wrong at that, the connection is gone afterwards."""
+        try:
+            self.fail(reason, text, now)
+        except Exception as error:
+            self.core.faults.note("closing", error, f"client {self.identity.client_id!r}", now)
+            self.stage = CLOSED
+            self.outlet.closed = True
+            self.core.connections.pop(self.token, None)
+            self.outlet.sink.abort()
+
     def close(self, now: float, is_normal: bool) -> None:
         """Closes after what is written; a normal end discards the will [MQTT-3.14.4-3]."""
         if self.stage == CLOSED:
@@ -267,14 +290,20 @@ class Connection:
             return
         self.stage = CLOSED
         self.outlet.closed = True
-        end_connection(self, False, now)
+        try:
+            end_connection(self, False, now)
+        except Exception as error:
+            self.core.faults.note("closing", error, f"client {self.identity.client_id!r}", now)
 
     def unblocked(self, now: float) -> None:
         """The socket takes more again."""
         self.outlet.blocked = False
         session = self.session
         if session is not None and session.outlet is self.outlet:
-            session.pump(now)
+            try:
+                session.pump(now)
+            except Exception as error:
+                self.fault("a queue", error, now)
 
     def _tell(self, answer: Connack | Disconnect) -> None:
         packet = spelled(self.outlet, answer)

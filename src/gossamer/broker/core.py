@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gossamer.broker.agenda import Agenda
+from gossamer.broker.agenda import Agenda, Duty
 from gossamer.broker.locations import Locations
 from gossamer.broker.neighbours import Neighbours
 from gossamer.broker.operators import Operators
@@ -32,6 +32,9 @@ class Core:
         "authenticator",
         "connections",
         "counters",
+        "delayed_wills",
+        "expiries",
+        "faults",
         "hub",
         "journal",
         "kept_for_mesh",
@@ -62,7 +65,11 @@ class Core:
         self.hub = Hub(journal, self.counters)
         self.routes = RouteTable(self.ledger.routes)
         self.retained = Retained(journal, self.counters)
-        self.agenda = Agenda()
+        self.faults = self.hub.faults
+        self.agenda = Agenda(self.faults)
+        # Timers of sessions whose clients are away, by client id.
+        self.expiries: dict[str, Duty] = {}
+        self.delayed_wills: dict[str, Duty] = {}
         self.operators = Operators(self, engine)
         self.locations = Locations(self)
         self.authenticator = Authenticator()

@@ -9,6 +9,7 @@ from gossamer.broker.archiving import archive_message
 from gossamer.broker.client_aliases import forget_aliases
 from gossamer.broker.core import Core
 from gossamer.broker.hiding import publish_shown
+from gossamer.broker.keeping import stop_timer
 from gossamer.broker.known_topics import forget_topics
 from gossamer.broker.subscriptions import find_group, leave
 from gossamer.session.message import Message
@@ -23,6 +24,7 @@ def end_connection(connection: Connection, is_normal: bool, now: float) -> None:
     """The connection is closed; its session ends, or waits for the client to come back."""
     core = connection.core
     core.connections.pop(connection.token, None)
+    stop_timer(connection)
     core.counters.connections_open = len(core.connections)
     forget_topics(connection)
     forget_aliases(connection)
@@ -50,10 +52,10 @@ def end_connection(connection: Connection, is_normal: bool, now: float) -> None:
             publish_will(core, session, now)
         else:
             record.will_due = now + delay
-            core.agenda.add(record.will_due, DelayedWill(core, session))
+            expect_will(core, session, record.will_due)
     # [MQTT-3.1.2-23]
     if record.expiry != NEVER:
-        core.agenda.add(now + record.expiry, SessionExpiry(core, session))
+        expect_expiry(core, session, now + record.expiry)
     core.journal.session_saved(record)
 
 
@@ -69,14 +71,41 @@ def disconnect_session(core: Core, session: Session, reason: int, text: str, now
 
 def settle(core: Core, session: Session, now: float) -> None:
     """Whatever the agenda has not come to yet, though its time has passed."""
-    DelayedWill(core, session).fire(now)
-    SessionExpiry(core, session).fire(now)
+    DelayedWill(core, session.client_id).fire(now)
+    SessionExpiry(core, session.client_id).fire(now)
+
+
+def expect_will(core: Core, session: Session, due: float) -> None:
+    """Its client has gone: the will is published then, unless it comes back."""
+    _arm(core, core.delayed_wills, DelayedWill(core, session.client_id), session.client_id, due)
+
+
+def expect_expiry(core: Core, session: Session, due: float) -> None:
+    """Its client is away: the session ends then, unless it comes back."""
+    _arm(core, core.expiries, SessionExpiry(core, session.client_id), session.client_id, due)
+
+
+def stop_timers(core: Core, client_id: str) -> None:
+    """The client is back, or its session has ended."""
+    for timers in (core.delayed_wills, core.expiries):
+        timer = timers.pop(client_id, None)
+        if timer is not None:
+            core.agenda.cancel(timer)
+
+
+def _arm(core: Core, timers: dict[str, Duty], timer: Duty, client_id: str, due: float) -> None:
+    """One of a kind for each session, in place of an earlier one."""
+    known = timers.get(client_id)
+    if known is None:
+        timers[client_id] = known = timer
+    core.agenda.add(due, known)
 
 
 def end_session(core: Core, session: Session, now: float) -> None:
     """Frees everything the session had; shared messages it has not taken go to other members."""
     publish_will(core, session, now)
     if core.sessions.get(session.client_id) is session:
+        stop_timers(core, session.client_id)
         del core.sessions[session.client_id]
         core.counters.sessions = len(core.sessions)
     for subscription in session.subscriptions.values():
@@ -103,7 +132,16 @@ def publish_will(core: Core, session: Session, now: float) -> None:
     will = record.will
     record.will = None
     record.will_due = 0.0
-    if will is None or not core.permissions.may_publish(session.identity, will.topic):
+    if will is None:
+        return
+    try:
+        _publish(core, session, will, now)
+    except Exception as error:  # whatever becomes of the will, the session's end goes on
+        core.faults.note("a will", error, f"client {session.client_id!r}", now)
+
+
+def _publish(core: Core, session: Session, will: Message, now: float) -> None:
+    if not core.permissions.may_publish(session.identity, will.topic):
         return
     properties = will.properties
     expires_at = 0.0
@@ -126,19 +164,25 @@ def publish_will(core: Core, session: Session, now: float) -> None:
 
 
 class DelayedWill(Duty):
-    """Publishes the will unless the client came back in time."""
+    """Publishes the will unless the client came back in time.
 
-    def __init__(self, core: Core, session: Session) -> None:
+    It knows the session by its client id: the agenda keeps no session alive that was discarded.
+    """
+
+    def __init__(self, core: Core, client_id: str) -> None:
         self.core = core
-        self.session = session
+        self.client_id = client_id
 
     def fire(self, now: float) -> float:
-        record = self.session.record
-        if record.will is None or self.session.outlet is not None or record.will_due == 0.0:
+        session = self.core.sessions.get(self.client_id)
+        if session is None or session.outlet is not None:
+            return 0.0
+        record = session.record
+        if record.will is None or record.will_due == 0.0:
             return 0.0
         if record.will_due > now:
             return record.will_due
-        publish_will(self.core, self.session, now)
+        publish_will(self.core, session, now)
         self.core.journal.session_saved(record)
         return 0.0
 
@@ -146,15 +190,15 @@ class DelayedWill(Duty):
 class SessionExpiry(Duty):
     """Ends the session unless the client came back in time [MQTT-4.1.0-2]."""
 
-    def __init__(self, core: Core, session: Session) -> None:
+    def __init__(self, core: Core, client_id: str) -> None:
         self.core = core
-        self.session = session
+        self.client_id = client_id
 
     def fire(self, now: float) -> float:
-        session = self.session
-        record = session.record
-        if session.outlet is not None or self.core.sessions.get(session.client_id) is not session:
+        session = self.core.sessions.get(self.client_id)
+        if session is None or session.outlet is not None:
             return 0.0  # [MQTT-4.1.0-1]
+        record = session.record
         if record.expiry == NEVER:
             return 0.0
         due = record.disconnected_at + record.expiry

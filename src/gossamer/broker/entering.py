@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gossamer.broker.ending import disconnect_session, end_session, settle
-from gossamer.broker.keeping import KeepAlive
+from gossamer.broker.ending import disconnect_session, end_session, settle, stop_timers
+from gossamer.broker.keeping import keep_alive, stop_timer
 from gossamer.broker.publishing import message_from
 from gossamer.broker.revoking import revoke
 from gossamer.broker.stages import CLOSED, DECIDING, OPEN
@@ -132,6 +132,7 @@ def _take_session(
         core.sessions[client_id] = session
         core.counters.sessions = len(core.sessions)
         return session, False
+    stop_timers(core, client_id)
     record = existing.record
     record.expiry = expiry
     record.disconnected_at = 0.0
@@ -145,11 +146,12 @@ def _take_session(
 
 
 def _keep_alive(connection: Connection, connect: Connect, now: float) -> None:
+    stop_timer(connection)  # the login has come
     seconds = agreed_keep_alive(connect, connection.settings.max_keep_alive)
     if seconds:
         # [MQTT-3.1.2-22], in 3.1.1 [MQTT-3.1.2-24]: one and a half times the interval.
         connection.keep_alive = seconds * 1.5
-        connection.core.agenda.add(now + connection.keep_alive, KeepAlive(connection))
+        keep_alive(connection, now)
 
 
 def _identify(connection: Connection, session: Session, is_present: bool) -> None:

@@ -126,6 +126,10 @@ class LocatedFilter(Tap):
         self._awaited = math.inf
         self._tell(self._events.due(now), now)
 
+    def end(self) -> None:
+        """Nobody subscribes to it any more."""
+        self.locations.core.agenda.cancel(self._alarm)
+
     def _matched(self, place: Place, now: float) -> list[LocatedSubscription]:
         oldest = self.locations.oldest(now)
         if place.point is not None:

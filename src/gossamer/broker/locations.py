@@ -215,6 +215,7 @@ class Locations:
             found.remove(subscription)
             if not found.subscriptions:
                 del self._filters[subscription.filter]
+                found.end()
                 self.core.routes.remove_tap(subscription.filter, found)
         self._unfollow(subscription)
 

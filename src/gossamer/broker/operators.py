@@ -179,8 +179,18 @@ class Operators:
             self.core.journal.dirty = True
 
     def _send(self, results: list[tuple[OperatorState, Result]], now: float) -> None:
+        faults = self.core.faults
+        for state, error in self.engine.failed:
+            faults.note("an operator", error, state.key, now)
+        self.engine.failed.clear()
         for state, result in results:
-            self.operations[state.key].send(result, now)
+            operation = self.operations.get(state.key)
+            if operation is None:
+                continue
+            try:
+                operation.send(result, now)
+            except Exception as error:
+                faults.note("an operator's result", error, state.key, now)
         self.save()
         self._set_alarm()
 

@@ -33,6 +33,7 @@ def statistics(core: Core, now: float) -> dict[str, str]:
         "dropped/expired": str(counters.expired),
         "refused/publications": str(counters.publications_refused),
         "errors/protocol": str(counters.protocol_errors),
+        "errors/internal": str(core.faults.total),
         "archive/messages": str(core.journal.archive.archived),
         "archive/missing": str(core.journal.archive.missing()),
         "operators/count": str(counters.operators),

@@ -1,7 +1,7 @@
 """A broker's state after a restart, from what the store kept."""
 
 from gossamer.broker.core import Core
-from gossamer.broker.ending import DelayedWill, SessionExpiry, end_session
+from gossamer.broker.ending import end_session, expect_expiry, expect_will
 from gossamer.broker.neighbours import PEER_PREFIX
 from gossamer.broker.subscriptions import asked_of, enter, make
 from gossamer.geo.errors import GlpError
@@ -60,8 +60,8 @@ def _resume_time(core: Core, session: Session, now: float) -> None:
             record.will_due = now + delay
         core.journal.session_saved(record)
     if record.will is not None:
-        core.agenda.add(max(record.will_due, now), DelayedWill(core, session))
+        expect_will(core, session, max(record.will_due, now))
     if record.expiry == 0:
         end_session(core, session, now)
     elif record.expiry != NEVER:
-        core.agenda.add(record.disconnected_at + record.expiry, SessionExpiry(core, session))
+        expect_expiry(core, session, record.disconnected_at + record.expiry)

@@ -7,7 +7,7 @@ both ends treat the connection alike; MQTT's PUBLISH and its answers are the sam
 from __future__ import annotations
 
 from gossamer.broker.connection import Connection
-from gossamer.broker.keeping import KeepAlive
+from gossamer.broker.keeping import keep_alive
 from gossamer.broker.neighbours import PEER_METHOD, PEER_PREFIX
 from gossamer.broker.policy import Origin
 from gossamer.broker.settings import peer_settings
@@ -139,7 +139,7 @@ class Dial:
         )
         connection.session = session
         connection.keep_alive = KEEP_ALIVE_SECONDS * 1.5
-        core.agenda.add(now + connection.keep_alive, KeepAlive(connection))
+        keep_alive(connection, now)
         session.record.disconnected_at = 0.0
         core.journal.session_saved(session.record)
         # What is told again now may rest on an answer that no disk has seen yet.

@@ -131,12 +131,27 @@ class Server:
         await asyncio.sleep(0)
 
     def _tick(self) -> None:
+        # First the next one: whatever goes wrong in this tick, the clock goes on.
+        self._ticker = self.loop.call_later(_TICK_SECONDS, self._tick)
         now = time.time()
+        self._guarded("the tick", self._tick_broker, now)
+        if self.archive is not None:
+            self._guarded("the archive's tick", self._tick_archive, now)
+        self._guarded("the end of the tick", self.host.after_chunk, now)
+
+    def _tick_broker(self, now: float) -> None:
         self.broker.tick(now)
+
+    def _tick_archive(self, now: float) -> None:
         if self.archive is not None:
             self.archive.tick()
-        self.host.after_chunk(now)
-        self._ticker = self.loop.call_later(_TICK_SECONDS, self._tick)
+
+    def _guarded(self, place: str, step: Callable[[float], None], now: float) -> None:
+        """One step of a tick: if it fails, the others are taken all the same."""
+        try:
+            step(now)
+        except Exception as error:
+            self.broker.core.faults.note(place, error, "", now)
 
     def _end_turn(self) -> None:
         if self.store is not None:

@@ -4,14 +4,16 @@ The engine reads no clock and does no IO. The broker brings publications and the
 out are results, jobs for processors, and the parts of the states that should survive a restart.
 """
 
+from gossamer.plus.errors import PlusError
 from gossamer.plus.filtering import Filtering
 from gossamer.plus.grammar import parse
 from gossamer.plus.jobs import Job
-from gossamer.plus.limits import Limits
+from gossamer.plus.limits import MAX_TOPIC_BYTES, Limits
 from gossamer.plus.nodes import Plan
 from gossamer.plus.offload import OffloadedState, OffloadRule
 from gossamer.plus.options import Options, read_options, settled
 from gossamer.plus.publication import Publication
+from gossamer.plus.replies import AGGREGATE, fallback_topic, fits
 from gossamer.plus.spatial import SpatialState
 from gossamer.plus.state import OperatorState, Result, Services
 from gossamer.plus.temporal import SpatioTemporalState, TemporalState
@@ -40,6 +42,7 @@ class Engine:
         self.services = Services(implicit_ttl, limits)
         self.states: dict[str, OperatorState] = {}
         self.offloads: OffloadRule | None = None  # what somebody else computes
+        self.failed: list[tuple[OperatorState, Exception]] = []  # for whoever calls to note
         self._latest_tick = 0.0
 
     def parse(self, filter: str) -> Plan:
@@ -49,6 +52,11 @@ class Engine:
     def ask(self, filter: str, user: list[tuple[str, str]]) -> Asked:
         """From the filter and the User Properties of a SUBSCRIBE. Raises PlusError."""
         asked = Asked(self.parse(filter), read_options(user))
+        if asked.plan.spatial is not None and not fits(fallback_topic(asked.plan)):
+            raise PlusError(
+                f"the results' topic, with {AGGREGATE} for each wildcard, is over "
+                f"{MAX_TOPIC_BYTES} bytes: subscribe to a shorter filter"
+            )
         if self.offloads is not None:
             self.offloads.check(asked.plan, asked.options)
         return asked
@@ -79,6 +87,7 @@ class Engine:
         if state.references:
             return False
         del self.states[state.key]
+        self.services.unschedule(state)
         return True
 
     def next_due(self) -> float:
@@ -86,7 +95,7 @@ class Engine:
         return self.services.next_due()
 
     def tick(self, now: float) -> list[tuple[OperatorState, Result]]:
-        """Ends windows and sends what is owed."""
+        """Ends windows and sends what is owed. A state that fails does not stop the others."""
         if now < self._latest_tick:
             for state in self.states.values():
                 state.clock_set_back(now)
@@ -94,8 +103,11 @@ class Engine:
         results: list[tuple[OperatorState, Result]] = []
         due = self.services.take_due(now)
         while due is not None:
-            for result in due.tick(now):
-                results.append((due, result))
+            try:
+                for result in due.tick(now):
+                    results.append((due, result))
+            except Exception as error:
+                self.failed.append((due, error))
             due = self.services.take_due(now)
         return results
 
@@ -118,9 +130,13 @@ class Engine:
             publication = Publication(asked.topic, ready.answer, valid_until)
             for key in ready.waiting:
                 state = self.states.get(key)
-                if state is not None:
+                if state is None:
+                    continue
+                try:
                     for result in state.enter(publication, now):
                         results.append((state, result))
+                except Exception as error:
+                    self.failed.append((state, error))
         return results
 
 

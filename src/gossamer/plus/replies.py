@@ -18,6 +18,12 @@ def fits(topic: str) -> bool:
     return 4 * len(topic) <= MAX_TOPIC_BYTES or len(topic.encode()) <= MAX_TOPIC_BYTES
 
 
+def fallback_topic(plan: Plan) -> str:
+    """What an aggregate over topics is delivered on if nothing else fits."""
+    levels = [AGGREGATE if level in ("+", "#") else level for level in plan.filter.split("/")]
+    return plan.chain + "/" + "/".join(levels)
+
+
 class ReplyTopic:
     """The topic of an aggregate over topics; told who takes part and who no longer does."""
 

@@ -1,6 +1,6 @@
 """The state of one distinct operator subscription, shared by all who subscribed to the same."""
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Final
 
 from gossamer.plus.jobs import Jobs
@@ -12,6 +12,8 @@ from gossamer.plus.values import INFINITY
 
 # The first item of every saved part; a part of another version is not read.
 SAVED_VERSION: Final = 1
+# Entries without a point are swept out once there are more of them than others, and than this.
+_FEW: Final = 64
 
 
 class Result:
@@ -108,20 +110,37 @@ class Services:
         self.jobs = Jobs(self.limits.pending_jobs)
         self._agenda: list[tuple[float, int, OperatorState]] = []
         self._scheduled = 0  # orders entries of the same time
+        self._stale = 0  # entries of times that were changed since
 
     def skip(self, reason: str) -> None:
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
 
     def schedule(self, state: OperatorState, due: float) -> None:
+        """In place of the time that it had, if any."""
+        if state.due == due:
+            return
+        self.unschedule(state)
         state.due = due
         self._scheduled += 1
         heappush(self._agenda, (due, self._scheduled, state))
+
+    def unschedule(self, state: OperatorState) -> None:
+        """It is due at no time; the agenda does not keep it alive for long."""
+        if state.due == INFINITY:
+            return
+        state.due = INFINITY
+        self._stale += 1
+        if self._stale > _FEW and 2 * self._stale > len(self._agenda):
+            self._agenda = [entry for entry in self._agenda if self._stands(entry)]
+            heapify(self._agenda)
+            self._stale = 0
 
     def next_due(self) -> float:
         """Infinite if nothing is due at any time."""
         agenda = self._agenda
         while agenda and not self._stands(agenda[0]):
             heappop(agenda)
+            self._stale -= 1
         return agenda[0][0] if agenda else INFINITY
 
     def take_due(self, now: float) -> OperatorState | None:
@@ -133,4 +152,4 @@ class Services:
         return state
 
     def _stands(self, entry: tuple[float, int, OperatorState]) -> bool:
-        return entry[2].due == entry[0] and entry[2].references > 0
+        return entry[2].due == entry[0]

@@ -125,7 +125,7 @@ class TemporalState(OperatorState):
         self.mark("")
         self._topics = {}
         self._end = INFINITY
-        self.due = INFINITY
+        self.services.unschedule(self)
         results = self.results_of(values)
         if results:
             self._last = results

@@ -17,6 +17,7 @@ from gossamer.session.records import RELEASED, SENT, DeliveryRecord
 from gossamer.session.seen import Seen
 from gossamer.session.sending import send
 from gossamer.session.subscription import NO_IDENTIFIERS
+from gossamer.wire.errors import ProtocolError
 
 # What a session without a future remembers of a message in flight.
 SENT_ONCE: Final = DeliveryRecord(0, None, 1, False, NO_IDENTIFIERS, 0, SENT)
@@ -130,10 +131,14 @@ class Flight:
         identifiers: list[int],
         now: float,
     ) -> None:
-        if send(outlet, self.aliases, message, qos, retain, dup, packet_id, identifiers, now):
-            return
-        # [MQTT-3.1.2-25]: the server acts as if it had sent the message.
-        self.hub.counters.dropped_too_large += 1
+        try:
+            if send(outlet, self.aliases, message, qos, retain, dup, packet_id, identifiers, now):
+                return
+            # [MQTT-3.1.2-25]: the server acts as if it had sent the message.
+            self.hub.counters.dropped_too_large += 1
+        except (ProtocolError, ValueError, OverflowError) as error:
+            # What no packet can carry is set aside; it must not be in the way of those behind it.
+            self.hub.faults.note("a delivery", error, f"client {self.client_id!r}", now)
         if packet_id:
             self._forget(self.inflight.pop(packet_id))
 

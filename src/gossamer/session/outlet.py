@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from mypy_extensions import mypyc_attr
 
 from gossamer.session.counters import Counters
+from gossamer.session.faults import Faults
 from gossamer.session.journal import Journal
 from gossamer.session.naming import Namer
 
@@ -42,6 +43,7 @@ class Hub:
     __slots__ = (
         "counters",
         "dirty",
+        "faults",
         "holding",
         "journal",
         "last_committed",
@@ -53,6 +55,7 @@ class Hub:
     def __init__(self, journal: Journal, counters: Counters) -> None:
         self.journal = journal
         self.counters = counters
+        self.faults = Faults()
         self.dirty: list[Outlet] = []
         self.holding: list[Outlet] = []
         self.last_committed = 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from gossamer.broker.ending import SessionExpiry
+from gossamer.broker.ending import expect_expiry
 from gossamer.broker.revoking import remove_subscription
 from gossamer.broker.subscriptions import asked_of, enter, make
 from gossamer.geo.errors import GlpError
@@ -181,8 +181,7 @@ class Arrivals(ErrandHandler):
             if session.outlet is not None:
                 session.pump(now)  # its client could not wait
             elif session.record.expiry != NEVER:
-                due = now + session.record.expiry
-                self._core.agenda.add(due, SessionExpiry(self._core, session))
+                expect_expiry(self._core, session, now + session.record.expiry)
         fields: dict[str, object] = {
             "client": client_id,
             "source": self._mesh.settings.name,

@@ -11,7 +11,7 @@ from typing import Final
 
 from gossamer.broker.connection import Connection
 from gossamer.broker.core import Core
-from gossamer.broker.keeping import KeepAlive
+from gossamer.broker.keeping import keep_alive
 from gossamer.broker.policy import Origin
 from gossamer.broker.settings import peer_settings
 from gossamer.broker.stages import CLOSED, OPEN
@@ -222,7 +222,7 @@ class StockDial:
         connection.session = session
         connection.keep_alive = STOCK_KEEP_ALIVE * 1.5
         connection.unreleased_before = 0 if session.incoming is None else len(session.incoming)
-        core.agenda.add(now + connection.keep_alive, KeepAlive(connection))
+        keep_alive(connection, now)
         session.identity = connection.identity
         session.window = min(offered.receive_maximum or _DEFAULT_WINDOW, _LARGEST_WINDOW)
         session.record.disconnected_at = 0.0

@@ -85,7 +85,10 @@ class Stocks:
         """Whoever should own them does; and the mesh hears of it."""
         if now >= self._starts_at:
             for stock in self.by_name.values():
-                self._settle(stock, now)
+                try:
+                    self._settle(stock, now)
+                except Exception as error:
+                    self.mesh.core.faults.note("a stock broker", error, stock.name, now)
         reached = {
             name
             for name, stock in self.by_name.items()

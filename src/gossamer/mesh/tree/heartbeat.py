@@ -62,13 +62,18 @@ class Heartbeat(Duty):
             connection = link.connection
             if connection is None:
                 continue
-            if is_late:
-                connection.last_seen = now
-            elif now - connection.last_seen > silence:
-                logger.warning("%s has been silent for %.1f s: the link is cut", link.name, silence)
-                _cut(connection, now)
-                continue
-            self.ask(link, now)
+            try:
+                if is_late:
+                    connection.last_seen = now
+                elif now - connection.last_seen > silence:
+                    logger.warning(
+                        "%s has been silent for %.1f s: the link is cut", link.name, silence
+                    )
+                    _cut(connection, now)
+                    continue
+                self.ask(link, now)
+            except Exception as error:
+                mesh.core.faults.note("a heartbeat", error, f"link {link.name}", now)
 
 
 def _cut(connection: Connection, now: float) -> None:

@@ -118,6 +118,7 @@ class BrokerCollector(Collector):
         about.add_metric([__version__], 1)
         yield about
         yield self._skipped()
+        yield self._faults()
         yield from self._archive_metrics()
         yield from self._link_metrics()
         yield from self._tree_metrics()
@@ -129,6 +130,13 @@ class BrokerCollector(Collector):
         total = CounterMetricFamily("gossamer_operators_skipped", text, labels=["reason"])
         for reason, count in self._core.operators.engine.services.skipped.items():
             total.add_metric([reason], count)
+        return total
+
+    def _faults(self) -> Metric:
+        text = "Exceptions inside the broker, by where; each is in the log."
+        total = CounterMetricFamily("gossamer_internal_faults", text, labels=["place"])
+        for place, count in self._core.faults.by_place.items():
+            total.add_metric([place], count)
         return total
 
     def _archive_metrics(self) -> Iterator[Metric]:

@@ -159,7 +159,10 @@ class AdminServer:
 
     async def _health(self, request: Request) -> Response:
         uptime = round(time.time() - self._core.started_at, 3)
-        return Response.json({"status": "ok", "version": __version__, "uptime": uptime})
+        faults = self._core.faults.total
+        return Response.json(
+            {"status": "ok", "version": __version__, "uptime": uptime, "internal_faults": faults}
+        )
 
     async def _metrics(self, request: Request) -> Response:
         return Response(exposition(self._core), CONTENT_TYPE)
