@@ -1,7 +1,7 @@
 """What went wrong inside the broker: counted by where, logged without a flood.
 
-An exception that no rule of MQTT foresees is a fault of ours. It ends the one thing that it is about
-(a timed duty's turn, a connection, a delivery) and nothing else; whoever catches it notes it here.
+An exception that no rule of MQTT foresees is a fault of ours. It ends the one thing it is about (a
+timed duty, a connection, a delivery) and nothing else; whoever catches it notes it here.
 """
 
 import logging
