@@ -3,6 +3,7 @@
 import json
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,12 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gossamer.cli import main
-from gossamer.net.admin import tokens
+from gossamer.net.admin import http, tokens
 from gossamer.net.admin.server import AdminServer
 from gossamer.net.config import ConfigError
 from gossamer.net.config.observe import Admin
 from gossamer.net.reloading import Reloader
+from gossamer.net.strangers import MOST_STRANGERS
 from gossamer.wire import reasons
 from gossamer.wire.packets import Connack, Disconnect, Request, Suback, Subscribe
 from tests.support.live import PATIENCE, LiveBroker, RawClient, live_file
@@ -49,8 +51,9 @@ class AdminClient:
         with socket.create_connection(("127.0.0.1", self.port), PATIENCE) as connected:
             connected.sendall(request)
             answer = b""
-            while chunk := connected.recv(65536):
-                answer += chunk
+            with suppress(ConnectionError):
+                while chunk := connected.recv(65536):
+                    answer += chunk
             return answer
 
 
@@ -247,6 +250,31 @@ BAD_REQUESTS = [
 @pytest.mark.parametrize(("request_bytes", "status"), BAD_REQUESTS)
 def test_bad_requests(admin: AdminClient, request_bytes: bytes, status: int) -> None:
     assert admin.raw(request_bytes).startswith(f"HTTP/1.1 {status} ".encode())
+
+
+def test_silent_strangers_stop_nobody(admin: AdminClient) -> None:
+    with ExitStack() as stack:
+        for _ in range(3 * MOST_STRANGERS):
+            stranger = socket.create_connection(("127.0.0.1", admin.port), PATIENCE)
+            stack.enter_context(stranger).sendall(b"GET /health HTTP/1.1\r\n")
+            assert admin.get("/health")["status"] == "ok"
+        assert admin.get("/v1/sessions")["total"] == 0
+
+
+def test_strangers_that_do_not_take_their_answer_stop_nobody(admin: AdminClient) -> None:
+    with ExitStack() as stack:
+        for _ in range(3 * MOST_STRANGERS):
+            stranger = socket.create_connection(("127.0.0.1", admin.port), PATIENCE)
+            stack.enter_context(stranger).sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+        assert admin.get("/v1/sessions")["total"] == 0
+
+
+def test_slow_strangers_are_cut_in_time(
+    admin: AdminClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "REQUEST_SECONDS", 0.3)
+    for words in (b"", b"GET / HT", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n{"):
+        assert admin.raw(words) == b""
 
 
 def test_pages_are_bounded(admin: AdminClient) -> None:

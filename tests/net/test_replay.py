@@ -195,7 +195,7 @@ def test_a_reader_that_waits_hears_that_the_broker_lives(
 
 def test_readers_that_leave_give_up_their_places(tmp_path: Path) -> None:
     with archiving(tmp_path, "replay_readers = 2") as broker:
-        places = broker.server.archive_service.replay._places  # type: ignore[union-attr]
+        places = broker.server.archive_service.replay.places  # type: ignore[union-attr]
         for _ in range(3):
             connections = []
             for _ in range(2):
@@ -207,7 +207,7 @@ def test_readers_that_leave_give_up_their_places(tmp_path: Path) -> None:
                 describe(address(broker), NOBODY)
             for one in connections:
                 one.close()
-            eventually(lambda: places._value == 2)
+            eventually(lambda: places.free == 2)
         assert describe(address(broker), NOBODY)["next"] == 0
 
 

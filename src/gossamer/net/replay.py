@@ -3,6 +3,9 @@ MQTT clients.
 
 Threads and blocking sockets, not the event loop: a reader may take gigabytes, and what is sent must
 not pass through the loop that serves the clients. The loop is asked only about logins.
+
+Who has not logged in has ten seconds for its whole request and a place among strangers, which it
+loses to others when there are many; only who has logged in takes a reader's place.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import logging
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -21,6 +25,7 @@ from gossamer.net.auth.assembly import REPLAY
 from gossamer.net.auth.backend import Attempt
 from gossamer.net.auth.logins import Logins
 from gossamer.net.config.archive import Archive as ArchiveSection
+from gossamer.net.strangers import Shares, Stranger, Strangers
 from gossamer.net.tls import certificate_user
 from gossamer.session.identity import Identity
 from gossamer.storage.archive.archive import Archive
@@ -28,12 +33,11 @@ from gossamer.storage.archive.errors import ArchiveError, RowsLost
 from gossamer.storage.archive.frames import (
     BAD,
     FAILED,
-    MOST_REQUEST_BYTES,
     REFUSED,
     VERSION,
     BadFrame,
     frame,
-    read_frame,
+    read_request,
 )
 from gossamer.storage.archive.hiding import MayLocate
 from gossamer.storage.archive.selection import Allows
@@ -44,9 +48,13 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# For the whole request, which is one small frame.
+# For the handshake and the whole request, which is one small frame.
 REQUEST_SECONDS: Final = 10.0
-# For a reader to take anything at all of what is sent.
+# That a stranger keeps its place for certain: more than the way of a request takes.
+PATIENCE_SECONDS: Final = 0.25
+# How often whoever found no place looks again; the next wait in the system's queue meanwhile.
+LOOK_SECONDS: Final = 0.01
+# For a reader to take the next piece of what is sent.
 SEND_SECONDS: Final = 300.0
 BACKLOG: Final = 128
 
@@ -67,7 +75,8 @@ class ReplayService:
         self._logins = logins
         self._context = context
         self._loop = asyncio.get_running_loop()
-        self._places = threading.BoundedSemaphore(section.replay_readers)
+        self.strangers = Strangers(PATIENCE_SECONDS)
+        self.places = Shares(section.replay_readers)
         self._stopping = threading.Event()
         self._socket = socket.create_server(
             (section.replay_host, section.replay_port),
@@ -95,31 +104,39 @@ class ReplayService:
                     return
                 self._stopping.wait(0.1)  # out of descriptors: others will be closed
                 continue
-            if not self._places.acquire(blocking=False):
-                _turn_away(connection)
-                continue
+            caller = _Caller(connection, str(address[0]))
+            stranger = self._place(caller)
+            if stranger is None:
+                caller.close()
+                return
             threading.Thread(
-                target=self._serve,
-                args=(connection, str(address[0])),
-                name="gossamer-reader",
-                daemon=True,
+                target=self._serve, args=(caller, stranger), name="gossamer-reader", daemon=True
             ).start()
 
-    def _serve(self, connection: socket.socket, address: str) -> None:
-        try:
-            connection.settimeout(REQUEST_SECONDS)
-            if self._context is not None:
-                connection = self._context.wrap_socket(connection, server_side=True)
-            self._answer(connection, address)
-        except OSError as error:
-            logger.debug("a reader at %s is gone: %s", address, error)
-        finally:
-            connection.close()
-            self._places.release()
+    def _place(self, caller: _Caller) -> Stranger | None:
+        """Waits for it; None if the service stops meanwhile."""
+        while not self._stopping.is_set():
+            stranger = self.strangers.enter(caller.address, time.monotonic(), caller.cut)
+            if stranger is not None:
+                return stranger
+            self._stopping.wait(LOOK_SECONDS)
+        return None
 
-    def _answer(self, connection: socket.socket, address: str) -> None:
+    def _serve(self, caller: _Caller, stranger: Stranger) -> None:
         try:
-            answer = self._answer_request(connection, address)
+            caller.greet(self._context)
+            self._answer(caller, stranger)
+        except OSError as error:
+            logger.debug("a reader at %s is gone: %s", caller.address, error)
+        except Exception:
+            logger.exception("a request from %s failed", caller.address)
+        finally:
+            self.strangers.leave(stranger)
+            caller.close()
+
+    def _answer(self, caller: _Caller, stranger: Stranger) -> None:
+        try:
+            answer = self._answer_request(caller, stranger)
         except BadRequest as error:
             answer = _refusal(str(error), error.code)
         except BadFrame as error:
@@ -127,14 +144,28 @@ class ReplayService:
         except ArchiveError as error:
             answer = _refusal(str(error), FAILED)
         if answer:
-            connection.sendall(answer)
+            caller.connection.sendall(answer)
 
-    def _answer_request(self, connection: socket.socket, address: str) -> bytes:
+    def _answer_request(self, caller: _Caller, stranger: Stranger) -> bytes:
         """The whole answer, or nothing if it was sent already."""
-        request = read_frame(lambda size: _exactly(connection, size), MOST_REQUEST_BYTES)
+        request = read_request(caller.exactly)
+        if not self.strangers.heard(stranger):
+            return b""
         if request.get("version", VERSION) != VERSION:
             raise BadRequest(f"this broker speaks version {VERSION} of the protocol")
-        rights = self._rights(request, address, _certificate_user(connection))
+        rights = self._rights(request, caller.address, _certificate_user(caller.connection))
+        self.strangers.leave(stranger)
+        if not self.places.take(rights.who):
+            raise BadRequest("too many readers at once; try later", FAILED)
+        try:
+            caller.connection.settimeout(SEND_SECONDS)
+            return self._read_for(rights, request, caller.connection)
+        finally:
+            self.places.give_back(rights.who)
+
+    def _read_for(
+        self, rights: ReaderRights, request: dict[str, Any], connection: socket.socket
+    ) -> bytes:
         answering = Answering(self._archive, rights, self._stopping)
         action = request.get("action")
         if action == "describe":
@@ -147,7 +178,6 @@ class ReplayService:
             reading = answering.reading(request)
         except RowsLost as error:
             return frame(answering.lost(error))
-        connection.settimeout(SEND_SECONDS)
         answering.send(reading, connection)
         return b""
 
@@ -186,10 +216,59 @@ class ReplayService:
         return asyncio.run_coroutine_threadsafe(answer(), self._loop).result(REQUEST_SECONDS)
 
 
+class _Caller:
+    """A connection, and the time that it has for its request."""
+
+    def __init__(self, connection: socket.socket, address: str) -> None:
+        self.connection = connection
+        self.address = address
+        self._deadline = time.monotonic() + REQUEST_SECONDS
+        self._is_cut = False
+
+    def greet(self, context: ssl.SSLContext | None) -> None:
+        """By TLS, if there is a context for it."""
+        self.connection.settimeout(REQUEST_SECONDS)
+        if context is not None:
+            # Known before the handshake, so that it can be cut in the middle of it.
+            secure = context.wrap_socket(
+                self.connection, server_side=True, do_handshake_on_connect=False
+            )
+            self.connection = secure
+            if self._is_cut:
+                raise ConnectionError("it was cut")
+            secure.do_handshake()
+
+    def exactly(self, size: int) -> bytes:
+        pieces = []
+        while size:
+            self.connection.settimeout(max(0.001, self._deadline - time.monotonic()))
+            piece = self.connection.recv(min(size, 1 << 16))
+            if not piece:
+                raise ConnectionError("the request is cut off")
+            pieces.append(piece)
+            size -= len(piece)
+            if time.monotonic() >= self._deadline:
+                raise TimeoutError("the request took too long")
+        return b"".join(pieces)
+
+    def cut(self) -> None:
+        """From any thread: whoever reads from it finds the end."""
+        self._is_cut = True
+        try:
+            # The socket's own, not TLS's, which would take the state from under the reader.
+            socket.socket.shutdown(self.connection, socket.SHUT_RDWR)
+        except OSError:
+            pass  # it is gone already
+
+    def close(self) -> None:
+        self.connection.close()
+
+
 class ReaderRights(Rights):
     """Those of a client that would subscribe, by the rules in force when it asked."""
 
     def __init__(self, broker: Broker, identity: Identity) -> None:
+        self.who = identity.user or f"@{identity.address}"  # whose share of the places it takes
         self._core = broker.core
         self._identity = identity
         self._permissions = broker.core.permissions
@@ -217,15 +296,6 @@ def _certificate_user(connection: socket.socket) -> str:
     return certificate_user(connection.getpeercert())
 
 
-def _turn_away(connection: socket.socket) -> None:
-    with connection:
-        connection.settimeout(0)
-        try:
-            connection.send(_refusal("too many readers at once; try later", FAILED))
-        except OSError:
-            pass  # it learns from the closed connection
-
-
 def _refusal(text: str, code: str) -> bytes:
     return frame({"ok": False, "error": text, "code": code})
 
@@ -235,14 +305,3 @@ def _text(request: dict[str, Any], key: str) -> str | None:
     if value is not None and not isinstance(value, str):
         raise BadRequest(f"{key} is a text")
     return value
-
-
-def _exactly(connection: socket.socket, size: int) -> bytes:
-    pieces = []
-    while size:
-        piece = connection.recv(min(size, 1 << 16))
-        if not piece:
-            raise ConnectionError("the request is cut off")
-        pieces.append(piece)
-        size -= len(piece)
-    return b"".join(pieces)

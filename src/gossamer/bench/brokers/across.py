@@ -1,6 +1,5 @@
 """Publishers at the first broker of a chain, subscribers at the last."""
 
-import select
 import time
 from collections.abc import Sequence
 
@@ -14,7 +13,7 @@ from gossamer.bench.brokers.bursts import (
     paired,
 )
 from gossamer.bench.brokers.flow import READ_SIZE, Group, measure
-from gossamer.bench.brokers.link import GeneratorError
+from gossamer.bench.brokers.link import GeneratorError, readable
 from gossamer.bench.brokers.measurement import Measurement, Target
 
 PATH_SECONDS = 30.0
@@ -35,13 +34,13 @@ def await_paths(groups: Sequence[Group]) -> None:
         publisher, subscriber = group.publisher.socket, group.subscribers[0].socket
         probe = mqtt.publish(group.topic, b"probe")
         publisher.sendall(probe)
-        while not select.select([subscriber], [], [], PROBE_SECONDS)[0]:
+        while not readable([subscriber], PROBE_SECONDS):
             if time.monotonic() > deadline:
                 raise GeneratorError("nothing crosses the chain")
             publisher.sendall(probe)
     sockets = [group.subscribers[0].socket for group in groups]
-    while readable := select.select(sockets, [], [], QUIET_SECONDS)[0]:
-        for subscriber in readable:
+    while ready := readable(sockets, QUIET_SECONDS):
+        for subscriber in ready:
             if not subscriber.recv(READ_SIZE):
                 raise GeneratorError("the broker closed a connection during set-up")
 

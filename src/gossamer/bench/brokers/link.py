@@ -87,13 +87,23 @@ def close(links: Sequence[Link]) -> None:
         link.socket.close()
 
 
+def readable(sockets: Sequence[socket.socket], seconds: float) -> list[socket.socket]:
+    """Those with something to read, waiting for the first. `select` would know no more than 1,024
+    descriptors, and generators have 5,000."""
+    poll = select.poll()
+    by_number = {one.fileno(): one for one in sockets}
+    for number in by_number:
+        poll.register(number, select.POLLIN)
+    return [by_number[number] for number, _ in poll.poll(seconds * 1000)]
+
+
 def receive_exactly(link: Link, size: int) -> bytes:
     """Reads ``size`` bytes from a started link, waiting for them as long as set-up may take."""
     data = b""
     deadline = time.monotonic() + SET_UP_SECONDS
     while len(data) < size:
         left = deadline - time.monotonic()
-        if left < 0 or not select.select([link.socket], [], [], left)[0]:
+        if left < 0 or not readable([link.socket], left):
             raise GeneratorError("the first message did not arrive")
         more = link.socket.recv(size - len(data))
         if not more:

@@ -1,4 +1,8 @@
-"""HTTP/1.1, as little as an API needs: one request a connection, bounded in size and in time."""
+"""HTTP/1.1, as little as an API needs: one request a connection, bounded in size and in time.
+
+Until a request has shown its token its connection has only a place among strangers, which it loses
+to others when there are many. A connection that does not take its answer in time is cut off.
+"""
 
 import asyncio
 import json
@@ -7,6 +11,8 @@ from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
+
+from gossamer.net.strangers import Strangers
 
 logger = logging.getLogger(__name__)
 
@@ -26,9 +32,10 @@ class HttpError(Exception):
 
 
 class Request:
-    """What was asked; `path` is split at the slashes, each part decoded."""
+    """What was asked; `path` is split at the slashes, each part decoded. Whoever answers calls
+    `admit` once the request has shown that it may ask."""
 
-    __slots__ = ("address", "headers", "method", "path", "query")
+    __slots__ = ("address", "admit", "headers", "method", "path", "query")
 
     def __init__(
         self,
@@ -43,6 +50,7 @@ class Request:
         self.query = query
         self.headers = headers
         self.address = address
+        self.admit: Callable[[], None] = lambda: None
 
 
 class Response:
@@ -75,27 +83,39 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 async def answer(
-    handler: Handler, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    handler: Handler,
+    strangers: Strangers,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
 ) -> None:
     """One connection, from its request to its end."""
+    address, loop = _address(writer), asyncio.get_running_loop()
+    stranger = strangers.enter(address, loop.time(), writer.transport.abort)
+    if stranger is None:
+        writer.transport.abort()
+        return
+    writer.transport.set_write_buffer_limits(0)  # `drain` waits until the system has it all
     try:
         async with asyncio.timeout(REQUEST_SECONDS):
             try:
-                request = await _read(reader, _address(writer))
+                request = await _read(reader, address)
+                request.admit = lambda: strangers.leave(stranger)
                 response = await handler(request)
             except HttpError as error:
                 response = Response.json({"error": error.text}, error.status)
             except (asyncio.IncompleteReadError, ConnectionError):
+                writer.close()
                 return
             except Exception:
                 logger.exception("an admin request failed")
                 response = Response.json({"error": "it failed; the log says why"}, 500)
             writer.write(response.encode())
             await writer.drain()
+            writer.close()
     except (TimeoutError, ConnectionError):
-        pass
+        writer.transport.abort()  # with what was not taken, which `close` would wait for
     finally:
-        writer.close()
+        strangers.leave(stranger)
 
 
 async def _read(reader: asyncio.StreamReader, address: str) -> Request:

@@ -17,6 +17,7 @@ from gossamer.net.admin.tokens import is_authorized
 from gossamer.net.config import ConfigError
 from gossamer.net.config.observe import Admin
 from gossamer.net.peering import Dialler, Peering
+from gossamer.net.strangers import Strangers
 
 # Wrong tokens of one address: so many at once, then one every ten seconds; more are told to wait
 # and not logged. It cannot keep out the right token, whoever else uses its address: a token is too
@@ -50,6 +51,7 @@ class AdminServer:
         self._settings = settings
         self._token = token
         self._reload = reload
+        self.strangers = Strangers(patience=0.0)
         self._failures = AddressRates(WRONG_TOKENS_PER_SECOND, WRONG_TOKENS)
         self._server: asyncio.Server | None = None
         self.routes = self._routes()
@@ -57,7 +59,7 @@ class AdminServer:
     async def open(self) -> int:
         """Starts listening; the port in use. OSError if it cannot."""
         self._server = await asyncio.start_server(
-            lambda reader, writer: answer(self.handle, reader, writer),
+            lambda reader, writer: answer(self.handle, self.strangers, reader, writer),
             self._settings.host,
             self._settings.port,
             limit=LONGEST_HEAD,
@@ -73,6 +75,7 @@ class AdminServer:
         route, named = find(self.routes, request)
         if not route.is_open or self._settings.metrics_token:
             self._authorize(request)
+            request.admit()
         return await route.call(request, **named)
 
     def _authorize(self, request: Request) -> None:

@@ -74,7 +74,9 @@ class Archive(Section):
     replay_host: str = Field(default="127.0.0.1", description="Address of the replay service.")
     replay_port: Port = Field(default=1885, description="Its port.")
     replay_readers: int = Field(
-        default=32, ge=1, description="Readers that it serves at the same time."
+        default=48,
+        ge=1,
+        description="Readers that it serves at the same time; one user has at most three quarters.",
     )
     tls: ArchiveTls | None = Field(default=None, description="The replay service speaks TLS.")
 

@@ -7,6 +7,7 @@ the end. Needs nothing but the standard library.
 """
 
 import json
+import re
 import struct
 from collections.abc import Callable
 from typing import Any, Final
@@ -15,6 +16,13 @@ VERSION: Final = 1
 MOST_REQUEST_BYTES: Final = 1 << 20
 MOST_ANSWER_BYTES: Final = 1 << 28
 _LENGTH: Final = struct.Struct(">I")
+# Lists and objects in a request, which is an object with two lists. Frames come from strangers,
+# and a megabyte of brackets would become a hundred of Python's objects, or too deep to parse.
+MOST_LISTS_ASKED: Final = 16
+# An answer has an object for each segment.
+MOST_LISTS_ANSWERED: Final = 10_000_000
+_TEXTS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_OPENING: Final = re.compile(rb"[\[{]")
 
 # Why a request is not answered.
 REFUSED: Final = "refused"  # the login
@@ -36,14 +44,34 @@ def frame(message: dict[str, Any]) -> bytes:
     return _LENGTH.pack(len(text)) + text
 
 
-def read_frame(read: ReadExactly, most: int) -> dict[str, Any]:
+def read_frame(
+    read: ReadExactly, most: int, most_lists: int = MOST_LISTS_ANSWERED
+) -> dict[str, Any]:
     """`read` gives exactly as many bytes as asked for, or raises."""
     (length,) = _LENGTH.unpack(read(_LENGTH.size))
     if length > most:
         raise BadFrame(f"a frame of {length} bytes is too long")
+    return parsed(read(length), most_lists)
+
+
+def read_request(read: ReadExactly) -> dict[str, Any]:
+    """A frame from somebody who has not logged in."""
+    return read_frame(read, MOST_REQUEST_BYTES, MOST_LISTS_ASKED)
+
+
+def parsed(text: bytes, most_lists: int) -> dict[str, Any]:
+    """BadFrame for everything that is no JSON object of that many lists and objects."""
+    if text.count(b"[") + text.count(b"{") > most_lists:
+        found = len(_OPENING.findall(_TEXTS.sub(b"", text)))
+        if found > most_lists:
+            raise BadFrame(f"a frame with {found} lists and objects is not answered")
     try:
-        message = json.loads(read(length))
-    except ValueError as error:
+        message = json.loads(text)
+        if b"\\u" in text:  # JSON can spell half a character, which no encoding has
+            json.dumps(message, ensure_ascii=False).encode()
+    except RecursionError:
+        raise BadFrame("a frame is nested too deeply") from None
+    except ValueError as error:  # no UTF-8, half a character, a number of thousands of digits
         raise BadFrame(f"a frame is no JSON: {error}") from None
     if not isinstance(message, dict):
         raise BadFrame("a frame is no JSON object")

@@ -29,6 +29,9 @@ WAIT_SECONDS: Final = 0.5
 HEARTBEAT_SECONDS: Final = 10.0
 # The largest piece of a record batch to send: what a client has to hold at a time.
 MOST_ROWS: Final = 65_536
+# What a reader must take within the time that its connection has: one that takes less holds its
+# place for nothing. A reader that waits for its own disk for minutes is still served.
+PIECE_BYTES: Final = 1 << 18
 
 
 class BadRequest(Exception):
@@ -186,14 +189,20 @@ class _Outlet(io.RawIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        self._connection.sendall(data)
-        return len(data)
+        view = memoryview(data).cast("B")
+        for start in range(0, len(view), PIECE_BYTES):
+            self._connection.sendall(view[start : start + PIECE_BYTES])
+        return len(view)
 
 
 def _is_gone(connection: socket.socket) -> bool:
-    """A client has nothing to say after its request: what can be read is the end."""
-    readable, _, _ = select.select([connection], [], [], 0)
-    return bool(readable)
+    """A client has nothing to say after its request: what can be read is the end.
+
+    By `poll`, since `select` knows no descriptors above 1,023, and a broker has more clients.
+    """
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def limited(batches: Iterable[pa.RecordBatch], most: int | None) -> Iterator[pa.RecordBatch]:
