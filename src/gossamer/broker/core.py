@@ -64,7 +64,7 @@ class Core:
         )
         self.hub = Hub(journal, self.counters)
         self.routes = RouteTable(self.ledger.routes)
-        self.retained = Retained(journal, self.counters)
+        self.retained = Retained(journal, self.counters, self.ledger.retained)
         self.faults = self.hub.faults
         self.agenda = Agenda(self.faults)
         # Timers of sessions whose clients are away, by client id.

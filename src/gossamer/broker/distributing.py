@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gossamer.broker.neighbours import LOCAL_TOPICS
 from gossamer.broker.routes import Route
 from gossamer.broker.stamps import stamp_of, unstamped
+from gossamer.budget.ledger import NOBODY
 from gossamer.session.message import Message
 from gossamer.session.session import Session
 
@@ -32,7 +33,7 @@ def distribute(message: Message, route: Route, origin: Session | None, now: floa
 
 def publish(core: Core, message: Message, origin: Session | None, now: float) -> None:
     """A message that needs no answer: a will, a report of the broker's own."""
-    route = core.routes.route(message.topic, message.topic_bytes)
+    route = core.routes.passing(message.topic, message.topic_bytes)
     if message.retain:
         distribute_retained(core, message, route, origin, now)
     else:
@@ -52,7 +53,8 @@ def distribute_retained(
         message = unstamped(message)  # only a broker says when a message was published
     stamped = core.neighbours.stamped(message, now)
     plain = unstamped(stamped)
-    is_news = core.retained.keep(plain, stamped)
+    owner = NOBODY if origin is None else origin.owner
+    is_news = core.retained.keep(plain, stamped, owner)
     stamp = stamp_of(stamped)
     if stamp is not None and stamp.is_replay and not is_news:
         return

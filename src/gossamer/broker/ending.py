@@ -157,7 +157,11 @@ def _publish(core: Core, session: Session, will: Message, now: float) -> None:
         will.publisher,
         will.user,
     )
-    route = core.routes.route(message.topic, message.topic_bytes)
+    if message.retain and core.retained.refusal(message, session.owner, core.settings.max_retained):
+        # Nobody is there to be told: it is delivered, and not kept.
+        core.counters.publications_refused += 1
+        message.retain = False
+    route = core.routes.passing(message.topic, message.topic_bytes)
     if route.archived:
         archive_message(core, route, message, now)
     publish_shown(core, message, session, now)

@@ -46,7 +46,7 @@ def distribute_guarded(
 def publish_shown(core: Core, message: Message, origin: Session | None, now: float) -> None:
     """A message that needs no answer, its place only for those who may see it."""
     if core.permissions.guards_positions and core.locations.place(message, now) is not None:
-        route = core.routes.route(message.topic, message.topic_bytes)
+        route = core.routes.passing(message.topic, message.topic_bytes)
         distribute_guarded(core, message, route, origin, now)
     else:
         publish(core, message, origin, now)

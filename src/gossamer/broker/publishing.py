@@ -29,6 +29,7 @@ from gossamer.geo.errors import GlpError
 from gossamer.geo.glp import Glp
 from gossamer.session.frames import IDENTIFIERS, PUBREC_HEAD
 from gossamer.session.message import Message
+from gossamer.session.session import Session
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.packets import V5, Publish
@@ -86,7 +87,11 @@ def handle_publish(connection: Connection, packet: Publish, name: bytes, now: fl
                 connection, packet.qos, packet.packet_id, error.reason, error.text, False
             )
             return
-    route = core.routes.route(topic, topic.encode())
+    if packet.retain and not packet.payload:
+        # Who removes what was retained on a topic has hardly a further use for it.
+        route = core.routes.passing(topic, topic.encode())
+    else:
+        route = core.routes.route(topic, topic.encode())
     message = message_from(packet, topic, session.client_id, session.user, now)
     if not connection.is_peer:
         route.branch.published += len(topic) + len(packet.payload)
@@ -94,7 +99,7 @@ def handle_publish(connection: Connection, packet: Publish, name: bytes, now: fl
     if is_archived and packet.qos and must_refuse(core, route):
         refusal = "the archive is full"
     else:
-        refusal = _refusal(core, message, route, connection.is_peer)
+        refusal = _refusal(core, message, route, session)
     if refusal:
         core.counters.publications_refused += 1
         if packet.qos and (connection.version != V5 or connection.is_peer):
@@ -206,15 +211,13 @@ def _topic_of(connection: Connection, packet: Publish) -> str:
     return topic
 
 
-def _refusal(core: Core, message: Message, route: Route, by_peer: bool) -> str:
+def _refusal(core: Core, message: Message, route: Route, by: Session) -> str:
     """Why the store or the retained table cannot take this message; "" if they can."""
     if message.retain and message.payload:
-        if (
-            len(core.retained) >= core.settings.max_retained
-            and not by_peer  # every broker of a mesh keeps the same ones
-            and not core.retained.has(message.topic)
-        ):
-            return "the broker keeps no more retained messages"
+        if not by.is_peer:  # every broker of a mesh keeps the same ones
+            refusal = core.retained.refusal(message, by.owner, core.settings.max_retained)
+            if refusal:
+                return refusal
         if not core.journal.accepts:
             return "the store is full"
     if message.qos and not core.journal.accepts:

@@ -2,17 +2,23 @@
 
 In a mesh every broker keeps them all; a stamp decides which of two is the last, removals are kept
 for a while, and digests tell two brokers cheaply where they differ.
+
+All of them have a budget in bytes, of which removals have a part: when that is full, the oldest
+removals are forgotten first.
 """
 
 from hashlib import blake2b
+from sys import getsizeof
 from typing import Final
 from zlib import crc32
 
 from gossamer.broker.offloading import TOPICS as OFFLOAD_TOPICS
-from gossamer.broker.stamps import TOMBSTONE_SECONDS, Stamp, stamp_of, unstamped
+from gossamer.broker.stamps import TOMBSTONE_SECONDS, Stamp, stamp_of, unstamped, with_stamp
+from gossamer.budget.ledger import MIB, NOBODY, Account, Owner
 from gossamer.session.counters import Counters
 from gossamer.session.journal import Journal
 from gossamer.session.message import Message
+from gossamer.session.sizes import MESSAGE_BYTES, PROPERTIES_BYTES, message_bytes
 from gossamer.topics.name_tree import NameTree
 
 # Brokers compare their retained messages in this many parts.
@@ -21,15 +27,32 @@ DIGESTS: Final = 256
 _TOLD_ANEW: Final = ("$SYS/", OFFLOAD_TOPICS)
 
 
+# What an entry costs beside its messages, and a node of the tree.
+_ENTRY_BYTES: Final = 160
+NODE_BYTES: Final = 352
+# A stamp, and the message that carries it beside the one that clients get.
+_STAMP_BYTES: Final = 160
+_STAMPED_BYTES: Final = _STAMP_BYTES + MESSAGE_BYTES + PROPERTIES_BYTES + 256
+# Removals have one part in so many of the budget.
+_REMOVALS_PART: Final = 16
+
+
 class _Kept:
-    """`message` is what subscribers get; `stamped` what is stored and sent to neighbours."""
+    """`message` is what subscribers get; `stamped` what is stored and sent to neighbours.
 
-    __slots__ = ("forget_at", "message", "stamp", "stamped")
+    A removal has neither, only its stamp.
+    """
 
-    def __init__(self, message: Message, stamped: Message) -> None:
-        self.message = message
-        self.stamped = stamped
+    __slots__ = ("forget_at", "message", "nodes", "owner", "size", "stamp", "stamped", "topic")
+
+    def __init__(self, message: Message, stamped: Message, owner: Owner) -> None:
+        self.topic = message.topic
         self.stamp: Stamp | None = stamp_of(stamped)
+        self.message: Message | None = message if message.payload else None
+        self.stamped: Message | None = stamped if message.payload else None
+        self.owner = owner
+        self.size = _size_of(message, self.stamp)
+        self.nodes = 0  # bytes of the tree that its owner is charged with
         self.forget_at = message.expires_at
         if not message.payload and self.stamp is not None:
             self.forget_at = self.stamp.micros / 1e6 + TOMBSTONE_SECONDS
@@ -38,23 +61,56 @@ class _Kept:
 class Retained:
     """Kept by topic, found by filter; expired ones are dropped when somebody looks."""
 
-    __slots__ = ("_counters", "_journal", "_tombstones", "_tree", "digests")
+    __slots__ = (
+        "_counters",
+        "_journal",
+        "_removals",
+        "_removals_bytes",
+        "_tree",
+        "account",
+        "digests",
+    )
 
-    def __init__(self, journal: Journal, counters: Counters) -> None:
+    def __init__(
+        self, journal: Journal, counters: Counters, account: Account | None = None
+    ) -> None:
         self._journal = journal
         self._counters = counters
         self._tree = NameTree()
-        self._tombstones = 0
+        self._removals: dict[str, None] = {}  # the topics of removals, the oldest first
+        self._removals_bytes = 0
+        self.account = account if account is not None else Account("retained", 256 * MIB)
         self.digests: list[int] = [0] * DIGESTS
 
-    def keep(self, message: Message, stamped: Message) -> bool:
+    def refusal(self, message: Message, owner: Owner, most: int) -> str:
+        """Why it cannot be kept in this name beside `most` others at most; "" if it can."""
+        if not message.payload:
+            return ""
+        account = self.account
+        known = self._find(message.topic)
+        if len(self) >= most and (known is None or known.message is None):
+            account.refused += 1
+            return f"the broker keeps no more than {most} retained messages"
+        size = _size_of(message, None) + NODE_BYTES * self._tree.growth(message.topic)
+        if known is None:
+            refusal = account.refusal(size, owner)
+        elif known.owner is owner and size <= known.size:
+            refusal = ""
+        else:
+            account.give(known.size + known.nodes, known.owner)
+            refusal = account.refusal(size + known.nodes, owner)
+            account.hold(known.size + known.nodes, known.owner)
+        if refusal:
+            account.refused += 1
+        return refusal
+
+    def keep(self, message: Message, stamped: Message, owner: Owner = NOBODY) -> bool:
         """Replaces what the topic had [MQTT-3.3.1-5], unless that is newer; tells whether it did.
 
         An empty payload removes [MQTT-3.3.1-6], [MQTT-3.3.1-7].
         """
         topic = message.topic
-        kept = _Kept(message, stamped)
-        stamp = kept.stamp
+        stamp = stamp_of(stamped)
         known = self._find(topic)
         known_stamp = None if known is None else known.stamp
         if stamp is not None and known_stamp is not None and not stamp.is_after(known_stamp):
@@ -62,9 +118,20 @@ class Retained:
         if not message.payload and stamp is None:
             self.discard(topic)
             return True
-        self._put(topic, known, kept)
-        if not topic.startswith(_TOLD_ANEW):
+        is_stored = not topic.startswith(_TOLD_ANEW)
+        if not message.payload:
+            assert stamp is not None
+            removal = _removal(topic, stamp)
+            if is_stored:
+                self._journal.retained_saved(removal)
+            self._put(known, _Kept(removal, removal, owner))
+            return True
+        if is_stored:
             self._journal.retained_saved(stamped)
+        # What is delivered keeps the encodings that are made of it, each as large as its payload;
+        # so these are copies.
+        copy = _copy(message)
+        self._put(known, _Kept(copy, copy if stamped is message else _copy(stamped), owner))
         return True
 
     def is_news(self, stamped: Message) -> bool:
@@ -76,20 +143,23 @@ class Retained:
 
     def restore(self, stamped: Message) -> None:
         """What a store kept."""
-        self._put(stamped.topic, None, _Kept(unstamped(stamped), stamped))
+        message = unstamped(stamped)
+        self._put(None, _Kept(message, stamped, Owner(message.publisher, message.user, "")))
 
     def discard(self, topic: str) -> bool:
         known = self._find(topic)
         if known is None:
             return False
+        nodes = self._tree.nodes
         self._tree.remove(topic)
-        self._count(topic, known, -1)
+        self.account.grow(NODE_BYTES * (self._tree.nodes - nodes))
+        self._leave(known)
         self._journal.retained_removed(topic)
         return True
 
     def has(self, topic: str) -> bool:
         known = self._find(topic)
-        return known is not None and bool(known.message.payload)
+        return known is not None and known.message is not None
 
     def search(self, filter: str, now: float) -> list[Message]:
         """The messages that match, without those that have expired."""
@@ -97,10 +167,12 @@ class Retained:
         for found in self._tree.search(filter):
             assert isinstance(found, _Kept)
             message = found.message
+            if message is None:
+                continue
             if message.is_expired(now):
                 self._counters.expired += 1
                 self.discard(message.topic)
-            elif message.payload:
+            else:
                 fresh.append(message)
         return fresh
 
@@ -110,7 +182,7 @@ class Retained:
             assert isinstance(found, _Kept)
             if found.forget_at and now >= found.forget_at:
                 self._counters.expired += 1
-                self.discard(found.message.topic)
+                self.discard(found.topic)
 
     def stamped_in(self, parts: list[int]) -> list[Message]:
         """Everything with a stamp, removals too, in these parts of the digest."""
@@ -118,8 +190,9 @@ class Retained:
         found: list[Message] = []
         for kept in self._tree.values():
             assert isinstance(kept, _Kept)
-            if kept.stamp is not None and _part(kept.message.topic) in chosen:
-                found.append(kept.stamped)
+            if kept.stamp is not None and _part(kept.topic) in chosen:
+                stamped = kept.stamped
+                found.append(_removal(kept.topic, kept.stamp) if stamped is None else stamped)
         return found
 
     def latest_stamp(self) -> int:
@@ -136,34 +209,99 @@ class Retained:
         found: list[Message] = []
         for kept in self._tree.values():
             assert isinstance(kept, _Kept)
-            if kept.stamp is None:
+            if kept.stamp is None and kept.message is not None:
                 found.append(kept.message)
         return found
 
     def __len__(self) -> int:
-        return len(self._tree) - self._tombstones
+        return len(self._tree) - len(self._removals)
 
     def _find(self, topic: str) -> _Kept | None:
         found = self._tree.get(topic)
         assert found is None or isinstance(found, _Kept)
         return found
 
-    def _put(self, topic: str, known: _Kept | None, kept: _Kept) -> None:
-        self._tree.put(topic, kept)
+    def _put(self, known: _Kept | None, kept: _Kept) -> None:
+        nodes = self._tree.nodes
+        self._tree.put(kept.topic, kept)
+        # Who made the nodes of a topic has them in its share; the total has those that there are.
+        kept.nodes = NODE_BYTES * (self._tree.nodes - nodes)
         if known is not None:
-            self._count(topic, known, -1)
-        self._count(topic, kept, 1)
-
-    def _count(self, topic: str, kept: _Kept, change: int) -> None:
-        if not kept.message.payload:
-            self._tombstones += change
+            kept.nodes = known.nodes
+            self._leave(known)
+            self.account.grow(-known.nodes)
+        self.account.hold(kept.size + kept.nodes, kept.owner)
+        self._tell(kept)
+        if kept.message is None:
+            self._removals[kept.topic] = None
+            self._removals_bytes += kept.size
+            self._forget_removals()
         self._counters.retained = len(self)
+
+    def _leave(self, kept: _Kept) -> None:
+        """It is in the tree no more, or another one in its place."""
+        self.account.give(kept.size + kept.nodes, kept.owner)
+        self.account.grow(kept.nodes)
+        self._tell(kept)
+        if kept.message is None:
+            del self._removals[kept.topic]
+            self._removals_bytes -= kept.size
+        self._counters.retained = len(self)
+
+    def _forget_removals(self) -> None:
+        most = self.account.budget // _REMOVALS_PART
+        if self._removals_bytes <= most:
+            return
+        excess = self._removals_bytes - most + most // _REMOVALS_PART
+        oldest: list[str] = []
+        for topic in self._removals:
+            if excess <= 0:
+                break
+            known = self._find(topic)
+            assert known is not None
+            excess -= known.size
+            oldest.append(topic)
+        self.account.evicted += len(oldest)
+        for topic in oldest:
+            self.discard(topic)
+
+    def _tell(self, kept: _Kept) -> None:
+        """Enters it in the digests, or takes it out again."""
         stamp = kept.stamp
         if stamp is not None:
-            identity = f"{topic}\0{stamp.micros}\0{stamp.origin}".encode()
-            self.digests[_part(topic)] ^= int.from_bytes(
+            identity = f"{kept.topic}\0{stamp.micros}\0{stamp.origin}".encode()
+            self.digests[_part(kept.topic)] ^= int.from_bytes(
                 blake2b(identity, digest_size=8).digest(), "big"
             )
+
+
+def _size_of(message: Message, stamp: Stamp | None) -> int:
+    """Without the nodes of its topic."""
+    if not message.payload:
+        return _ENTRY_BYTES + _STAMP_BYTES + getsizeof(message.topic)
+    size = _ENTRY_BYTES + message_bytes(message)
+    return size if stamp is None else size + _STAMPED_BYTES
+
+
+def _copy(message: Message) -> Message:
+    copy = Message(
+        message.topic,
+        message.payload,
+        message.qos,
+        message.retain,
+        message.properties,
+        message.expires_at,
+        message.publisher,
+        message.user,
+        message.topic_bytes,
+    )
+    copy.name = message.name
+    copy.stored = message.stored
+    return copy
+
+
+def _removal(topic: str, stamp: Stamp) -> Message:
+    return with_stamp(Message(topic, b"", 1, True, None, 0.0, "", ""), stamp)
 
 
 def _part(topic: str) -> int:

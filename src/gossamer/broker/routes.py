@@ -187,6 +187,16 @@ class RouteTable:
             self.refresh(found)
         return found
 
+    def passing(self, topic: str, topic_bytes: bytes) -> Route:
+        """As `route`, for a topic that is hardly used again: nothing is kept of it."""
+        if topic in self._routes:
+            return self.route(topic, topic_bytes)
+        branch = self._branches.get(topic.split("/", 1)[0])
+        route = Route(topic, topic_bytes, branch or Branch(0), self.sharing)
+        route.archived = self._is_archived(topic)
+        self.refresh(route)
+        return route
+
     def renewed(self, route: Route) -> Route:
         """A route that somebody kept and found stale, up to date; another one, if the table has
         let go of it and made another since."""

@@ -20,9 +20,24 @@ class NameTree:
     def __init__(self) -> None:
         self._root = _Node()
         self._count = 0
+        self.nodes = 0  # beside the root: what the tree costs beyond its values
 
     def __len__(self) -> int:
         return self._count
+
+    def growth(self, name: str) -> int:
+        """How many nodes a value under that name would add."""
+        levels = name.split("/")
+        node = self._root
+        at = 0
+        for level in levels:
+            children = node.children
+            child = None if children is None else children.get(level)
+            if child is None:
+                break
+            node = child
+            at += 1
+        return len(levels) - at
 
     def get(self, name: str) -> object | None:
         node = self._root
@@ -46,6 +61,7 @@ class NameTree:
             child = children.get(level)
             if child is None:
                 child = children[level] = _Node()
+                self.nodes += 1
             node = child
         if node.value is None:
             self._count += 1
@@ -73,6 +89,7 @@ class NameTree:
             children = node.children
             assert children is not None
             del children[levels[len(path)]]
+            self.nodes -= 1
             if not children:
                 node.children = None
         return removed
