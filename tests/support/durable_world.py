@@ -35,14 +35,14 @@ class DurableWorld(World):
         super().wait(seconds)
         self.after_turn()
 
-    def visitor(self, version: int = V5) -> "DurableClient":
-        return DurableClient(self, version)
+    def visitor(self, version: int = V5, address: str = "127.0.0.1") -> "DurableClient":
+        return DurableClient(self, version, address)
 
 
 class DurableClient(MemoryClient):
-    def __init__(self, world: DurableWorld, version: int) -> None:
+    def __init__(self, world: DurableWorld, version: int, address: str = "127.0.0.1") -> None:
         self.durable_world = world
-        super().__init__(world, version)
+        super().__init__(world, version, address)
 
     def send_bytes(self, data: bytes) -> None:
         super().send_bytes(data)

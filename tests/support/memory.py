@@ -80,19 +80,19 @@ class World:
         assert client.connack.reason == 0
         return client
 
-    def visitor(self, version: int = V5) -> "MemoryClient":
+    def visitor(self, version: int = V5, address: str = "127.0.0.1") -> "MemoryClient":
         """A connection without a CONNECT yet."""
-        return MemoryClient(self, version)
+        return MemoryClient(self, version, address)
 
 
 class MemoryClient:
     """Sends packets and sorts what comes back; acknowledges only when told to."""
 
-    def __init__(self, world: World, version: int) -> None:
+    def __init__(self, world: World, version: int, address: str = "127.0.0.1") -> None:
         self.world = world
         self.version = version
         self.sink = MemorySink()
-        self.connection = world.broker.open(self.sink, Origin("127.0.0.1", "test"), world.now)
+        self.connection = world.broker.open(self.sink, Origin(address, "test"), world.now)
         self.connack = Connack(False, 0xFF)
         self._later: list[Packet] = []
 

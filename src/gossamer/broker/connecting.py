@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.admitting import is_allowed
+from gossamer.broker.client_ids import may_have
 from gossamer.broker.entering import Login, enter
 from gossamer.broker.neighbours import PEER_METHOD, PEER_PREFIX, STOCK_PREFIX
 from gossamer.broker.policy import Verdict
@@ -25,6 +27,11 @@ from gossamer.wire.properties import Properties
 
 if TYPE_CHECKING:
     from gossamer.broker.connection import Connection
+
+logger = logging.getLogger(__name__)
+
+TAKEN: Final = "this client id is in use by another user"
+LONGEST_SHOWN: Final = 64  # of a name in the log; a stranger may choose one of 65,535 bytes
 
 
 def handle_connect(connection: Connection, connect: Connect, now: float) -> None:
@@ -214,17 +221,37 @@ def _refusal(
         text = core.neighbours.refuses(client_id[len(PEER_PREFIX) :])
         return Verdict(reasons.SERVER_BUSY, text=text) if text else None
     existing = core.sessions.get(client_id)
+    settings = connection.settings
+    if connect.client_id and not may_have(settings.client_ids, user, client_id):
+        return Verdict(
+            reasons.CLIENT_IDENTIFIER_NOT_VALID,
+            text=f"client ids here are {', '.join(settings.client_ids)} (%u is the user name), "
+            "or empty",
+        )
     if existing is not None and existing.user != user:
         # Whoever guesses a client id must not get another user's messages.
-        return Verdict(reasons.NOT_AUTHORIZED, text="this client id is in use by another user")
+        logger.info(
+            "client id %r, wanted by user %r, has a session of user %r; gossamer ctl disconnect "
+            "--discard frees it, and auth.client_ids binds ids to users",
+            client_id[:LONGEST_SHOWN],
+            user[:LONGEST_SHOWN],
+            existing.user[:LONGEST_SHOWN],
+        )
+        return Verdict(reasons.NOT_AUTHORIZED, text=TAKEN)
     if existing is None and core.neighbours.refuses_client(client_id, user, now):
-        return Verdict(reasons.NOT_AUTHORIZED, text="this client id is in use by another user")
+        return Verdict(reasons.NOT_AUTHORIZED, text=TAKEN)
     if existing is None and len(core.sessions) >= core.settings.max_sessions:
         return Verdict(reasons.QUOTA_EXCEEDED, text="the broker keeps no more sessions")
+    expiry = _expiry(connect, settings.max_session_expiry)
+    was_kept = existing is not None and existing.persistent
+    text = core.session_quotas.refusal(
+        connection.owner, existing, connect.clean_start, expiry != 0, settings
+    )
+    if text:
+        return Verdict(reasons.QUOTA_EXCEEDED, text=text)
     if not core.journal.accepts:
         is_new = existing is None or connect.clean_start
-        was_kept = existing is not None and existing.persistent
-        if is_new and (was_kept or _expiry(connect, connection.settings.max_session_expiry)):
+        if is_new and (was_kept or expiry):
             return Verdict(reasons.QUOTA_EXCEEDED, text="the store is full")
     will = connect.will
     try:

@@ -11,6 +11,7 @@ from gossamer.broker.operators import Operators
 from gossamer.broker.policy import Authenticator, Permissions
 from gossamer.broker.retained import Retained
 from gossamer.broker.routes import RouteTable
+from gossamer.broker.session_quotas import SessionQuotas
 from gossamer.broker.settings import Settings
 from gossamer.broker.tracing import Tracer
 from gossamer.budget.ledger import Ledger
@@ -47,6 +48,7 @@ class Core:
         "policy_changes",
         "retained",
         "routes",
+        "session_quotas",
         "sessions",
         "settings",
         "started_at",
@@ -79,6 +81,7 @@ class Core:
         self.policy_changes = 0  # connections forget what they knew to be allowed when it grows
         self.kept_for_mesh: list[tuple[str, str, bytes]] = []  # by an earlier life, in the store
         self.sessions: dict[str, Session] = {}
+        self.session_quotas = SessionQuotas()
         self.connections: dict[int, Connection] = {}  # by token
         self.last_token = 0
         self.started_at = now

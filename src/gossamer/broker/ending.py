@@ -108,6 +108,7 @@ def end_session(core: Core, session: Session, now: float) -> None:
         stop_timers(core, session.client_id)
         del core.sessions[session.client_id]
         core.counters.sessions = len(core.sessions)
+    core.session_quotas.remove(session)
     for subscription in session.subscriptions.values():
         leave(core, subscription)
     session.subscriptions.clear()

@@ -75,6 +75,7 @@ def enter(login: Login, now: float) -> None:
     session, is_present = _take_session(
         connection, connect, login.client_id, login.user, login.expiry, now
     )
+    core.session_quotas.update(session)
     _identify(connection, session, is_present)
     connection.session = session
     connection.stage = OPEN

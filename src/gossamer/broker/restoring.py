@@ -35,6 +35,7 @@ def _restore_session(core: Core, stored: StoredSession, now: float) -> Session:
     session.restore(stored.deliveries, stored.incoming, stored.spilled)
     core.sessions[session.client_id] = session
     core.counters.sessions = len(core.sessions)
+    core.session_quotas.update(session)
     core.locations.restore(session)
     for record in stored.subscriptions:
         try:

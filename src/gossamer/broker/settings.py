@@ -31,6 +31,9 @@ class Settings:
         self.max_retained = 1_000_000
         self.max_session_expiry = 0xFFFFFFFF
         self.max_sessions = 1_000_000
+        self.max_sessions_per_user = 0  # 0: the user's or the address's share of them
+        self.max_lasting_per_user = 0  # of those, sessions that outlive connections; 0: all
+        self.client_ids: list[str] = []  # templates of the ids that users may have; none: any
         self.max_keep_alive = 0xFFFF
         self.login_timeout = 10.0  # seconds from accept to an accepted CONNECT
         self.sys_interval = 10.0  # seconds between `$SYS` reports, 0 for none

@@ -175,6 +175,9 @@ def settings_of(config: Config, limits: Limits) -> Settings:
     settings.max_retained = limits.retained_messages
     settings.max_session_expiry = int(limits.session_expiry)
     settings.max_sessions = limits.sessions
+    settings.max_sessions_per_user = limits.sessions_per_user
+    settings.max_lasting_per_user = limits.offline_sessions_per_user
+    settings.client_ids = list(config.auth.client_ids)
     settings.max_keep_alive = limits.keep_alive or 0xFFFF
     settings.login_timeout = limits.connect_timeout
     settings.sys_interval = config.sys.interval

@@ -27,7 +27,9 @@ class Session(Backlog):
     """The client's side of nothing but itself: it never looks at another session."""
 
     __slots__ = (
+        "counts_as_lasting",
         "gives_plain",
+        "holder",
         "identity",
         "incoming",
         "owner",
@@ -44,6 +46,8 @@ class Session(Backlog):
         self.user = record.user
         self.identity = Identity(record.client_id, record.user, UNKNOWN_ADDRESS, "")
         self.owner = Owner(record.client_id, record.user, "")  # of what it holds in the ledger
+        self.holder = ""  # under whom it is counted, and whether among those that last
+        self.counts_as_lasting = False
         # Of a neighbour: whether QoS 0 is accepted from it, and sent to it.
         self.gives_plain = True
         self.takes_plain = True

@@ -119,6 +119,7 @@ class Arrivals(ErrandHandler):
             record = session.record
             record.expiry = head.record.expiry
             session.persistent = record.expiry != 0
+        core.session_quotas.update(session)
         record.disconnected_at = now
         record.note = where.text()
         self.names.watch(session)

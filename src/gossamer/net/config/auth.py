@@ -2,10 +2,15 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from gossamer.broker.client_ids import check_id_templates
 from gossamer.net.config.section import Section
 from gossamer.net.config.units import Allowed, Duration, FilePath
+
+IdTemplate = Annotated[
+    str, Allowed("a client id, in which %u is the user name and a last * anything")
+]
 
 
 class Jwt(Section):
@@ -44,12 +49,23 @@ class Auth(Section):
     plugin_options: Annotated[
         dict[str, dict[str, Any]], Allowed("a table for each plug-in, as the plug-in says")
     ] = Field(default={}, description="What each plug-in is given.")
+    client_ids: tuple[IdTemplate, ...] = Field(
+        default=(),
+        description="Client ids that users may have, such as `%u` and `%u-*`: `%u` is the user "
+        "name, a last `*` anything. Empty for any, and then the first to come has an id.",
+    )
     workers: int = Field(default=2, ge=1, le=64, description="Threads that verify passwords.")
     waiting: int = Field(
         default=1000,
         ge=1,
         description="Logins that wait for those threads; more are told to come later.",
     )
+
+    @field_validator("client_ids")
+    @classmethod
+    def _ids_are_bound(cls, templates: tuple[str, ...]) -> tuple[str, ...]:
+        check_id_templates(list(templates))
+        return templates
 
     @property
     def configured(self) -> tuple[str, ...]:

@@ -93,6 +93,18 @@ class Limits(Section):
     sessions: int = Field(
         default=1_000_000, ge=1, description="Sessions kept, of clients connected or away."
     )
+    sessions_per_user: int = Field(
+        default=0,
+        ge=0,
+        description="Sessions of one user, or of one address without a name; 0 for a half of "
+        "`sessions`.",
+    )
+    offline_sessions_per_user: int = Field(
+        default=0,
+        ge=0,
+        description="Of those, sessions that outlive their connections; 0 for no limit of their "
+        "own. A session that is there can always be taken up again.",
+    )
     retained_messages: int = Field(
         default=1_000_000, ge=0, description="Retained messages, in all."
     )
