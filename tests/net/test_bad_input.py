@@ -116,7 +116,8 @@ def test_truncated_qos_publish(broker: LiveBroker, witness: RawClient, body: byt
 
 
 def test_packet_longer_than_its_websocket_frame() -> None:
-    with live('[[listener]]\nkind = "ws"\nport = 0') as broker:
+    text = '[[listener]]\nkind = "ws"\nport = 0\norigins = ["https://page.example"]'
+    with live(text) as broker:
         client = RawClient.to(broker.port())
         client.send(REQUEST.encode())
         packet = encode(Connect("c"), V5)

@@ -70,7 +70,7 @@ class Front:
         for name in [name for name in self._open if name not in wanted]:
             self._open.pop(name).close()
         for name, listener in self._open.items():
-            await listener.accept(wanted[name], material.contexts.get(name))
+            await self._start(listener, material, wanted[name])
         await self._accept(material, opened)
         return notes
 
@@ -97,7 +97,11 @@ class Front:
         for listener in opened:
             name = listener.listener.name
             self._open[name] = listener
-            await listener.accept(listener.listener, material.contexts.get(name))
+            await self._start(listener, material, listener.listener)
+
+    async def _start(self, opened: OpenListener, material: Material, listener: Listener) -> None:
+        context = material.contexts.get(listener.name)
+        await opened.accept(listener, context, material.config.guards_origins(listener))
 
     def _door(self, material: Material, listener: Listener) -> GuardedDoor:
         return GuardedDoor(

@@ -39,6 +39,7 @@ class OpenListener:
         self._sockets = _bind_unix(listener) if listener.kind == "unix" else _bind(listener)
         self._acceptors: list[Acceptor] = []
         self._context: ssl.SSLContext | None = None
+        self._guards_origins = True
 
     @property
     def port(self) -> int:
@@ -46,10 +47,13 @@ class OpenListener:
         name = self._sockets[0].getsockname()
         return int(name[1]) if isinstance(name, tuple) else 0
 
-    async def accept(self, listener: Listener, context: ssl.SSLContext | None) -> None:
+    async def accept(
+        self, listener: Listener, context: ssl.SSLContext | None, guards_origins: bool
+    ) -> None:
         """From now on connections are accepted in this way; those that exist stay."""
         self.listener = listener
         self._context = context
+        self._guards_origins = guards_origins
         old = self._acceptors
         self._acceptors = [await self._acceptor(bound.dup()) for bound in self._sockets]
         for acceptor in old:
@@ -84,7 +88,9 @@ class OpenListener:
     def _factory(self, address: str | None) -> Callable[[], Any]:
         """Makes the sink of a new connection; `address` is what a trusted proxy said."""
         if self.listener.kind in ("ws", "wss"):
-            policy = HandshakePolicy(self.listener.path, self.listener.origins)
+            policy = HandshakePolicy(
+                self.listener.path, self.listener.origins, self._guards_origins
+            )
             return lambda: WebSocketSink(self._host, self.door, address, policy)
         return lambda: SocketSink(self._host, self.door, address)
 

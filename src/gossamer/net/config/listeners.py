@@ -36,7 +36,10 @@ class Listener(Section):
     )
     path: UrlPath = Field(default="/mqtt", description="Path that a WebSocket client asks for.")
     origins: tuple[str, ...] = Field(
-        default=(), description="Web origins whose pages may connect; empty for any."
+        default=(),
+        description="Web origins whose pages may connect, `*` for all. While it is empty any may, "
+        "but where clients are let in by their address (`anonymous` is `local`) or by a "
+        "certificate, only the listener's own.",
     )
     tls: Tls | None = Field(
         default=None, description="Needed by `tls` and `wss`, refused elsewhere."

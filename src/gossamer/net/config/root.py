@@ -63,6 +63,10 @@ class Config(Section):
             return listener.anonymous
         return "never" if self.methods_of(listener) else "local"
 
+    def guards_origins(self, listener: Listener) -> bool:
+        """Whether a browser gets in by where it is or what it holds, whatever page it shows."""
+        return self.anonymous_on(listener) == "local" or "certificate" in self.methods_of(listener)
+
     def at(self, folder: Path) -> "Config":
         """With every path taken relative to `folder`."""
         auth = _relative(self.auth, folder, ("password_file", "scram_file"))

@@ -3,12 +3,16 @@
 import base64
 import binascii
 import hashlib
+import ipaddress
 from typing import Final
+from urllib.parse import urlsplit
 
 LARGEST_REQUEST: Final = 16384  # A browser's cookies fit; nothing is kept of a longer one.
 ACCEPT_SUFFIX: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455, section 1.3
 SUBPROTOCOLS: Final = ("mqtt", "mqttv3.1")  # The second is what clients of MQTT 3.1 offer.
 END_OF_REQUEST: Final = b"\r\n\r\n"
+ANY_ORIGIN: Final = "*"
+LONGEST_ORIGIN_SHOWN: Final = 200
 
 STATUS: Final[dict[int, str]] = {
     400: "Bad Request",
@@ -35,13 +39,50 @@ class HandshakeRefused(Exception):
 
 
 class HandshakePolicy:
-    """What a listener accepts: the path, and the origins of web pages (empty for any)."""
+    """What a listener accepts: the path, and the origins of web pages.
 
-    __slots__ = ("origins", "path")
+    With `origins` only pages of these may connect. Without, pages of any may, unless the listener
+    is `guarded`: it lets clients in by where they are or by what their browser holds, and then
+    every page that somebody opens would come in. `*` among the origins stands for all.
+    """
 
-    def __init__(self, path: str = "/mqtt", origins: tuple[str, ...] = ()) -> None:
+    __slots__ = ("is_guarded", "origins", "path")
+
+    def __init__(
+        self, path: str = "/mqtt", origins: tuple[str, ...] = (), is_guarded: bool = False
+    ) -> None:
         self.path = path
         self.origins = frozenset(origin.lower() for origin in origins)
+        self.is_guarded = is_guarded
+
+    def allows(self, origin: str, host: str) -> bool:
+        """Whether a page of that origin may connect; "" is no page, since browsers name theirs."""
+        if not origin or ANY_ORIGIN in self.origins or origin.lower() in self.origins:
+            return True
+        if not self.origins and not self.is_guarded:
+            return True
+        return is_same_origin(origin, host)
+
+
+def is_same_origin(origin: str, host: str) -> bool:
+    """Whether the page came from where it connects to, by an address or as `localhost`.
+
+    Any other name could be made to point here after the page was loaded.
+    """
+    try:
+        page = urlsplit(origin)
+        name = page.hostname or ""
+    except ValueError:
+        return False
+    return page.netloc.lower() == host.lower() and (name == "localhost" or is_address(name))
+
+
+def is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 def answer(request: bytes, policy: HandshakePolicy) -> bytes:
@@ -64,8 +105,11 @@ def answer(request: bytes, policy: HandshakePolicy) -> bytes:
         raise HandshakeRefused(426, "only WebSocket is spoken here")
     if headers.get("sec-websocket-version") != "13":
         raise HandshakeRefused(426, "only WebSocket version 13 is spoken here")
-    if policy.origins and headers.get("origin", "").lower() not in policy.origins:
-        raise HandshakeRefused(403, "this origin may not connect")
+    origin = headers.get("origin", "")
+    if not policy.allows(origin, headers["host"]):
+        is_plain = origin.isascii() and origin.isprintable()
+        page = f"pages of {origin[:LONGEST_ORIGIN_SHOWN] if is_plain else 'this origin'}"
+        raise HandshakeRefused(403, f"{page} may not connect; see origins of [[listener]]")
     chosen = [name for name in SUBPROTOCOLS if name in _list(headers, "sec-websocket-protocol")]
     if not chosen:  # [MQTT-6.0.0-3]
         raise HandshakeRefused(400, "the subprotocol mqtt must be offered")
