@@ -11,7 +11,9 @@ from gossamer.mesh.roaming.parcels import ITEM, item_errand
 from gossamer.mesh.roaming.whereabouts import MOVED, SETTLING, Whereabouts
 from gossamer.session.message import Message
 from gossamer.session.records import QUEUED, DeliveryRecord
+from gossamer.storage.memory_journal import MemoryJournal
 from gossamer.wire.errors import ProtocolError
+from tests.support.durable_world import DurableWorld
 from tests.support.meshes import Net, Node
 
 KIND = "probe"
@@ -36,14 +38,14 @@ def net() -> Net:
     return net
 
 
-def chain(after: bytes = b"") -> list[Message]:
+def chain(after: bytes = b"", to: str = "b") -> list[Message]:
     """Each names the one before it."""
     made: list[Message] = []
     for identity in IDENTITIES:
         fields: dict[str, object] = {"id": identity.hex()}
         if after:
             fields["after"] = after.hex()
-        made.append(packed(Errand(KIND, "b", fields, NO_MESSAGE), 2))
+        made.append(packed(Errand(KIND, to, fields, NO_MESSAGE), 2))
         after = identity
     return made
 
@@ -62,16 +64,23 @@ def test_they_are_run_in_order_and_once(net: Net, order: tuple[int, ...]) -> Non
         arrive(node, node.mesh.errands, [messages[number]] * 2)
     arrive(node, node.mesh.errands, messages)
     assert probe.ran == [identity.hex() for identity in IDENTITIES]
-    assert node.broker.core.retained.search("$gossamer/early/#", node.now) == []
+    assert node.mesh.errands.waiting() == (0, 0)
 
 
 def test_those_that_came_too_early_outlive_a_restart(net: Net) -> None:
-    node = net.nodes["b"]
-    messages = chain()
+    journal = MemoryJournal()
+    node = net.node("c", journal=journal)
+    net.join("a", "c")
+    messages = chain(to="c")
     arrive(node, node.mesh.errands, messages[1:])
-    restarted = Errands(node.mesh)
-    probe = restarted.handlers[KIND] = Probe()
-    arrive(node, restarted, messages[:1])
+    journal.commit()
+    again = journal.restarted()
+    net.cut("a", "c")
+    node = net.node("c", journal=again, snapshot=again.snapshot)
+    net.join("a", "c")
+    assert node.mesh.errands.waiting() == (0, 3)
+    probe = node.mesh.errands.handlers[KIND] = Probe()
+    arrive(node, node.mesh.errands, messages[:1])
     assert probe.ran == [identity.hex() for identity in IDENTITIES]
 
 
@@ -92,22 +101,26 @@ def test_an_errand_that_follows_nothing_that_can_be_is_malformed(net: Net, after
 
 @pytest.mark.parametrize("kind", [EARLY, PARKED])
 @pytest.mark.parametrize("payload", [b"", b"e", b"text"])
-def test_what_waits_comes_back_as_it_was(net: Net, kind: str, payload: bytes) -> None:
-    node = net.nodes["b"]
+def test_what_waits_comes_back_as_it_was(kind: str, payload: bytes) -> None:
+    world = DurableWorld()
     carried = Message("t", payload, 1, True, None, 0.0, "", "")
     message = packed(Errand(KIND, "z", {}, carried), 2)
-    waiting = WaitingErrands(node.broker.core, kind)
-    waiting.keep(message, "place")
-    again = WaitingErrands(node.broker.core, kind)
+    WaitingErrands(world.broker.core, kind).keep(message, "", "place")
+    world.commit()
+    world.crash()
+    again = WaitingErrands(world.broker.core, kind)
     assert again.most == 1
-    (kept,) = again.below("", node.now)
-    taken = again.taken(kept)
-    assert (taken.topic, taken.payload, taken.qos) == (message.topic, payload, 2)
-    assert taken.properties is not None
+    ((place, kept),) = again.waiting("", world.now)
+    again.taken("", place)
+    assert (kept.topic, kept.payload, kept.qos) == (message.topic, payload, 2)
+    assert kept.properties is not None
     assert message.properties is not None
-    assert taken.properties.user == message.properties.user
+    assert kept.properties.user == message.properties.user
     assert again.most == 0
-    assert again.below("", node.now) == []
+    assert again.waiting("", world.now) == []
+    world.commit()
+    world.crash()
+    assert WaitingErrands(world.broker.core, kind).most == 0
 
 
 @pytest.mark.parametrize(("source", "expected"), [("a", ["late"]), ("z", [])])
@@ -116,10 +129,9 @@ def test_a_straggler_still_reaches_its_session(net: Net, source: str, expected: 
     node = net.nodes["b"]
     client = node.client("mover")
     session = node.broker.core.sessions["mover"]
-    where = Whereabouts("")
+    where = node.mesh.roaming.moves.of(session)
     where.state = SETTLING
     where.broker = "a"
-    session.record.note = where.text()
     message = Message("t", b"late", 1, False, None, node.now + 100.0, "", "")
     delivery = DeliveryRecord(1, message, 1, False, [], 0, QUEUED)
     errand = item_errand(ITEM, source, "mover", "b", delivery)
@@ -136,7 +148,7 @@ def test_a_note_tells_the_last_errand_of_a_session_that_went_away() -> None:
     assert Whereabouts(where.text()).last == "ab"
     where.state = SETTLING
     assert Whereabouts(where.text()).last == ""
-    assert Whereabouts("moved:b:7").since == 7
+    assert Whereabouts("moved/b/7").since == 7
 
 
 def test_what_a_session_had_on_its_way_goes_with_it(net: Net) -> None:

@@ -6,16 +6,37 @@ import pytest
 
 from gossamer.mesh.mesh import Mesh
 from gossamer.mesh.settings import MODES, MeshSettings
+from gossamer.session.journal import Journal
 from tests.support.meshes import Net
 
 CHANGES = list(permutations(MODES, 2))
 
 
+class Rooms(Journal):
+    """Keeps what rooms keep, and nothing else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rooms: dict[str, dict[str, bytes]] = {}
+
+    def keep(self, room: str, key: str, value: bytes) -> None:
+        self.rooms.setdefault(room, {})[key] = value
+
+    def drop(self, room: str, key: str) -> None:
+        self.rooms.get(room, {}).pop(key, None)
+
+    def drop_room(self, room: str) -> None:
+        self.rooms.pop(room, None)
+
+
 def restart_in(net: Net, mode: str) -> None:
-    """What a store keeps stays: sessions, their subscriptions and queues."""
+    """What a store keeps stays: sessions, their subscriptions and queues, and rooms."""
     net.mode = mode
     for node in net.nodes.values():
-        node.broker.core.routes.peers.clear()
+        core = node.broker.core
+        core.routes.peers.clear()
+        assert isinstance(core.journal, Rooms)
+        core.rooms = {room: dict(kept) for room, kept in core.journal.rooms.items()}
         node.mesh = Mesh(node.broker.core, MeshSettings(node.name, mode, "test", "secret"))
 
 
@@ -23,7 +44,7 @@ def line(mode: str) -> Net:
     """a - b - c, with a reader at c."""
     net = Net(mode)
     for name in "abc":
-        net.node(name)
+        net.node(name, journal=Rooms())
     net.join("a", "b")
     net.join("c", "b")
     return net

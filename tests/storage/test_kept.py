@@ -4,16 +4,25 @@ import io
 import json
 import sqlite3
 from base64 import b64decode
+from collections.abc import Callable
 from contextlib import closing
+from hashlib import blake2b
 from pathlib import Path
 
+import pytest
+
 from gossamer.session.journal import Saver
-from gossamer.session.records import Snapshot
+from gossamer.session.packing import packed_message
+from gossamer.session.records import SessionRecord, Snapshot
 from gossamer.storage.checking import check
 from gossamer.storage.exporting import export
-from gossamer.storage.files import FILE_NAME
+from gossamer.storage.files import FILE_NAME, open_existing
 from gossamer.storage.repairing import repair
+from gossamer.storage.rows import message_row, operator_row, resealed, session_row
+from gossamer.storage.schema import MESSAGE, OPERATOR, RETAINED, SESSION
 from gossamer.storage.sqlite_store import SqliteStore
+from gossamer.storage.upgrading import upgrade
+from tests.support.store_model import a_message
 from tests.support.stores import SqliteUnderTest
 
 # The tables of the first format, as it made them.
@@ -131,3 +140,107 @@ def test_looking_at_an_old_file_does_not_change_its_format(tmp_path: Path) -> No
     export(path, io.StringIO())
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+
+
+# What the first format kept where: notes of sessions, and the rooms that they belong to.
+NOTES = [
+    ("located", "48.1;-11.5;1700000000.5", ("position", "located", b"48.1;-11.5;1700000000.5")),
+    ("settled", "::1700", ("mesh/moves", "settled", b"//1700")),
+    ("moved", "moved:b:17:0a0b", ("mesh/moves", "moved", b"moved/b/17/0a0b")),
+    ("odd:name", "taken:b:c:17", ("mesh/moves", "odd:name", b"taken/b:c/17")),
+    ("$mesh/b;c", "0a:0b:ssf:f", ("mesh/neighbours", "b;c", b"0a:0b:ssf:f")),
+    ("$stock/x", '["a/+", "☂"]', ("mesh/stock/x", "☂", b"")),
+]
+
+
+def with_first_state(path: Path) -> dict[str, bytes]:
+    """A file of the first format with all that has rooms now; the packed errands by key."""
+    digest = blake2b(b"located", digest_size=16).hexdigest()
+    topics = {
+        "$gossamer/behind/b": b"+c\n-d",
+        f"$gossamer/seen/{digest}/0011": b"names",
+        "$gossamer/seen/00/0011": b"of nobody",
+        "$gossamer/parked/00000000000000000007": b"e" + b"carried",
+        "$gossamer/early/aa/bb": b"e",
+        "$mesh/sessions/x": b'{"client": "x"}',
+        "a/b": b"a client's",
+    }
+    packed: dict[str, bytes] = {}
+    with closing(sqlite3.connect(path)) as connection:
+        for number, (client_id, note, _) in enumerate(NOTES, 1):
+            row = session_row(number, SessionRecord(client_id, "u", 100), None)
+            row = resealed((*row[:9], note))
+            connection.execute(SESSION.put(1), row)
+        for number, (topic, payload) in enumerate(topics.items(), 1):
+            message = a_message(topic, payload, rich=True)
+            connection.execute(MESSAGE.put(1), message_row(number, message))
+            connection.execute(RETAINED.put(1), (number,))
+            if "parked" in topic or "early" in topic:
+                packed[topic] = packed_message(a_message("$gossamer/errand", payload[1:], True))
+            elif topic.startswith("$mesh/"):
+                packed[topic] = packed_message(message)
+        connection.execute(OPERATOR.put(1), operator_row(1, "$mesh/seen/0c0d", "7", b"bits"))
+        connection.execute(OPERATOR.put(1), operator_row(2, "$AVG/a", "part", b"{}"))
+        connection.commit()
+    return packed
+
+
+def expected_rooms(packed: dict[str, bytes]) -> dict[str, dict[str, bytes]]:
+    rooms: dict[str, dict[str, bytes]] = {}
+    for _, _, (room, key, value) in NOTES:
+        rooms.setdefault(room, {})[key] = value
+    rooms["mesh/stock/x"]["a/+"] = b""
+    rooms["mesh/behind"] = {"b": b"+c\n-d"}
+    rooms["mesh/seen/located"] = {"0011": b"names"}
+    place = "00000000000000000007"
+    rooms["mesh/parked"] = {f"/{place}": packed[f"$gossamer/parked/{place}"]}
+    rooms["mesh/early"] = {"aa/bb": packed["$gossamer/early/aa/bb"]}
+    rooms["mesh/shared"] = {"$mesh/sessions/x": packed["$mesh/sessions/x"]}
+    rooms["mesh/names/0c0d"] = {"7": b"bits"}
+    return rooms
+
+
+@pytest.mark.parametrize("way", ["start", "repair"])
+def test_state_that_had_no_room_of_its_own_gets_it(tmp_path: Path, way: str) -> None:
+    path = first_format(tmp_path)
+    rooms = expected_rooms(with_first_state(path))
+    assert check(path).contents.kept == sum(len(kept) for kept in rooms.values())
+    if way == "repair":
+        assert repair(path).problems == []
+    for _ in range(2):
+        snapshot = started(tmp_path)
+        assert snapshot.rooms == rooms
+        assert [message.topic for message in snapshot.retained] == ["a/b"]
+        assert snapshot.operators == [("$AVG/a", "part", b"{}")]
+        assert {each.record.client_id for each in snapshot.sessions} == {each[0] for each in NOTES}
+    assert check(path).problems == []
+
+
+def test_an_upgrade_that_is_cut_short_leaves_the_old_format_whole(tmp_path: Path) -> None:
+    """At every statement of it, as if the disk were full there."""
+    path = first_format(tmp_path)
+    rooms = expected_rooms(with_first_state(path))
+    for allowed in range(1, 1_000):
+        with closing(open_existing(path)) as connection:
+            connection.set_authorizer(refusing_after(allowed))
+            try:
+                upgrade(connection, 1)
+            except sqlite3.DatabaseError:
+                connection.set_authorizer(None)
+                assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+                continue
+            break
+    else:
+        pytest.fail("the upgrade never ended")
+    assert allowed > 10
+    assert started(tmp_path).rooms == rooms
+
+
+def refusing_after(allowed: int) -> Callable[..., int]:
+    left = iter(range(allowed))
+
+    def judge(_: int, what: str | None, *__: object) -> int:
+        is_allowed = what == "ROLLBACK" or next(left, None) is not None
+        return sqlite3.SQLITE_OK if is_allowed else sqlite3.SQLITE_DENY
+
+    return judge

@@ -200,4 +200,5 @@ class _Sweep(Duty):
 
     def fire(self, now: float) -> float:
         self.core.retained.sweep(now)
+        self.core.shared.sweep(now)
         return now + _SWEEP_SECONDS

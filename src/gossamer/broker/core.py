@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from gossamer.broker.agenda import Agenda, Duty
 from gossamer.broker.locations import Locations
-from gossamer.broker.neighbours import Neighbours
+from gossamer.broker.neighbours import SHARED_ROOM, SHARED_TOPICS, Neighbours
 from gossamer.broker.operators import Operators
 from gossamer.broker.policy import Authenticator, Permissions
 from gossamer.broker.retained import Retained
+from gossamer.broker.room_journal import RoomJournal
 from gossamer.broker.routes import RouteTable
 from gossamer.broker.session_quotas import SessionQuotas
 from gossamer.broker.settings import Settings
@@ -38,7 +39,6 @@ class Core:
         "faults",
         "hub",
         "journal",
-        "kept_for_mesh",
         "last_token",
         "ledger",
         "locations",
@@ -47,10 +47,12 @@ class Core:
         "permissions",
         "policy_changes",
         "retained",
+        "rooms",
         "routes",
         "session_quotas",
         "sessions",
         "settings",
+        "shared",
         "started_at",
         "stopping",
         "tracer",
@@ -67,6 +69,10 @@ class Core:
         self.hub = Hub(journal, self.counters)
         self.routes = RouteTable(self.ledger.routes)
         self.retained = Retained(journal, self.counters, self.ledger.retained)
+        # What brokers of a mesh keep for each other: it travels as retained messages do, and is
+        # none of the clients'.
+        shared_journal = RoomJournal(journal, SHARED_ROOM)
+        self.shared = Retained(shared_journal, Counters(), self.ledger.mesh)
         self.faults = self.hub.faults
         self.agenda = Agenda(self.faults)
         # Timers of sessions whose clients are away, by client id.
@@ -79,10 +85,15 @@ class Core:
         self.neighbours = Neighbours()
         self.tracer = Tracer()
         self.policy_changes = 0  # connections forget what they knew to be allowed when it grows
-        self.kept_for_mesh: list[tuple[str, str, bytes]] = []  # by an earlier life, in the store
+        # What rooms kept in an earlier life; each takes its own as it begins.
+        self.rooms: dict[str, dict[str, bytes]] = {}
         self.sessions: dict[str, Session] = {}
         self.session_quotas = SessionQuotas()
         self.connections: dict[int, Connection] = {}  # by token
         self.last_token = 0
         self.started_at = now
         self.stopping = False
+
+    def retained_for(self, topic: str) -> Retained:
+        """The table that a retained message with this topic belongs to."""
+        return self.shared if topic.startswith(SHARED_TOPICS) else self.retained

@@ -54,7 +54,7 @@ def distribute_retained(
     stamped = core.neighbours.stamped(message, now)
     plain = unstamped(stamped)
     owner = NOBODY if origin is None else origin.owner
-    is_news = core.retained.keep(plain, stamped, owner)
+    is_news = core.retained_for(plain.topic).keep(plain, stamped, owner)
     stamp = stamp_of(stamped)
     if stamp is not None and stamp.is_replay and not is_news:
         return

@@ -33,6 +33,7 @@ def end_connection(connection: Connection, is_normal: bool, now: float) -> None:
         return
     session.outlet = None
     session.drop_aliases()
+    core.locations.left(session, now)
     core.neighbours.presence_changed(session)
     if connection.is_peer:
         core.neighbours.closed(connection, now)

@@ -28,19 +28,22 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# A moving client's position is written this often, and whenever its session is written anyway.
+# A moving client's position is written this often, and when its client leaves.
 SAVE_SECONDS: Final = 60.0
+# The room of the store that has them, by client id.
+_ROOM: Final = "position"
 
 
 class Whereabouts:
     """The last position of one client, and its subscriptions that follow it."""
 
-    __slots__ = ("at", "followers", "point", "saved_at")
+    __slots__ = ("at", "followers", "is_saved", "point", "saved_at")
 
     def __init__(self, point: Point | None, at: float) -> None:
         self.point = point
         self.at = at
         self.saved_at = at
+        self.is_saved = True  # as far as there is anything to save
         self.followers: list[LocatedSubscription] = []
 
 
@@ -110,17 +113,16 @@ class Locations:
             return
         known = self._clients.get(session.client_id)
         if known is None:
-            known = Whereabouts(point, now)
+            known = Whereabouts(None, 0.0)
             self._clients[session.client_id] = known
-            self._save(session, known, now)
+        is_first = known.point is None
         known.point = point
         known.at = now
+        known.is_saved = False
         for subscription in known.followers:
             self._move(subscription, point, now)
-        if session.persistent:
-            session.record.note = _noted(point, now)
-            if now - known.saved_at >= SAVE_SECONDS:
-                self._save(session, known, now)
+        if is_first or not 0.0 <= now - known.saved_at < SAVE_SECONDS:
+            self._save(session, known, now)
 
     def _move(self, subscription: LocatedSubscription, point: Point, now: float) -> None:
         if subscription.share:
@@ -128,11 +130,17 @@ class Locations:
         else:
             self._filters[subscription.filter].index.move(subscription.interest, point, now)
 
+    def left(self, session: Session, now: float) -> None:
+        """The client is gone for now; where it was last seen is kept."""
+        known = self._clients.get(session.client_id)
+        if known is not None and not known.is_saved:
+            self._save(session, known, now)
+
     def _save(self, session: Session, known: Whereabouts, now: float) -> None:
-        known.saved_at = now
         if session.persistent and known.point is not None:
-            session.record.note = _noted(known.point, known.at)
-            self.core.journal.session_saved(session.record)
+            known.saved_at = now
+            known.is_saved = True
+            self.core.journal.keep(_ROOM, session.client_id, _written(known.point, known.at))
 
     def may_see(self, session: Session, message: Message) -> bool:
         """Whether the session may know where the message comes from."""
@@ -228,17 +236,27 @@ class Locations:
 
     def forget(self, session: Session) -> None:
         """The session ended, after its subscriptions."""
-        self._clients.pop(session.client_id, None)
+        if self._clients.pop(session.client_id, None) is not None:
+            self.core.journal.drop(_ROOM, session.client_id)
 
-    def restore(self, session: Session) -> None:
-        """The position that the store kept, before its subscriptions are made."""
-        lat, _, rest = session.record.note.partition(";")
-        lon, _, at = rest.partition(";")
-        try:
-            self._clients[session.client_id] = Whereabouts(Point(float(lat), float(lon)), float(at))
-        except ValueError:
-            return
+    def load(self, clients: set[str]) -> None:
+        """The positions that the store kept, before any subscription is made."""
+        for client_id, written in self.core.rooms.pop(_ROOM, {}).items():
+            known = _read(written) if client_id in clients else None
+            if known is None:
+                self.core.journal.drop(_ROOM, client_id)
+            else:
+                self._clients[client_id] = known
 
 
-def _noted(point: Point, at: float) -> str:
-    return f"{point.lat!r};{point.lon!r};{at!r}"
+def _written(point: Point, at: float) -> bytes:
+    return f"{point.lat!r};{point.lon!r};{at!r}".encode()
+
+
+def _read(written: bytes) -> Whereabouts | None:
+    """None for what no broker wrote."""
+    try:
+        lat, lon, at = (float(part) for part in written.decode().split(";"))
+        return Whereabouts(Point(lat, lon), at)
+    except ValueError:
+        return None

@@ -34,6 +34,8 @@ PASSED: Final = 3  # it was delivered here before, and goes to every neighbour
 ERRAND_TOPIC: Final = "$gossamer/errand"
 # What every broker keeps for all of them; clients neither read nor write it.
 SHARED_TOPICS: Final = "$mesh/"
+# The room of the store that has it.
+SHARED_ROOM: Final = "mesh/shared"
 
 
 class Neighbours:

@@ -2,11 +2,12 @@
 
 from gossamer.broker.core import Core
 from gossamer.broker.ending import end_session, expect_expiry, expect_will
-from gossamer.broker.neighbours import PEER_PREFIX
+from gossamer.broker.neighbours import SHARED_ROOM
 from gossamer.broker.subscriptions import asked_of, enter, make
 from gossamer.geo.errors import GlpError
 from gossamer.geo.located import read_located
 from gossamer.plus.errors import PlusError
+from gossamer.session.packing import unpacked_message
 from gossamer.session.records import Snapshot, StoredSession
 from gossamer.session.session import NEVER, Session
 from gossamer.topics.shared import split_share
@@ -19,11 +20,15 @@ def restore(core: Core, snapshot: Snapshot, now: float) -> None:
             core.retained.restore(message)
         else:
             core.journal.retained_removed(message.topic)
-    for part in snapshot.operators:
-        if part[0].startswith(PEER_PREFIX):
-            core.kept_for_mesh.append(part)
-    operators = [part for part in snapshot.operators if not part[0].startswith(PEER_PREFIX)]
-    core.operators.restore(operators, now)
+    core.rooms = dict(snapshot.rooms)
+    for topic, data in core.rooms.pop(SHARED_ROOM, {}).items():
+        message = unpacked_message(data)
+        if not message.is_expired(now):
+            core.shared.restore(message)
+        else:
+            core.journal.drop(SHARED_ROOM, topic)
+    core.operators.restore(snapshot.operators, now)
+    core.locations.load({stored.record.client_id for stored in snapshot.sessions})
     sessions = [_restore_session(core, stored, now) for stored in snapshot.sessions]
     for session in sessions:
         _resume_time(core, session, now)
@@ -36,7 +41,6 @@ def _restore_session(core: Core, stored: StoredSession, now: float) -> Session:
     core.sessions[session.client_id] = session
     core.counters.sessions = len(core.sessions)
     core.session_quotas.update(session)
-    core.locations.restore(session)
     for record in stored.subscriptions:
         try:
             asked = asked_of(core, split_share(record.filter)[1], record.user)

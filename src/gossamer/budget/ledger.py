@@ -26,6 +26,7 @@ BUDGETS: Final = (
     ("sessions", 128 * MIB),  # clients, connected or away, with their wills
     ("subscriptions", 128 * MIB),  # filters and their tree
     ("retained", 256 * MIB),
+    ("mesh", 128 * MIB),  # whose session is where, and who is in which group
     ("operators", 64 * MIB),  # filters, windows and values of operator subscriptions
     ("geo", 64 * MIB),  # areas, and who is in them
 )
@@ -158,6 +159,7 @@ class Ledger:
         "aliases",
         "geo",
         "grants",
+        "mesh",
         "operators",
         "packets",
         "retained",
@@ -175,6 +177,7 @@ class Ledger:
         self.sessions = self.accounts["sessions"]
         self.subscriptions = self.accounts["subscriptions"]
         self.retained = self.accounts["retained"]
+        self.mesh = self.accounts["mesh"]
         self.operators = self.accounts["operators"]
         self.geo = self.accounts["geo"]
 

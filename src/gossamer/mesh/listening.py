@@ -31,7 +31,7 @@ def listen(mesh: Mesh, link: Link, payload: bytes, now: float) -> None:
     elif kind == control.REACH:
         mesh.reaching.hear(link, payload[1:])
     elif kind == control.RETAINED:
-        missing = missing_there(mesh.core.retained, payload[1:])
+        missing = missing_there(mesh.core, payload[1:])
         link.session.enqueue_retained(missing, link.receiver, now)
     elif kind == control.MEASURES:
         mesh.choosing.gathering.hear(link, payload[1:], now)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gossamer.broker.connection import Connection
 from gossamer.broker.core import Core
 from gossamer.broker.entering import Login
-from gossamer.broker.neighbours import LOCAL_TOPICS, NEW, Neighbours
+from gossamer.broker.neighbours import LOCAL_TOPICS, NEW, PEER_PREFIX, Neighbours
 from gossamer.broker.operation import OperatorSubscription
 from gossamer.broker.policy import Exchange, Origin
 from gossamer.broker.stamps import Stamp, stamp_of, with_stamp
@@ -20,6 +20,7 @@ from gossamer.mesh.modes.hearing import Hearing
 from gossamer.mesh.modes.switching import Switching
 from gossamer.mesh.modes.telling import Telling
 from gossamer.mesh.neighbourhood import Neighbourhood
+from gossamer.mesh.note import Notes
 from gossamer.mesh.overview import Overview
 from gossamer.mesh.relay.errands import Errands
 from gossamer.mesh.relay.flooding import Flooding
@@ -45,13 +46,14 @@ class Mesh(Neighbours):
         self.core: Core = core
         self.settings: MeshSettings = settings
         self.by_name: dict[str, Link] = {}
+        self.notes: Notes = Notes(core)
         self.summaries: Summaries = Summaries(f"{settings.mesh}\0{settings.key}".encode())
         self.flooding: Flooding = Flooding(core, settings.name, self.by_name)
         self.telling: Telling = Telling(self)
         self.hearing = Hearing(self)
         self.neighbourhood = Neighbourhood(self)
         self.stocks: Stocks | None = None  # brokers of other makes, if any are configured
-        self._last_micros = core.retained.latest_stamp()
+        self._last_micros = max(core.retained.latest_stamp(), core.shared.latest_stamp())
         core.neighbours = self
         self._stamp_kept()
         self.reaching = Reaching(self)
@@ -135,6 +137,8 @@ class Mesh(Neighbours):
             self.roaming.entered(login, session, now)
 
     def ended(self, session: Session, now: float) -> None:
+        if session.is_peer:
+            self.notes.forget(session.client_id[len(PEER_PREFIX) :])
         if self._roams and not session.is_peer:
             self.roaming.ended(session, now)
 

@@ -1,7 +1,7 @@
 """The neighbours that a broker has: a link each, as long as the neighbour's session lives.
 
 What is between two brokers outlives their connections, and restarts of either: a session holds
-what waits for the neighbour, and its record notes how far they had come (`note.py`).
+what waits for the neighbour, and its note tells how far they had come (`note.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from gossamer.budget.ledger import NOBODY
 from gossamer.mesh.control import EPOCH, HOLD, control_packet
 from gossamer.mesh.link import Link
 from gossamer.mesh.modes.hearing import held_digest
-from gossamer.mesh.note import Note
 from gossamer.mesh.retaining import digests_packet
 from gossamer.session.backlog import NO_BYTES_LIMIT
 from gossamer.session.records import SessionRecord
@@ -66,7 +65,7 @@ class Neighbourhood:
         _unbind(session)
         link = Link(name, session, self._mesh.telling.new_teller(name, session))
         self._by_name[name] = link
-        is_known = Note(session.record.note).is_forwarding or len(session.subscriptions) > 0
+        is_known = self._mesh.notes.of(name).is_forwarding or len(session.subscriptions) > 0
         if self._mesh.fabric is None or is_known:
             self.take_up(link)
         return link
@@ -113,7 +112,7 @@ class Neighbourhood:
             return
         link.send([control_packet(HOLD, held_digest(link))])
         mesh.reaching.link_changed(link.name)
-        link.send([digests_packet(self._core.retained)])
+        link.send([digests_packet(self._core)])
         mesh.flooding.opened(link)
 
     def closed(self, connection: Connection, now: float) -> None:
@@ -127,18 +126,18 @@ class Neighbourhood:
             self._mesh.reaching.link_changed(link.name)
 
     def _epoch(self, session: Session) -> str:
-        note = Note(session.record.note)
+        name = session.client_id[len(PEER_PREFIX) :]
+        note = self._mesh.notes.of(name)
         if not note.own:
             note.own = secrets.token_hex(8)
-            session.record.note = note.text()
-            self._core.journal.session_saved(session.record)
+            self._mesh.notes.save(name)
         return note.own
 
     def hear_epoch(self, link: Link, epoch: str) -> None:
         """A neighbour that lost its state numbers its QoS 2 messages anew: old numbers mean
         nothing."""
         session = link.session
-        note = Note(session.record.note)
+        note = self._mesh.notes.of(link.name)
         if note.theirs == epoch:
             return
         journal = self._core.journal
@@ -146,8 +145,7 @@ class Neighbourhood:
             journal.incoming_removed(session.client_id, packet_id)
         session.incoming = None
         note.theirs = epoch
-        session.record.note = note.text()
-        journal.session_saved(session.record)
+        self._mesh.notes.save(link.name)
 
     # What is queued for whom ----------------------------------------------------------------------
 

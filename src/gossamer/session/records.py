@@ -20,7 +20,6 @@ class SessionRecord:
         self.will_delay = 0  # seconds
         self.will_due = 0.0  # wall clock; 0 while the client is connected
         self.is_311 = False
-        self.note = ""  # what a neighbour's session has to remember beside its messages
 
 
 class SubscriptionRecord:

@@ -30,6 +30,9 @@ _TRAVELLING: Final = ("payload_format", "message_expiry", "content_type", "respo
 
 _HIGHEST_PACKET_ID: Final = 0xFFFF
 
+# In the place of what others had to remember with a session, before they had rooms of their own.
+_NO_NOTE: Final = ""
+
 
 class UnreadableRow(ValueError):
     """A row that was not written by us, or not read as it was written."""
@@ -39,7 +42,13 @@ def _sealed(row: Row) -> Row:
     return (*row, crc32(marshal.dumps(row, _STABLE_FORMAT)))
 
 
-def _unsealed(row: Row) -> Row:
+def resealed(content: Row) -> Row:
+    """What `unsealed` gave, changed."""
+    return _sealed(content)
+
+
+def unsealed(row: Row) -> Row:
+    """Without the checksum, which must be right."""
     content = row[:-1]
     if crc32(marshal.dumps(content, _STABLE_FORMAT)) != row[-1]:
         raise UnreadableRow("its checksum is wrong")
@@ -105,7 +114,7 @@ def _message_of(columns: Sequence[Any]) -> Message:
 
 
 def message_from(row: Row) -> Message:
-    key, *columns = _unsealed(row)
+    key, *columns = unsealed(row)
     message = _message_of(columns)
     message.stored = key
     return message
@@ -123,20 +132,19 @@ def session_row(key: int, record: SessionRecord, will: int | None) -> Row:
             record.will_delay,
             float(record.will_due),
             int(record.is_311),
-            record.note,
+            _NO_NOTE,
         )
     )
 
 
 def session_from(row: Row) -> tuple[SessionRecord, int | None]:
     """The record without its will, and the number of the message that is its will."""
-    _, client_id, user, expiry, gone_at, will, will_delay, will_due, is_311, note = _unsealed(row)
+    _, client_id, user, expiry, gone_at, will, will_delay, will_due, is_311, _ = unsealed(row)
     record = SessionRecord(client_id, user, expiry)
     record.disconnected_at = gone_at
     record.will_delay = will_delay
     record.will_due = will_due
     record.is_311 = bool(is_311)
-    record.note = note
     return record, will
 
 
@@ -158,7 +166,7 @@ def subscription_row(key: int, session: int, record: SubscriptionRecord) -> Row:
 
 
 def subscription_from(row: Row) -> SubscriptionRecord:
-    _, _, topic_filter, qos, no_local, as_published, handling, identifier, user = _unsealed(row)
+    _, _, topic_filter, qos, no_local, as_published, handling, identifier, user = unsealed(row)
     record = SubscriptionRecord(
         topic_filter,
         qos,
@@ -195,7 +203,7 @@ def spill_row(key: int, session: int, record: DeliveryRecord, message: Message) 
 
 
 def spilled_from(row: Row, number: int) -> DeliveryRecord:
-    _, _, qos, retain, *columns = _unsealed(row)
+    _, _, qos, retain, *columns = unsealed(row)
     return DeliveryRecord(number, _message_of(columns), qos, bool(retain), [], 0, QUEUED)
 
 
@@ -233,7 +241,7 @@ def operator_row(key: int, state: str, part: str, data: bytes) -> Row:
 
 def operator_from(row: Row) -> tuple[str, str, bytes]:
     """The state's key, the part's name and its bytes."""
-    _, state, part, data = _unsealed(row)
+    _, state, part, data = unsealed(row)
     return state, part, data
 
 
@@ -243,7 +251,7 @@ def kept_row(number: int, room: str, key: str, value: bytes) -> Row:
 
 def kept_from(row: Row) -> tuple[str, str, bytes]:
     """The room, the key and the value."""
-    _, room, key, value = _unsealed(row)
+    _, room, key, value = unsealed(row)
     return room, key, value
 
 

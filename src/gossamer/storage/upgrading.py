@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
+from gossamer.storage.first_format import Moves, to_rooms
 from gossamer.storage.rows import Row
 from gossamer.storage.schema import (
     CREATE_POSITION,
@@ -28,14 +29,6 @@ logger = logging.getLogger("gossamer.storage")
 _REWRITTEN_BYTES: Final = 256 * 1024 * 1024
 
 
-class Moves:
-    """What a step changes. Deletes come before puts."""
-
-    def __init__(self) -> None:
-        self.deletes: dict[Table, list[int]] = {}
-        self.puts: dict[Table, list[Row]] = {}
-
-
 Rows = Mapping[Table, Iterable[Row]]
 
 
@@ -47,12 +40,8 @@ class Step:
         self.moves = moves
 
 
-def _nothing_moves(rows: Rows) -> Moves:
-    return Moves()
-
-
 # By the format that a step leads to.
-STEPS: Final = {2: Step((KEPT,), _nothing_moves)}
+STEPS: Final = {2: Step((KEPT,), to_rooms)}
 
 
 def upgrade(connection: sqlite3.Connection, version: int) -> None:
@@ -119,12 +108,12 @@ def _without_archive_table(connection: sqlite3.Connection) -> tuple[int] | None:
 
 
 def _rewrite(connection: sqlite3.Connection) -> None:
-    (pages,) = connection.execute("PRAGMA page_count").fetchone()
-    (size,) = connection.execute("PRAGMA page_size").fetchone()
-    if pages * size > _REWRITTEN_BYTES:
-        return
+    """The upgrade is done: what goes wrong now costs nothing but this."""
     try:
-        connection.execute("VACUUM")
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+        if pages * size <= _REWRITTEN_BYTES:
+            connection.execute("VACUUM")
     except sqlite3.Error as error:
         logger.warning("the store could not be rewritten after its upgrade (%s)", error)
 

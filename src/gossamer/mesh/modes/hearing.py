@@ -20,7 +20,6 @@ from gossamer.mesh.modes.bloom import Summaries
 from gossamer.mesh.modes.interest import decode_interests
 from gossamer.mesh.modes.teller import ANYTHING, digest_of
 from gossamer.mesh.modes.telling import Telling
-from gossamer.mesh.note import Note
 from gossamer.mesh.settings import WITHOUT_FILTERS
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
@@ -66,7 +65,7 @@ class Hearing:
     def begin(self, link: Link) -> None:
         """The neighbour counts from now on, by the filters that it named in an earlier life. One
         that names none may want anything until it has spoken."""
-        told_in = Note(link.session.record.note).mode or self._mesh.settings.mode
+        told_in = self._mesh.notes.of(link.name).mode or self._mesh.settings.mode
         if told_in in WITHOUT_FILTERS:
             self._expect_all(link)
         self._note(link)
@@ -169,14 +168,11 @@ class Hearing:
             remove_subscription(self._core, link.session, filter)
 
     def _note(self, link: Link) -> None:
-        """In the neighbour's record: the mode of its interests, and whether it is queued for."""
-        session = link.session
-        note = Note(session.record.note)
+        """Of the neighbour: the mode of its interests, and whether it is queued for."""
+        note = self._mesh.notes.of(link.name)
         note.is_forwarding = link.is_forwarding and self._mesh.fabric is not None
         note.mode = form_of(link) if link.is_forwarding else ""
-        if note.text() != session.record.note:
-            session.record.note = note.text()
-            self._core.journal.session_saved(session.record)
+        self._mesh.notes.save(link.name)
 
 
 def held_digest(link: Link) -> bytes:

@@ -1,8 +1,8 @@
 """The mode of the mesh as its operators decide it, while it runs.
 
-A decision is a retained message on a topic that is closed to clients. So it reaches every broker,
-those that are away when they come back, it outlives restarts, and of two decisions the newer wins,
-as it does with any retained message. Until there is one, each broker does as it is configured.
+Brokers keep a decision for each other, and it travels like a retained message. So it reaches every
+broker, those that are away when they come back, it outlives restarts, and of two decisions the
+newer wins. Until there is one, each broker does as it is configured.
 
 No two brokers need to change at the same moment. In which form a broker tells what is wanted behind
 it is its own choice for each of its links, and whoever is told takes any form: filters, a summary,
@@ -63,7 +63,7 @@ class Switching(Tap):
             mesh.telling.switch(self._wanted)
 
     def _look(self, now: float) -> None:
-        for message in self._core.retained.search(MODE_TOPIC, now):
+        for message in self._core.shared.search(MODE_TOPIC, now):
             mode = message.payload.decode("ascii", "replace")
             if mode in MODES:  # a later release may know more
                 self._wanted = mode

@@ -19,7 +19,7 @@ from mypy_extensions import mypyc_attr
 from gossamer.broker.neighbours import ERRAND_TOPIC
 from gossamer.broker.stamps import copied
 from gossamer.mesh.link import Link
-from gossamer.mesh.relay.waiting_errands import EARLY, PARKED, WaitingErrands, as_errand
+from gossamer.mesh.relay.waiting_errands import EARLY, PARKED, WaitingErrands
 from gossamer.session.message import Message
 from gossamer.session.naming import NAME_BYTES
 from gossamer.wire import reasons
@@ -172,7 +172,8 @@ class Errands:
             elif self._began_here(message) and not self._mesh.reaching.is_reached(errand.to):
                 self._park(message, now)
         elif self._is_early(errand):
-            self._early.keep(message, _place(errand.text("after"), _name(errand.identity()).hex()))
+            after = _name(errand.text("after")).hex()
+            self._early.keep(message, after, _name(errand.identity()).hex())
         else:
             self._run(errand, origin, now)
 
@@ -188,8 +189,10 @@ class Errands:
                 continue
             handler.run(errand, origin, now)
             if self._early.most and errand.identity():
-                for kept in self._early.below(_place(errand.identity(), ""), now):
-                    due.append(unpacked(self._early.taken(kept)))
+                done = _name(errand.identity()).hex()
+                for place, message in self._early.waiting(done, now):
+                    self._early.taken(done, place)
+                    due.append(unpacked(message))
 
     def end_turn(self, now: float) -> None:
         """Sends on what had to wait for its broker to be reached."""
@@ -197,11 +200,16 @@ class Errands:
         if not self._parked.most or self._seen_changes == reaching.changes:
             return
         self._seen_changes = reaching.changes
-        for kept in self._parked.below("", now):
-            to = unpacked(as_errand(kept)).to
+        for place, message in self._parked.waiting("", now):
+            to = unpacked(message).to
             link = reaching.next_hop(to)
             if link is not None and reaching.is_reached(to):
-                link.session.deliver(self._parked.taken(kept), link.receiver, now)
+                self._parked.taken("", place)
+                link.session.deliver(message, link.receiver, now)
+
+    def waiting(self) -> tuple[int, int]:
+        """How many wait for their broker, and how many for another errand."""
+        return self._parked.most, self._early.most
 
     def _pass_on(self, errand: Errand, message: Message, origin: Link, now: float) -> None:
         reaching = self._mesh.reaching
@@ -216,7 +224,7 @@ class Errands:
 
     def _park(self, message: Message, now: float) -> None:
         if message.qos:
-            self._parked.keep(message, f"{self._mesh.next_micros(now):020d}")
+            self._parked.keep(message, "", f"{self._mesh.next_micros(now):020d}")
 
     def _began_here(self, wave: Message) -> bool:
         fabric = self._mesh.fabric
@@ -244,10 +252,6 @@ def _name(identity: str) -> bytes:
     if len(name) != NAME_BYTES:
         raise _malformed("an errand with an identity that is none")
     return name
-
-
-def _place(after: str, identity: str) -> str:
-    return f"{_name(after).hex()}/{identity}"
 
 
 def _malformed(what: str) -> ProtocolError:

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gossamer.broker.neighbours import LOCAL_TOPICS
 from gossamer.mesh.control import REACH, control_packet
-from gossamer.session.message import Message
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
 
@@ -19,8 +17,8 @@ if TYPE_CHECKING:
     from gossamer.mesh.link import Link
     from gossamer.mesh.mesh import Mesh
 
-# Kept like a retained message that never leaves this broker.
-_KEPT_UNDER: Final = LOCAL_TOPICS[1] + "behind/"
+# The room of the store that has who is behind whom, by the neighbours' names.
+_ROOM: Final = "mesh/behind"
 # Brokers of one mesh; a neighbour that invents names cannot fill the memory.
 _MOST_BROKERS: Final = 10_000
 _UP: Final = "+"
@@ -36,8 +34,8 @@ class Reaching:
         self._told: dict[str, str] = {}
         self._changed = True
         self.changes = 0
-        for message in mesh.core.retained.search(_KEPT_UNDER + "#", 0.0):
-            self._behind[message.topic[len(_KEPT_UNDER) :]] = _read(message.payload)
+        for name, names in mesh.core.rooms.pop(_ROOM, {}).items():
+            self._behind[name] = _read(names)
 
     def next_hop(self, name: str) -> Link | None:
         """The link that leads there, connected or not."""
@@ -83,7 +81,7 @@ class Reaching:
     def forget(self, name: str) -> None:
         """The neighbour will not come back."""
         if self._behind.pop(name, None) is not None:
-            self._mesh.core.retained.discard(_KEPT_UNDER + name)
+            self._mesh.core.journal.drop(_ROOM, name)
         self.link_changed(name)
 
     def hear(self, link: Link, body: bytes) -> None:
@@ -108,8 +106,7 @@ class Reaching:
         if self._behind.get(link) == names:
             return
         self._behind[link] = names
-        kept = Message(_KEPT_UNDER + link, _written(names), 1, True, None, 0.0, "", "")
-        self._mesh.core.retained.keep(kept, kept)
+        self._mesh.core.journal.keep(_ROOM, link, _written(names))
         self._touch()
 
     def end_turn(self) -> None:

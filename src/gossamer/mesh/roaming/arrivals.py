@@ -20,7 +20,7 @@ from gossamer.mesh.relay.errands import NO_MESSAGE, Errand, ErrandHandler
 from gossamer.mesh.roaming.parcels import END, HEAD, ITEM, LATE, Head, delivery_of
 from gossamer.mesh.roaming.seen_names import SeenNames, came_before
 from gossamer.mesh.roaming.shadows import OVER, PARCEL_QOS, TAKEN_OVER
-from gossamer.mesh.roaming.whereabouts import ARRIVING, HERE, SETTLING, Whereabouts
+from gossamer.mesh.roaming.whereabouts import ARRIVING, HERE, SETTLING, Moves
 from gossamer.plus.errors import PlusError
 from gossamer.session.records import QUEUED, DeliveryRecord
 from gossamer.session.session import NEVER, Session
@@ -52,6 +52,7 @@ class Arrivals(ErrandHandler):
         self._roaming = roaming
         self._mesh = roaming.mesh
         self._core = roaming.mesh.core
+        self._moves: Moves = roaming.moves
         self.names = SeenNames(self._core)
         self._under_way: dict[tuple[str, str], Arrival] = {}  # by source and client id
         for kind in (HEAD, ITEM, END, LATE, OVER):
@@ -59,9 +60,9 @@ class Arrivals(ErrandHandler):
 
     def restore(self, session: Session, now: float) -> None:
         """After a restart: what had come is in the store, the rest is on its way."""
-        where = Whereabouts(session.record.note)
+        where = self._moves.of(session)
         self._roaming.names.begin(now)
-        self.names.restore(session, now)
+        self.names.restore(session)
         if where.state == ARRIVING:
             self._under_way[(where.broker, session.client_id)] = Arrival(session, _INSTALLED)
 
@@ -91,7 +92,7 @@ class Arrivals(ErrandHandler):
         claim = self._roaming.claims.find(client_id, now)
         if claim is not None and head.since < claim.cleared:
             arrival = Arrival(None, _DISCARDED)
-        elif existing is not None and not Whereabouts(existing.record.note).is_away():
+        elif existing is not None and not self._moves.of(existing).is_away():
             is_same = existing.user == head.record.user
             arrival = Arrival(existing, _MERGED if is_same else _DISCARDED)
             if is_same:
@@ -104,10 +105,6 @@ class Arrivals(ErrandHandler):
         """A new session, or what was left here of the same one."""
         core = self._core
         record = head.record
-        where = Whereabouts("")
-        where.state = ARRIVING
-        where.broker = head.source
-        where.since = head.since
         if shadow is None:
             session = Session(core.hub, record, core.settings.max_queued)
             session.queue_bytes_limit = core.settings.max_queued_bytes
@@ -121,11 +118,15 @@ class Arrivals(ErrandHandler):
             session.persistent = record.expiry != 0
         core.session_quotas.update(session)
         record.disconnected_at = now
-        record.note = where.text()
+        where = self._moves.of(session)
+        where.state = ARRIVING
+        where.broker = head.source
+        where.since = head.since
         self.names.watch(session)
         self.names.had(session, head.seen)
         session.number_after(head.number)
         core.journal.session_saved(record)
+        self._moves.save(session)
         self._subscribe(session, head, now)
         arrival = Arrival(session, _INSTALLED)
         arrival.incoming = head.incoming
@@ -175,10 +176,8 @@ class Arrivals(ErrandHandler):
             session.restore(arrival.items, arrival.incoming)
             if newer is not None:
                 session.queue = deque(sorted(_waiting(session) + list(newer), key=_by_number))
-            where = Whereabouts(session.record.note)
-            where.state = SETTLING
-            session.record.note = where.text()
-            self._core.journal.session_saved(session.record)
+            self._moves.of(session).state = SETTLING
+            self._moves.save(session)
             if session.outlet is not None:
                 session.pump(now)  # its client could not wait
             elif session.record.expiry != NEVER:
@@ -193,21 +192,19 @@ class Arrivals(ErrandHandler):
 
     def _is_settled(self, session: Session, source: str, now: float) -> None:
         """The broker that had it has nothing left for it."""
-        where = Whereabouts(session.record.note)
+        where = self._moves.of(session)
         if where.state == SETTLING and where.broker == source:
-            self.names.forget(session, now)
+            self.names.forget(session)
             where.state = HERE
             where.broker = ""
-            session.record.note = where.text()
-            if session.persistent:
-                self._core.journal.session_saved(session.record)
+            self._moves.save(session)
 
     def _straggled(self, errand: Errand, key: tuple[str, str], now: float) -> None:
         """It came after the end of its session, which does not wait for what may expire."""
         session = self._core.sessions.get(key[1])
         if session is None or errand.kind != ITEM or errand.number("state") != QUEUED:
             return
-        where = Whereabouts(session.record.note)
+        where = self._moves.of(session)
         if where.state == SETTLING and where.broker == key[0]:
             self._late(key[1], errand, now)
 

@@ -1,8 +1,8 @@
 """Whose session is where: one register of all sessions that outlive their connections.
 
-A broker to which a client connects claims its session. Claims are retained messages on topics that
-are closed to clients: the last one counts, every broker learns it, and brokers that were apart
-agree when they meet again.
+A broker to which a client connects claims its session. Brokers keep claims for each
+other, and these travel like retained messages: the last one counts, every broker learns it, and
+brokers that were apart agree when they meet again.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ class Claims(Tap):
         self._core.routes.add_tap(_PREFIX + "#", self)
 
     def find(self, client_id: str, now: float) -> Claim | None:
-        found = self._core.retained.search(_topic(client_id), now)
+        found = self._core.shared.search(_topic(client_id), now)
         claim = _read(found[0].payload) if found else None
         return claim if claim is not None and claim.client_id == client_id else None
 
     def all(self, now: float) -> list[Claim]:
-        found = self._core.retained.search(_PREFIX + "#", now)
+        found = self._core.shared.search(_PREFIX + "#", now)
         return [claim for each in found if (claim := _read(each.payload)) is not None]
 
     def write(self, claim: Claim, now: float) -> None:
@@ -102,7 +102,7 @@ class Claims(Tap):
         """What is kept decides, since this may be old."""
         if origin is None:
             return  # this broker's own
-        found = self._core.retained.search(message.topic, now)
+        found = self._core.shared.search(message.topic, now)
         claim = _read(found[0].payload) if found else None
         if claim is not None:
             self._listener.claimed(claim, now)

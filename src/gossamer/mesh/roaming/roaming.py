@@ -20,7 +20,7 @@ from gossamer.mesh.roaming.claims import Claim, ClaimListener, Claims
 from gossamer.mesh.roaming.move_names import MOVING, MoveNames
 from gossamer.mesh.roaming.presence import Presence
 from gossamer.mesh.roaming.shadows import PARCEL_QOS, Shadows
-from gossamer.mesh.roaming.whereabouts import ARRIVING, HERE, Whereabouts
+from gossamer.mesh.roaming.whereabouts import ARRIVING, HERE, Moves
 from gossamer.session.session import Session
 from gossamer.wire import reasons
 
@@ -38,9 +38,10 @@ class Roaming(ClaimListener):
         self.mesh = mesh
         self._core = mesh.core
         self._own = mesh.settings.name
+        self.moves: Moves = Moves(mesh.core)
         self.claims: Claims = Claims(mesh, self)
         self.names: MoveNames = MoveNames(mesh)
-        self.shadows: Shadows = Shadows(mesh, self.names)
+        self.shadows: Shadows = Shadows(mesh, self.names, self.moves)
         self.arrivals = Arrivals(self)
         self._waiting: dict[str, Login] = {}
         self._insisted: set[str] = set()  # of those who wait: their claims were repeated once
@@ -53,6 +54,8 @@ class Roaming(ClaimListener):
 
     def load(self, now: float) -> None:
         """What the store kept."""
+        self.moves.load()
+        self.arrivals.names.load()
         for claim in self.claims.all(now):
             is_own = claim.owner == self._own and claim.prior != ""
             if is_own and claim.client_id not in self._core.sessions:
@@ -60,7 +63,7 @@ class Roaming(ClaimListener):
         for session in list(self._core.sessions.values()):
             if session.is_peer or not session.persistent:
                 continue
-            where = Whereabouts(session.record.note)
+            where = self.moves.of(session)
             if where.is_away():
                 self.shadows.restore(session, now)
                 continue
@@ -83,7 +86,7 @@ class Roaming(ClaimListener):
         if claim is None or not claim.owner:
             return False
         session = self._core.sessions.get(client_id)
-        is_here = session is not None and Whereabouts(session.record.note).is_here()
+        is_here = session is not None and self.moves.of(session).is_here()
         if claim.owner != self._own:
             self._claim(login.client_id, login.user, claim.cleared, claim.owner, now)
         elif not claim.prior:
@@ -119,15 +122,13 @@ class Roaming(ClaimListener):
         client_id = session.client_id
         micros = self.mesh.next_micros(now)
         self.presence.came(client_id, micros)
-        where = Whereabouts(session.record.note)
+        where = self.moves.of(session)
         if where.is_away():
             self.shadows.forget(client_id)
             where.state = HERE
         if not where.since:
             where.since = micros
-        session.record.note = where.text()
-        if session.persistent:
-            self._core.journal.session_saved(session.record)
+        self.moves.save(session)
         claim = self.claims.find(client_id, now)
         cleared = 0 if claim is None else claim.cleared
         is_claimed = claim is not None and claim.owner == self._own
@@ -144,8 +145,9 @@ class Roaming(ClaimListener):
 
     def ended(self, session: Session, now: float) -> None:
         client_id = session.client_id
-        self.arrivals.names.forget(session, now)
-        where = Whereabouts(session.record.note)
+        self.arrivals.names.forget(session)
+        where = self.moves.of(session)
+        self.moves.forget(session)
         if where.is_away():
             self.shadows.forget(client_id)
             return
@@ -176,7 +178,7 @@ class Roaming(ClaimListener):
         if session is None:
             self._answer_nothing(claim, now)
             return
-        where = Whereabouts(session.record.note)
+        where = self.moves.of(session)
         if where.is_away() or where.state == ARRIVING:
             return
         if session.user != claim.user:
@@ -199,7 +201,7 @@ class Roaming(ClaimListener):
         session = self._core.sessions.get(client_id)
         if session is None or not session.persistent:
             return
-        if not Whereabouts(session.record.note).is_away():
+        if not self.moves.of(session).is_away():
             self._claim(client_id, session.user, 0, "", now)
 
     def end_turn(self, now: float) -> None:

@@ -1,29 +1,34 @@
 """Which messages a session has had, while its old broker may send some after it.
 
-What its client has at QoS 2 must be known after a crash too. It is kept like a retained message
-that never leaves this broker, in the transaction in which the client's answer is.
+What its client has at QoS 2 must be known after a crash too. It is kept in a room of the store, in
+the transaction in which the client's answer is.
 """
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from typing import Final
 
 from gossamer.broker.core import Core
-from gossamer.broker.neighbours import LOCAL_TOPICS
-from gossamer.session.message import Message
 from gossamer.session.naming import NAME_BYTES
 from gossamer.session.records import QUEUED, DeliveryRecord
 from gossamer.session.seen import Seen
 from gossamer.session.session import Session
 
-_KEPT_UNDER: Final = LOCAL_TOPICS[1] + "seen/"
+# A room of the store for each session, with runs of names by the first of them.
+_ROOMS: Final = "mesh/seen/"
 
 
 class SeenNames:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._watched: dict[str, Session] = {}  # by client id
+
+    def load(self) -> None:
+        """What is kept of sessions that are no more is dropped."""
+        for room in list(self._core.rooms):
+            if room.startswith(_ROOMS) and room[len(_ROOMS) :] not in self._core.sessions:
+                del self._core.rooms[room]
+                self._core.journal.drop_room(room)
 
     def watch(self, session: Session) -> None:
         """From now on, unless it is watched already."""
@@ -37,34 +42,30 @@ class SeenNames:
             for start in range(0, len(names), NAME_BYTES):
                 session.seen.done(names[start : start + NAME_BYTES])
 
-    def restore(self, session: Session, now: float) -> None:
+    def restore(self, session: Session) -> None:
         """After a restart."""
         names: list[bytes] = []
         for delivery in session.left_over():
             if delivery.message is not None:
                 names.append(delivery.message.name[-NAME_BYTES:])
-        for kept in self._core.retained.search(_topic(session, "#"), now):
-            at = range(0, len(kept.payload), NAME_BYTES)
-            names += [kept.payload[start : start + NAME_BYTES] for start in at]
+        for run in self._core.rooms.pop(_ROOMS + session.client_id, {}).values():
+            names += [run[start : start + NAME_BYTES] for start in range(0, len(run), NAME_BYTES)]
         session.seen = Seen(names)
         self._watched[session.client_id] = session
 
-    def forget(self, session: Session, now: float) -> None:
+    def forget(self, session: Session) -> None:
         """Nothing comes to it by another way any more."""
         session.seen = None
         if self._watched.pop(session.client_id, None) is not None:
-            for kept in self._core.retained.search(_topic(session, "#"), now):
-                self._core.retained.discard(kept.topic)
+            self._core.journal.drop_room(_ROOMS + session.client_id)
 
     def end_turn(self) -> None:
         for session in self._watched.values():
             seen = session.seen
             if seen is not None and seen.unsaved:
-                topic = _topic(session, seen.unsaved[0].hex())
-                names = b"".join(seen.unsaved)
+                room = _ROOMS + session.client_id
+                self._core.journal.keep(room, seen.unsaved[0].hex(), b"".join(seen.unsaved))
                 seen.unsaved = []
-                kept = Message(topic, names, 1, True, None, 0.0, "", "")
-                self._core.retained.keep(kept, kept)
 
 
 def came_before(session: Session, delivery: DeliveryRecord) -> bool:
@@ -73,8 +74,3 @@ def came_before(session: Session, delivery: DeliveryRecord) -> bool:
     if session.seen is None or message is None or not message.name or delivery.share:
         return False
     return session.seen.is_repeated(message.name[-NAME_BYTES:]) and delivery.state == QUEUED
-
-
-def _topic(session: Session, last: str) -> str:
-    digest = blake2b(session.client_id.encode(), digest_size=16).hexdigest()
-    return f"{_KEPT_UNDER}{digest}/{last}"

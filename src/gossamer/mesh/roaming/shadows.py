@@ -14,7 +14,7 @@ from gossamer.mesh.link import Link
 from gossamer.mesh.relay.errands import NO_MESSAGE, Errand, ErrandHandler, Fields
 from gossamer.mesh.roaming.move_names import MoveNames
 from gossamer.mesh.roaming.parcels import ITEM, LATE, end_errand, head_errand, item_errand
-from gossamer.mesh.roaming.whereabouts import MOVED, TAKEN, Whereabouts
+from gossamer.mesh.roaming.whereabouts import MOVED, TAKEN, Moves
 from gossamer.session.session import Session
 from gossamer.wire import reasons
 
@@ -45,7 +45,8 @@ class Shadow(Duty):
 
 
 class Shadows(ErrandHandler):
-    def __init__(self, mesh: Mesh, names: MoveNames) -> None:
+    def __init__(self, mesh: Mesh, names: MoveNames, moves: Moves) -> None:
+        self._moves = moves
         self._mesh = mesh
         self._names = names
         self._core = mesh.core
@@ -54,7 +55,7 @@ class Shadows(ErrandHandler):
 
     def restore(self, session: Session, now: float) -> None:
         """After a restart."""
-        where = Whereabouts(session.record.note)
+        where = self._moves.of(session)
         shadow = Shadow(self, session, where.broker)
         shadow.last = where.last
         self._by_client[session.client_id] = shadow
@@ -71,7 +72,7 @@ class Shadows(ErrandHandler):
         if self._core.sessions.get(session.client_id) is not session:
             return True  # it ended with its connection
         record = session.record
-        where = Whereabouts(record.note)
+        where = self._moves.of(session)
         own = self._mesh.settings.name
         client_id = session.client_id
         self._names.ask(now)
@@ -85,8 +86,8 @@ class Shadows(ErrandHandler):
         where.state = MOVED
         where.broker = to
         where.last = shadow.last
-        record.note = where.text()
         self._core.journal.session_saved(record)
+        self._moves.save(session)
         self._by_client[client_id] = shadow
         return True
 
@@ -113,12 +114,10 @@ class Shadows(ErrandHandler):
         if errand.fields.get("ends") is True:
             self._finish(shadow, now)
             return
-        record = shadow.session.record
-        where = Whereabouts(record.note)
+        where = self._moves.of(shadow.session)
         if where.state == MOVED:
             where.state = TAKEN
-            record.note = where.text()
-            self._core.journal.session_saved(record)
+            self._moves.save(shadow.session)
             self._core.agenda.add(now + LINGER_SECONDS, shadow)
 
     def lingers(self, shadow: Shadow, now: float) -> bool:

@@ -1,7 +1,7 @@
 """Which shared groups have members on which broker: every broker knows it of every other.
 
-Each broker keeps one retained message for each of its groups on a topic that is closed to clients,
-so the directory reaches everybody and heals as retained messages do. It says no more than whether
+Brokers keep one entry for each of each other's groups; it travels like a retained message, so the
+directory reaches everybody and heals as retained messages do. It says no more than whether
 a member is connected, or only one that may come back: a group that is used changes it rarely.
 """
 
@@ -54,7 +54,7 @@ class GroupDirectory(Tap):
 
     def load(self, now: float) -> None:
         """What the store kept; clients that were connected then are not now."""
-        for message in self._core.retained.search(_PREFIX + "#", now):
+        for message in self._core.shared.search(_PREFIX + "#", now):
             self._enter(message.topic, message.payload)
         for name in self._told:
             self._touched[name] = None
@@ -112,7 +112,7 @@ class GroupDirectory(Tap):
 
     def take(self, message: Message, origin: Session | None, now: float) -> None:
         """News of somebody's group; what is kept decides, since this may be old."""
-        kept = self._core.retained.search(message.topic, now)
+        kept = self._core.shared.search(message.topic, now)
         self._enter(message.topic, kept[0].payload if kept else b"")
 
     def _enter(self, topic: str, payload: bytes) -> None:

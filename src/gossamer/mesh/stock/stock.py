@@ -10,7 +10,6 @@ that the stock broker keeps goes over to the next owner with everything that it 
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import Final
 
@@ -40,6 +39,11 @@ _FILTERS_A_PACKET: Final = 200  # of any length; a stock broker may limit its pa
 _YIELD_SECONDS: Final = 60.0
 
 
+def stock_room(name: str) -> str:
+    """The room of the store with the filters that were asked for there."""
+    return f"mesh/stock/{name}"
+
+
 class Stock:
     """Exists as long as it is configured, connected or not."""
 
@@ -64,7 +68,8 @@ class Stock:
         self._refused: set[str] = set()
         self._requests: dict[int, list[str]] = {}  # without an answer, by packet identifier
         self.session = self._restored_session()
-        self.asked: dict[str, None] = _read_note(self.session.record.note)  # subscribed there
+        # Subscribed there.
+        self.asked: dict[str, None] = dict.fromkeys(core.rooms.pop(stock_room(settings.name), {}))
         for filter in list(self.session.subscriptions):
             if filter not in settings.exports:
                 remove_subscription(core, self.session, filter)
@@ -164,15 +169,14 @@ class Stock:
             packet_id = self._reserve(part)
             connection.outlet.put(encode(Subscribe(packet_id, requests), connection.version))
             for filter in part:
-                asked[filter] = None
+                self._asks(filter)
                 self.replays.subscribed(filter, now)
         for start in range(0, len(gone), _FILTERS_A_PACKET):
             part = gone[start : start + _FILTERS_A_PACKET]
             packet_id = self._reserve(part)
             connection.outlet.put(encode(Unsubscribe(packet_id, part), connection.version))
             for filter in part:
-                del asked[filter]
-        self._save_note()
+                self._asks_no_more(filter)
 
     def subscribed(self, answer: Suback) -> None:
         for filter, reason in zip(self._answered(answer.packet_id), answer.reasons, strict=False):
@@ -184,7 +188,7 @@ class Stock:
                     reason,
                 )
                 self._refused.add(filter)
-                self.asked.pop(filter, None)
+                self._asks_no_more(filter)
 
     def unsubscribed(self, answer: Unsuback) -> None:
         self._answered(answer.packet_id)
@@ -233,7 +237,7 @@ class Stock:
         session.incoming = None
         if self.is_owner:
             self.asked.clear()
-            self._save_note()
+            self._core.journal.drop_room(stock_room(self.name))
 
     def _export(self, filter: str) -> Subscription:
         record = SubscriptionRecord(filter, self.settings.qos, True, True, 2, 0)
@@ -253,11 +257,10 @@ class Stock:
             core.journal.session_saved(record)
         return session
 
-    def _save_note(self) -> None:
-        record = self.session.record
-        record.note = json.dumps(list(self.asked))
-        self._core.journal.session_saved(record)
+    def _asks(self, filter: str) -> None:
+        self.asked[filter] = None
+        self._core.journal.keep(stock_room(self.name), filter, b"")
 
-
-def _read_note(note: str) -> dict[str, None]:
-    return dict.fromkeys(json.loads(note)) if note else {}
+    def _asks_no_more(self, filter: str) -> None:
+        self.asked.pop(filter, None)
+        self._core.journal.drop(stock_room(self.name), filter)

@@ -11,7 +11,7 @@ from gossamer.broker.neighbours import STOCK_PREFIX
 from gossamer.mesh.mesh import Mesh
 from gossamer.mesh.stock.claims import SAY_SECONDS, STOCK_WORD, Claims, encode_claims
 from gossamer.mesh.stock.settings import StockSettings
-from gossamer.mesh.stock.stock import Stock
+from gossamer.mesh.stock.stock import Stock, stock_room
 from gossamer.session.session import Session
 
 logger = logging.getLogger(__name__)
@@ -128,6 +128,7 @@ class Stocks:
             if client_id.startswith(STOCK_PREFIX) and client_id not in known:
                 logger.warning("%s is configured no more: what waited for it is dropped", client_id)
                 end_session(core, session, now)
+                core.journal.drop_room(stock_room(client_id[len(STOCK_PREFIX) :]))
 
 
 class _Look(Duty):

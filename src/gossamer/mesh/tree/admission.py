@@ -85,6 +85,6 @@ class Admission:
     def _is_missing(self, name: bytes, message: Message) -> bool:
         """Whether a retained message that a neighbour thinks we lack is news. If so it is delivered
         here; those who get it on the way of all messages still get it there."""
-        if self._memory.knows(name) or not self._core.retained.is_news(message):
+        if self._memory.knows(name) or not self._core.retained_for(message.topic).is_news(message):
             return False
         return self._memory.is_new(as_replayed(name), message.qos)

@@ -44,7 +44,7 @@ class Fabric:
     def __init__(self, mesh: Mesh) -> None:
         self.mesh = mesh
         self.core: Core = mesh.core
-        self.memory = Memory(self.core.journal, self.core.kept_for_mesh)
+        self.memory = Memory(self.core.journal, self.core.rooms)
         self.core.hub.namer = self.memory
         self.topology = Topology(mesh.settings.name)
         self.settling = Settling()
@@ -102,7 +102,7 @@ class Fabric:
         link.session.gives_plain = True
         self.mesh.neighbourhood.take_up(link)
         self.markers.ask(link)
-        link.send([digests_packet(self.core.retained)])
+        link.send([digests_packet(self.core)])
         self._resume(link, now)
 
     def _resume(self, link: Link, now: float) -> None:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import secrets
 from typing import Final
 
-from gossamer.broker.neighbours import PEER_PREFIX
-from gossamer.session.journal import Journal, Part, PartSource
+from gossamer.session.journal import Journal, Saver
 from gossamer.session.naming import NAME_BYTES, Namer
 
 _SOURCE_BYTES: Final = 8
@@ -20,8 +19,8 @@ _CHUNK_BITS: Final = 512
 _CHUNK_BYTES: Final = _CHUNK_BITS // 8
 _MOST_CHUNKS: Final = 2_048  # of one source: a million messages
 _MOST_SOURCES: Final = 4_096  # each start of a broker is one
-# What the store keeps for the mesh has keys that begin like the names of its sessions.
-_SEEN: Final = PEER_PREFIX + "seen/"
+# A room of the store for each source, with chunks by their numbers.
+_ROOMS: Final = "mesh/names/"
 
 
 class _Source:
@@ -36,18 +35,17 @@ class _Source:
 class Memory(Namer):
     """One broker's; it also gives names to what is let in here."""
 
-    def __init__(self, journal: Journal, kept: list[tuple[str, str, bytes]]) -> None:
+    def __init__(self, journal: Journal, kept: dict[str, dict[str, bytes]]) -> None:
         self._journal = journal
         self._own = secrets.token_bytes(_SOURCE_BYTES)
         self._counter = 0
         self._sources: dict[bytes, _Source] = {}
         self._dropped: list[str] = []
-        for state, part, data in kept:
-            if state.startswith(_SEEN):
-                source = self._source(bytes.fromhex(state[len(_SEEN) :]))
-                source.chunks[int(part)] = int.from_bytes(data, "big")
-        if journal.keeps:
-            journal.parts = _Parts(journal.parts, self)
+        for room in [room for room in kept if room.startswith(_ROOMS)]:
+            source = self._source(bytes.fromhex(room[len(_ROOMS) :]))
+            for number, data in kept.pop(room).items():
+                source.chunks[int(number)] = int.from_bytes(data, "big")
+        journal.savers.append(_NameSaver(self))
 
     def name(self, qos: int) -> bytes:
         self._counter += 1
@@ -101,29 +99,27 @@ class Memory(Namer):
             if len(self._sources) >= _MOST_SOURCES:
                 oldest = next(each for each in self._sources if each != self._own)
                 del self._sources[oldest]
-                self._dropped.append(_SEEN + oldest.hex())
+                self._dropped.append(_ROOMS + oldest.hex())
             source = _Source()
             self._sources[key] = source
         return source
 
-    def take_dropped(self) -> list[str]:
-        dropped = self._dropped
+    def save(self) -> None:
+        """What has changed since the last time."""
+        journal = self._journal
+        for room in self._dropped:
+            journal.drop_room(room)
         self._dropped = []
-        return dropped
-
-    def take_changed(self) -> list[Part]:
-        parts: list[Part] = []
         for key, source in self._sources.items():
             if source.changed:
-                state = _SEEN + key.hex()
+                room = _ROOMS + key.hex()
                 for chunk in source.changed:
                     data = source.chunks[chunk].to_bytes(_CHUNK_BYTES, "big")
-                    parts.append((state, str(chunk), data))
+                    journal.keep(room, str(chunk), data)
                 for chunk in source.gone:
-                    parts.append((state, str(chunk), None))
+                    journal.drop(room, str(chunk))
                 source.changed = {}
                 source.gone = []
-        return parts
 
 
 def as_replayed(name: bytes) -> bytes:
@@ -132,15 +128,11 @@ def as_replayed(name: bytes) -> bytes:
     return bytes((name[0] ^ 0xFF,)) + name[1:]
 
 
-class _Parts(PartSource):
-    """What operators save, and what the memory does."""
+class _NameSaver(Saver):
+    """A namer and a saver are two classes, and a class has one base."""
 
-    def __init__(self, others: PartSource, memory: Memory) -> None:
-        self._others = others
+    def __init__(self, memory: Memory) -> None:
         self._memory = memory
 
-    def take_dropped(self) -> list[str]:
-        return self._others.take_dropped() + self._memory.take_dropped()
-
-    def take_changed(self) -> list[Part]:
-        return self._others.take_changed() + self._memory.take_changed()
+    def save(self) -> None:
+        self._memory.save()

@@ -12,7 +12,6 @@ from gossamer.broker.core import Core
 from gossamer.broker.distributing import distribute_onwards
 from gossamer.broker.neighbours import MARKER_TOPIC
 from gossamer.mesh.link import Link
-from gossamer.mesh.note import Note
 from gossamer.mesh.tree.graph import View
 from gossamer.mesh.tree.memory import Memory
 from gossamer.session.message import Message
@@ -77,10 +76,8 @@ class Waves:
         nothing any more."""
         session = link.session
         session.withdraw(session.left_over())
-        note = Note(session.record.note)
-        note.own = ""
-        session.record.note = note.text()
-        self._core.journal.session_saved(session.record)
+        self._mesh.notes.of(link.name).own = ""
+        self._mesh.notes.save(link.name)
 
 
 def waits(link: Link) -> bool:

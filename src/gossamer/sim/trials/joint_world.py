@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import Final
 
-from gossamer.mesh.roaming.whereabouts import Whereabouts
 from gossamer.sim.trials.joint_oracle import JointOracle
 from gossamer.sim.trials.joint_plan import MOVE, group_of, members_of
 from gossamer.sim.trials.plan import Plan, Step
@@ -55,7 +54,7 @@ class JointWorld(World):
                 host.name
                 for host in self.hosts
                 if (session := host.broker.core.sessions.get(client.name)) is not None
-                and not Whereabouts(session.record.note).is_away()
+                and not host.mesh.roaming.moves.of(session).is_away()
             ]
             if owners != [client.host.name]:
                 where = client.host.name
