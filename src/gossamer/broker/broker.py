@@ -8,6 +8,7 @@ from gossamer.broker.distributing import publish
 from gossamer.broker.ending import disconnect_session, end_session
 from gossamer.broker.keeping import expect_login
 from gossamer.broker.operation import RESULT_QOS
+from gossamer.broker.owing import serve
 from gossamer.broker.policy import Origin, Permissions, Verdict
 from gossamer.broker.reporting import Report
 from gossamer.broker.restoring import restore
@@ -22,6 +23,7 @@ from gossamer.session.journal import Journal
 from gossamer.session.message import Message
 from gossamer.session.outlet import Outlet, Sink
 from gossamer.session.records import Snapshot
+from gossamer.session.session import Session
 from gossamer.wire import reasons
 
 # Retained messages that have expired are freed this often, even if nobody asks for them.
@@ -82,7 +84,7 @@ class Broker:
             self.core.neighbours.end_turn(now)
         except Exception as error:
             self.core.faults.note("the mesh's turn", error, "", now)
-        while hub.dirty:
+        while hub.dirty or hub.owing:
             dirty = hub.dirty
             hub.dirty = []
             for outlet in dirty:
@@ -91,17 +93,34 @@ class Broker:
                 except Exception as error:
                     self._cut(outlet, "a socket", error, now)
             self._pump_waiting(now)
+            self._serve_owing(now)
+
+    def _serve_owing(self, now: float) -> None:
+        """Sessions whose queue is empty get more of the retained messages that they are owed."""
+        hub = self.core.hub
+        owing = hub.owing
+        if owing:
+            hub.owing = []
+            for session in owing:
+                if isinstance(session, Session):
+                    try:
+                        serve(self.core, session, now)
+                    except Exception as error:
+                        self._failed(session, error, now)
 
     def _pump(self, session: Backlog, now: float) -> None:
         """One session's queue: what goes wrong with it ends its connection, not the turn."""
         try:
             session.pump(now)
         except Exception as error:
-            outlet = session.outlet
-            if outlet is None:
-                self.core.faults.note("a queue", error, f"client {session.client_id!r}", now)
-            else:
-                self._cut(outlet, "a queue", error, now)
+            self._failed(session, error, now)
+
+    def _failed(self, session: Backlog, error: Exception, now: float) -> None:
+        outlet = session.outlet
+        if outlet is None:
+            self.core.faults.note("a queue", error, f"client {session.client_id!r}", now)
+        else:
+            self._cut(outlet, "a queue", error, now)
 
     def _cut(self, outlet: Outlet, place: str, error: Exception, now: float) -> None:
         connection = self.core.connections.get(outlet.token)

@@ -11,6 +11,7 @@ from gossamer.broker.core import Core
 from gossamer.broker.hiding import publish_shown
 from gossamer.broker.keeping import stop_timer
 from gossamer.broker.known_topics import forget_topics
+from gossamer.broker.owing import forgive_all
 from gossamer.broker.subscriptions import find_group, leave
 from gossamer.session.message import Message
 from gossamer.session.records import RELEASED
@@ -113,6 +114,7 @@ def end_session(core: Core, session: Session, now: float) -> None:
     for subscription in session.subscriptions.values():
         leave(core, subscription)
     session.subscriptions.clear()
+    forgive_all(core, session)
     core.locations.forget(session)
     core.journal.session_removed(session.client_id)
     core.neighbours.ended(session, now)

@@ -3,6 +3,8 @@
 from gossamer.broker.core import Core
 from gossamer.broker.ending import end_session, expect_expiry, expect_will
 from gossamer.broker.neighbours import SHARED_ROOM
+from gossamer.broker.owing import ROOM as OWED
+from gossamer.broker.owing import restore as restore_owed
 from gossamer.broker.subscriptions import asked_of, enter, make
 from gossamer.geo.errors import GlpError
 from gossamer.geo.located import read_located
@@ -30,6 +32,7 @@ def restore(core: Core, snapshot: Snapshot, now: float) -> None:
     core.operators.restore(snapshot.operators, now)
     core.locations.load({stored.record.client_id for stored in snapshot.sessions})
     sessions = [_restore_session(core, stored, now) for stored in snapshot.sessions]
+    restore_owed(core, core.rooms.pop(OWED, {}))
     for session in sessions:
         _resume_time(core, session, now)
 

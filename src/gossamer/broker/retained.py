@@ -161,6 +161,11 @@ class Retained:
         known = self._find(topic)
         return known is not None and known.message is not None
 
+    def get(self, topic: str) -> Message | None:
+        """The message that the topic has, expired or not."""
+        known = self._find(topic)
+        return known.message if known is not None and known.message.payload else None
+
     def search(self, filter: str, now: float) -> list[Message]:
         """The messages that match, without those that have expired."""
         fresh: list[Message] = []

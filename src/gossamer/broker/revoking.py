@@ -7,10 +7,9 @@ may come from another address than it left from.
 from gossamer.broker.core import Core
 from gossamer.broker.geofencing import told_of
 from gossamer.broker.operation import OperatorSubscription
-from gossamer.broker.showing import is_shown
+from gossamer.broker.owing import forgive
 from gossamer.broker.subscriptions import leave
 from gossamer.plus.grammar import is_operator_filter
-from gossamer.session.message import Message
 from gossamer.session.records import DeliveryRecord
 from gossamer.session.session import Session
 from gossamer.topics.matching import matches
@@ -52,17 +51,7 @@ def remove_subscription(core: Core, session: Session, filter: str) -> bool:
     if subscription is None:
         return False
     leave(core, subscription)
+    forgive(core, session, filter)
     if session.persistent:
         core.journal.subscription_removed(session.client_id, filter)
     return True
-
-
-def readable(core: Core, session: Session, messages: list[Message]) -> list[Message]:
-    """The retained messages that the session may see and that their publishers may still show."""
-    permissions = core.permissions
-    return [
-        message
-        for message in messages
-        if permissions.may_receive(session.identity, message.topic)
-        and is_shown(permissions, message)
-    ]

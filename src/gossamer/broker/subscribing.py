@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gossamer.broker.geofencing import LocatedSubscription
-from gossamer.broker.hiding import fitting
 from gossamer.broker.neighbours import SHARED_TOPICS
 from gossamer.broker.offloading import may_use
-from gossamer.broker.operation import OperatorSubscription
-from gossamer.broker.revoking import readable, remove_subscription
+from gossamer.broker.owing import owe
+from gossamer.broker.revoking import remove_subscription
 from gossamer.broker.subscriptions import asked_of, enter, make
 from gossamer.broker.telling import promise, refuse
 from gossamer.geo.errors import GlpError
@@ -20,7 +18,7 @@ from gossamer.plus.errors import PlusError
 from gossamer.plus.options import OPTION_PREFIX
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
-from gossamer.session.subscription import Receiver, Subscription
+from gossamer.session.subscription import Subscription
 from gossamer.topics.names import TopicError, check_filter
 from gossamer.topics.shared import split_share
 from gossamer.wire import reasons
@@ -94,8 +92,9 @@ def handle_subscribe(connection: Connection, packet: Subscribe, now: float) -> N
         refuse(connection.outlet, answer)
     if glp is not None and granted:
         core.locations.learn(session, glp, now)
-    for subscription, is_new in granted:
-        _send_retained(core, subscription, is_new, now)
+    wanted = [one.record.filter for one, is_new in granted if _wants_retained(one, is_new)]
+    if wanted:
+        owe(core, session, wanted, now)
 
 
 def handle_unsubscribe(connection: Connection, packet: Unsubscribe, now: float) -> None:
@@ -203,25 +202,13 @@ def _located(core: Core, session: Session, filter: str, asked: Asked | None, glp
         raise Refusal(reasons.IMPLEMENTATION_SPECIFIC_ERROR, error.text) from None
 
 
-def _send_retained(core: Core, subscription: Subscription, is_new: bool, now: float) -> None:
-    handling = subscription.record.retain_handling
+def _wants_retained(subscription: Subscription, is_new: bool) -> bool:
     # [MQTT-3.3.1-9], [MQTT-3.3.1-10], [MQTT-3.3.1-11], [MQTT-3.8.4-4]; never for shared ones (4.8.2
     # of 5.0).
-    if subscription.share or handling == SEND_NEVER or (handling == SEND_IF_NEW and not is_new):
-        return
-    if isinstance(subscription, OperatorSubscription):
-        messages = core.operators.last_messages(subscription, now)
-    else:
-        messages = core.retained.search(subscription.filter, now)
-        if core.permissions.restricts:
-            messages = readable(core, subscription.session, messages)
-        if isinstance(subscription, LocatedSubscription) or core.permissions.guards_positions:
-            messages = fitting(core, subscription, messages, now)
-    if subscription.record.no_local:
-        own = subscription.session.client_id
-        messages = [message for message in messages if message.publisher != own]  # [MQTT-3.8.3-3]
-    if messages:
-        subscription.session.enqueue_retained(messages, Receiver(subscription), now)
+    handling = subscription.record.retain_handling
+    if subscription.share or handling == SEND_NEVER:
+        return False
+    return is_new or handling != SEND_IF_NEW
 
 
 def _with_text(connection: Connection, text: str) -> Properties | None:

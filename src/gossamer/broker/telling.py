@@ -5,17 +5,27 @@ They carry no user properties, so those make none too large: [MQTT-3.2.2-20], [M
 [MQTT-3.15.2-3].
 """
 
+from typing import Final
+
 from gossamer.session.outlet import Outlet
 from gossamer.wire.codec import encode
 from gossamer.wire.packets import Acknowledgement, Auth, Connack, Disconnect, Suback, Unsuback
+
+# Letters of a reason string: enough for a sentence about any sensible topic.
+LONGEST_REASON: Final = 512
 
 Answer = Acknowledgement | Auth | Connack | Disconnect | Suback | Unsuback
 
 
 def spelled(outlet: Outlet, answer: Answer) -> bytes:
-    """The packet; without its reason string if it is too large with it; b"" if it is too large."""
-    data = encode(answer, outlet.version)
+    """The packet; without its reason string if it is too large with it; b"" if it is too large.
+
+    A reason string quotes what the client sent, which may be as long as a field can be.
+    """
     properties = answer.properties
+    if properties is not None and properties.reason_string is not None:
+        properties.reason_string = _shortened(properties.reason_string)
+    data = encode(answer, outlet.version)
     if (
         len(data) > outlet.maximum_packet
         and properties is not None
@@ -26,6 +36,14 @@ def spelled(outlet: Outlet, answer: Answer) -> bytes:
         properties.reason_string = None
         data = encode(answer, outlet.version)
     return data if len(data) <= outlet.maximum_packet else b""  # [MQTT-3.1.2-24]
+
+
+def _shortened(text: str) -> str:
+    """With its middle left out if it is long: the end says what is wrong."""
+    if len(text) <= LONGEST_REASON:
+        return text
+    half = LONGEST_REASON // 2
+    return f"{text[:half]} … {text[-half:]}"
 
 
 def promise(outlet: Outlet, answer: Answer) -> None:

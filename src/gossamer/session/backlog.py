@@ -13,6 +13,7 @@ from gossamer.session.flight import SENT_EXACTLY, SENT_ONCE, Flight
 from gossamer.session.message import Message
 from gossamer.session.naming import NAME_BYTES
 from gossamer.session.outlet import Hub
+from gossamer.session.owed import Owed
 from gossamer.session.records import QUEUED, SENT, DeliveryRecord
 from gossamer.session.seen import Seen
 from gossamer.session.subscription import Receiver
@@ -33,6 +34,7 @@ class Backlog(Flight):
         "_number",
         "is_peer",
         "is_starving",
+        "owed",
         "queue",
         "queue_bytes",
         "queue_bytes_limit",
@@ -48,6 +50,7 @@ class Backlog(Flight):
         self.queue_bytes = 0  # payloads in the queue
         self.queue_bytes_limit = NO_BYTES_LIMIT
         self.spilled = 0  # messages that follow those in the queue, and are in the store only
+        self.owed: Owed | None = None  # retained messages that are not in the queue yet
         self.is_starving = False  # waits for the store to give back what was spilled
         self._number = 0
 
@@ -116,10 +119,9 @@ class Backlog(Flight):
             journal.delivery_queued(self.client_id, delivery)
 
     def enqueue_retained(self, messages: list[Message], receiver: Receiver, now: float) -> None:
-        """The retained messages of a new subscription, at the client's own pace.
+        """Retained messages of a new subscription, at QoS 0 too; the queue's limit does not apply.
 
-        They wait in the queue by reference, at QoS 0 too, so that a million of them cost a client
-        that reads slowly no memory for encodings; the queue's limit does not apply.
+        Whoever calls gives no more at a time than may wait in memory.
         """
         queue = self.queue
         if queue is None:
@@ -144,6 +146,8 @@ class Backlog(Flight):
         is_starved = self.spilled > 0 and self.queued() < UNSPILL_AT_ONCE and not self._unspill()
         queue = self.queue
         if queue is None:
+            if self.owed is not None:
+                self.hub.owing.append(self)
             return
         while queue and not outlet.blocked:
             if outlet.size >= TURN_BYTES:
@@ -178,6 +182,8 @@ class Backlog(Flight):
             self.queue_bytes = 0
             if self.spilled and not is_starved:
                 self.hub.waiting.append(self)
+            elif self.owed is not None:
+                self.hub.owing.append(self)
 
     def resume(self, now: float) -> None:
         """A client came back: first what it has not acknowledged goes out again."""

@@ -48,6 +48,7 @@ class Hub:
         "journal",
         "last_committed",
         "namer",
+        "owing",
         "starving",
         "waiting",
     )
@@ -60,6 +61,7 @@ class Hub:
         self.holding: list[Outlet] = []
         self.last_committed = 0
         self.namer = Namer()
+        self.owing: list[Backlog] = []  # have room for retained messages that they are owed
         self.starving: list[Backlog] = []  # wait for the store to give back what they spilled
         self.waiting: list[Backlog] = []  # their queues were cut off by the size of a turn
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.agenda import Duty
 from gossamer.broker.ending import disconnect_session, end_session, settle
+from gossamer.broker.owing import serve_all
 from gossamer.mesh.link import Link
 from gossamer.mesh.relay.errands import NO_MESSAGE, Errand, ErrandHandler, Fields
 from gossamer.mesh.roaming.move_names import MoveNames
@@ -76,6 +77,7 @@ class Shadows(ErrandHandler):
         own = self._mesh.settings.name
         client_id = session.client_id
         self._names.ask(now)
+        serve_all(self._core, session, now)
         deliveries, incoming = session.give_away()
         shadow = Shadow(self, session, to)
         self._send(shadow, head_errand(session, to, own, where.since, incoming), now)
