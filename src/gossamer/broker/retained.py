@@ -164,7 +164,7 @@ class Retained:
     def get(self, topic: str) -> Message | None:
         """The message that the topic has, expired or not."""
         known = self._find(topic)
-        return known.message if known is not None and known.message.payload else None
+        return None if known is None else known.message
 
     def search(self, filter: str, now: float) -> list[Message]:
         """The messages that match, without those that have expired."""
