@@ -16,9 +16,9 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import compile_core
+from tools import compile_core
 
 
 def pure_wheel(out: Path) -> Path:

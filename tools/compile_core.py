@@ -1,8 +1,8 @@
 """Compiles the core with mypyc, in place: each compiled module lies beside its source.
 
-All modules go into one mypyc run, so that calls between rooms are plain C calls. Nothing is built
-when the sources are those of the last build (a digest of them is kept), and a machine without a C
-compiler goes on with the sources: the package works either way, and the script says which it is.
+Nothing is built when the sources are those of the last build (a digest of them is kept), and a
+machine without a C compiler goes on with the sources: the package works either way, and the script
+says which it is. How it is built is in `core_build.py`.
 
     python tools/compile_core.py            compile what has changed
     python tools/compile_core.py --require  the same, and fail where it cannot compile
@@ -20,12 +20,15 @@ import sysconfig
 import tempfile
 import time
 from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "src"
 PACKAGE = SOURCES / "gossamer"
 DIGEST = SOURCES / ".compiled-core"
+# Object files of earlier builds, by what made them.
+KEPT = ROOT / "build" / "core"
 
 ROOMS = ("budget", "wire", "topics", "bloom", "geo", "plus", "session", "broker", "mesh")
 FILES = (
@@ -36,10 +39,6 @@ FILES = (
     "sim/cable.py",
     "sim/scenario/crowd.py",
 )
-
-# No debug information: it would make the build three times as long and nobody steps through it.
-C_FLAGS = "-DNDEBUG -fvisibility=hidden -O3 -g0 -w"
-OPTIMISATION = "3"
 
 
 def compiled_sources() -> list[Path]:
@@ -54,12 +53,20 @@ def compiled_sources() -> list[Path]:
 
 
 def digest() -> str:
-    """Identifies the build that these sources, this Python and this script would make."""
-    state = hashlib.sha256(sys.version.encode())
-    state.update(Path(__file__).read_bytes())
+    """Identifies the build that these sources, this Python and these tools would make."""
+    state = hashlib.sha256(f"{sys.version}\0{_compiler_version()}".encode())
+    for path in sorted(Path(__file__).parent.glob("*core*.py")):
+        state.update(path.read_bytes())
     for path in compiled_sources():
         state.update(str(path.relative_to(SOURCES)).encode() + b"\0" + path.read_bytes() + b"\0")
     return state.hexdigest()
+
+
+def _compiler_version() -> str:
+    try:
+        return version("mypy")
+    except PackageNotFoundError:
+        return ""
 
 
 def compiled_modules() -> list[Path]:
@@ -98,38 +105,14 @@ def missing_tool() -> str:
 
 
 def build(folder: Path) -> None:
-    """Runs mypyc and the C compiler; leaves the modules below ``folder``/lib."""
-    from mypyc.build import mypycify
-    from setuptools import setup
+    """Leaves the compiled modules below ``folder``."""
+    sys.path.insert(0, str(ROOT))
+    from tools import core_build
 
-    os.environ["CFLAGS"] = f"{os.environ.get('CFLAGS', '')} {C_FLAGS}".strip()
-    os.chdir(SOURCES)
-    paths = [str(path.relative_to(SOURCES)) for path in compiled_sources()]
-    extensions = mypycify(
-        [
-            "--config-file",
-            str(ROOT / "pyproject.toml"),
-            "--cache-dir",
-            str(folder / "cache"),
-            *paths,
-        ],
-        only_compile_paths=paths,
-        opt_level=OPTIMISATION,
-        debug_level="0",
-        target_dir=str(folder / "c"),
-    )
-    setup(
-        name="gossamer-core",
-        ext_modules=extensions,
-        script_args=[
-            "--quiet",
-            "build_ext",
-            "--build-lib",
-            str(folder / "lib"),
-            "--build-temp",
-            str(folder / "tmp"),
-        ],
-    )
+    try:
+        core_build.build(SOURCES, compiled_sources(), ROOT / "pyproject.toml", KEPT, folder)
+    except core_build.BuildError as error:
+        raise SystemExit(str(error)) from None
 
 
 def compile_in_place() -> str:
@@ -139,12 +122,12 @@ def compile_in_place() -> str:
         folder = Path(name)
         command = [sys.executable, __file__, "--build-in", name]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
-        modules = sorted((folder / "lib").rglob(f"*{EXTENSION_SUFFIXES[0]}"))
+        modules = sorted(folder.rglob(f"*{EXTENSION_SUFFIXES[0]}"))
         if done.returncode != 0 or not modules:
             return f"the build ended with exit code {done.returncode}"
         clean()
         for module in modules:
-            target = SOURCES / module.relative_to(folder / "lib")
+            target = SOURCES / module.relative_to(folder)
             # A new inode: a running broker keeps the module that it has mapped.
             shutil.copy2(module, target.with_suffix(".new"))
             target.with_suffix(".new").replace(target)

@@ -97,6 +97,21 @@ def test_a_wrong_peer_is_told_how_to_write_it(text: str) -> None:
         peers.parse(text)
 
 
+def test_another_checkout_runs_its_own_sources(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no src/gossamer"):
+        peers.checkout(tmp_path)
+    package = tmp_path / "before" / "src" / "gossamer"
+    package.mkdir(parents=True)
+    peer = peers.checkout(tmp_path / "before")
+    assert peer.name == "gossamer in before"
+    assert peer.environment["PYTHONPATH"] == str(package.parent)
+    assert peer.command is not None
+    assert "--memory" in peer.command(1883, tmp_path)
+    durable = peers.checkout(tmp_path / "before", durable=True)
+    assert durable.command is not None
+    assert "--data" in durable.command(1883, tmp_path)
+
+
 def test_peers_by_address_and_by_command() -> None:
     assert peers.parse("far=example.org:1884").address == ("example.org", 1884)
     command = peers.parse("own=broker --port {port} -q").command

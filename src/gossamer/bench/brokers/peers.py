@@ -77,6 +77,16 @@ def durable_gossamer() -> Peer:
     return Peer("gossamer", __version__, _durable_gossamer)
 
 
+def checkout(root: Path, *, durable: bool = False) -> Peer:
+    """The broker of another checkout, on this Python: what did a change or a compiler cost?"""
+    sources = root.resolve() / "src"
+    if not (sources / "gossamer").is_dir():
+        raise ValueError(f"--beside {root}: there is no src/gossamer in it")
+    command = _durable_gossamer if durable else _gossamer
+    environment = {"PYTHONPATH": str(sources), "GOSSAMER_PURE": "0"}
+    return Peer(f"gossamer in {root.resolve().name}", "", command, environment)
+
+
 def mosquitto() -> Peer | None:
     program = shutil.which("mosquitto", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if program is None:

@@ -29,6 +29,10 @@ def brokers(
         list[str] | None,
         typer.Option(metavar="PEER", help="Another: NAME=HOST:PORT, or NAME='COMMAND {port}'."),
     ] = None,
+    beside: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FOLDER", help="The broker of another checkout of Gossamer too."),
+    ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Only the broker of this name; may be repeated."),
@@ -58,6 +62,7 @@ def brokers(
     chosen = [s for s in SCENARIOS if not scenario or s.name in scenario]
     try:
         others = [peers.parse(text) for text in peer or ()]
+        others += [peers.checkout(root) for root in beside or ()]
     except ValueError as problem:
         raise WrongUse(str(problem)) from None
     own = [peers.gossamer(), peers.gossamer(pure=True)] if pure else [peers.gossamer()]

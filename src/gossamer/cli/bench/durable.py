@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from gossamer.cli.errors import CommandError
+from gossamer.cli.errors import CommandError, WrongUse
 
 FULL_SECONDS = 4.0
 QUICK_SECONDS = 1.0
@@ -14,6 +14,10 @@ QUICK_SCALE = 0.05
 
 def durable(
     quick: Annotated[bool, typer.Option("--quick", help="Short runs with fewer messages.")] = False,
+    beside: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FOLDER", help="The broker of another checkout of Gossamer too."),
+    ] = None,
     repeat: Annotated[int, typer.Option(min=1, help="Runs of each; the median counts.")] = 1,
     out: Annotated[Path, typer.Option(help="Where the results are kept.")] = Path("out/durable"),
 ) -> None:
@@ -27,6 +31,10 @@ def durable(
 
     mosquitto = peers.mosquitto()
     field = [peers.durable_gossamer(), *([mosquitto] if mosquitto is not None else [])]
+    try:
+        field += [peers.checkout(root, durable=True) for root in beside or ()]
+    except ValueError as problem:
+        raise WrongUse(str(problem)) from None
     console = Console()
     if not console.is_terminal:
         console = Console(width=FILE_WIDTH)

@@ -1,0 +1,152 @@
+"""The build of the core: modules that call each other in C, and little to do after an edit."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools import compile_core
+from tools.core_units import Declarations, UnexpectedC
+
+pytestmark = pytest.mark.skipif(
+    bool(compile_core.missing_tool()), reason=compile_core.missing_tool() or "can compile"
+)
+
+SCALARS = """\
+class Counter:
+    def __init__(self) -> None:
+        self.count = 0
+
+    def add(self, more: int) -> int:
+        self.count += more
+        return self.count
+"""
+PACKETS = """\
+from gossamer.wire.scalars import Counter
+
+def told(counter: Counter) -> str:
+    return "there are " + str(counter.add(2)) + " of them"
+"""
+EDITED = PACKETS.replace("there are", "now there are")
+RUN = """\
+import gossamer.wire.packets as packets, gossamer.wire.scalars as scalars
+assert packets.__file__.endswith(".so") and scalars.__file__.endswith(".so")
+print(packets.told(scalars.Counter()))
+"""
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Path:
+    """The tools beside a package of two modules."""
+    (tmp_path / "tools").symlink_to(compile_core.ROOT / "tools")
+    (tmp_path / "pyproject.toml").write_text("[tool.mypy]\nstrict = true\n")
+    package = tmp_path / "src" / "gossamer"
+    (package / "wire").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "wire" / "__init__.py").write_text("")
+    (package / "wire" / "scalars.py").write_text(SCALARS)
+    (package / "wire" / "packets.py").write_text(PACKETS)
+    return tmp_path
+
+
+def build(house: Path, cflags: str = "-O0") -> subprocess.CompletedProcess[str]:
+    code = (
+        "import pathlib; from tools import compile_core as c; r = pathlib.Path.cwd(); "
+        "c.ROOT = r; c.SOURCES = r / 'src'; c.PACKAGE = r / 'src/gossamer'; "
+        "c.KEPT = r / 'build'; c.build(r / 'out')"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=house,
+        env={**os.environ, "CFLAGS": cflags, "PYTHONPATH": str(compile_core.ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+
+
+def told(house: Path) -> str:
+    for source in (house / "src").rglob("*.py"):
+        copy = house / "out" / source.relative_to(house / "src")
+        copy.write_text(source.read_text())
+    done = subprocess.run(
+        [sys.executable, "-c", RUN],
+        env={**os.environ, "PYTHONPATH": str(house / "out"), "GOSSAMER_PURE": "0"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return done.stdout.strip() or done.stderr
+
+
+def objects(house: Path) -> set[str]:
+    return {path.name for path in (house / "build").glob("*.o")}
+
+
+def test_an_edit_compiles_what_it_changes(house: Path) -> None:
+    done = build(house)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert told(house) == "there are 2 of them"
+    before = objects(house)
+
+    (house / "src" / "gossamer" / "wire" / "packets.py").write_text(EDITED)
+    assert build(house).returncode == 0
+    assert told(house) == "now there are 2 of them"
+    # The module itself, and the unit that holds the literals of all.
+    assert len(objects(house) - before) == 2
+
+    assert build(house, "-O0 -DSOMETHING_ELSE").returncode == 0
+    assert len(objects(house)) >= 2 * len(before), "other flags make other object files"
+
+
+def test_the_compiler_s_own_words_are_told(house: Path) -> None:
+    done = build(house, "-nonsense")
+    assert done.returncode != 0
+    assert "nonsense" in done.stderr
+
+
+TYPES = """\
+#ifndef MYPYC_NATIVE_core_H
+#define MYPYC_NATIVE_core_H
+#include <Python.h>
+#ifndef MYPYC_DECLARED_tuple_T1I
+#define MYPYC_DECLARED_tuple_T1I
+typedef struct tuple_T1I {
+    CPyTagged f0;
+} tuple_T1I;
+#endif
+
+typedef struct {
+    PyObject_HEAD
+    tuple_T1I _place;
+} core___ThingObject;
+
+typedef struct {
+    PyObject_HEAD
+} core___OtherObject;
+#endif
+"""
+FUNCTIONS = """\
+#include "__native_core.h"
+
+int CPyGlobalsInit(void);
+
+extern PyObject *CPyDef_core___make(core___ThingObject *thing);
+extern PyObject *CPyDef_core___unused(void);
+"""
+
+
+def test_a_unit_gets_what_it_names_and_what_that_names() -> None:
+    needed = Declarations(TYPES, FUNCTIONS).needed_by("x = CPyDef_core___make(y);")
+    assert "#include <Python.h>" in needed
+    for name in ("tuple_T1I;", "core___ThingObject;", "CPyDef_core___make("):
+        assert name in needed
+    for name in ("core___OtherObject", "CPyDef_core___unused", "__native_core.h"):
+        assert name not in needed
+
+
+def test_what_is_not_known_is_refused() -> None:
+    with pytest.raises(UnexpectedC, match="union surprise"):
+        Declarations(TYPES, FUNCTIONS + "union surprise { int a; };\n")

@@ -1,0 +1,1 @@
+"""What builds the project: the compiled core and the wheels."""
