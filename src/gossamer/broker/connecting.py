@@ -17,7 +17,7 @@ from gossamer.broker.telling import spelled
 from gossamer.broker.welcoming import welcome
 from gossamer.budget.ledger import NOBODY, Owner
 from gossamer.geo.errors import GlpError
-from gossamer.geo.glp import Glp, parse
+from gossamer.geo.glp import Glp, parse_sent
 from gossamer.session.identity import Identity
 from gossamer.session.session import NEVER
 from gossamer.wire import reasons
@@ -207,9 +207,9 @@ def _glp_of(connect: Connect) -> Glp | None:
     """Raises GlpError, for the GLP of the will too: later nobody is there to be told."""
     will = connect.will
     if will is not None and will.properties is not None:
-        parse(will.properties.user)
+        parse_sent(will.properties.user)
     properties = connect.properties
-    return None if properties is None or not properties.user else parse(properties.user)
+    return None if properties is None or not properties.user else parse_sent(properties.user)
 
 
 def _refusal(

@@ -68,7 +68,8 @@ class LocatedSubscription(Subscription):
 
     def takes(self, message: Message, now: float) -> bool:
         locations = self.locations
-        return delivers(locations.place(message, now), self.interest, locations.oldest(now))
+        place = locations.place(message, now)
+        return delivers(place, self.interest, locations.oldest(now), locations.effort)
 
 
 class LocatedFilter(Tap):
@@ -134,7 +135,11 @@ class LocatedFilter(Tap):
         oldest = self.locations.oldest(now)
         if place.point is not None:
             return _holders(self.index.at(place.point, oldest))
-        return _holders(self.index.meeting(place.region, oldest))
+        effort = self.locations.effort
+        undecided = effort.undecided
+        found = self.index.meeting(place.region, oldest, effort)
+        self.locations.core.counters.located_undecided += effort.undecided - undecided
+        return _holders(found)
 
     def _give(
         self,

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.geofencing import LocatedFilter, LocatedSubscription
 from gossamer.geo.earth import Point
+from gossamer.geo.effort import Effort
 from gossamer.geo.errors import GlpError
-from gossamer.geo.glp import POSITION, Glp, parse
+from gossamer.geo.glp import POSITION, Glp, parse_sent
 from gossamer.geo.interest import Interest
 from gossamer.geo.located import NOT_LOCATED, Located
 from gossamer.geo.places import Place, place_of
@@ -56,6 +57,8 @@ class Locations:
         self._filters: dict[str, LocatedFilter] = {}
         self._message: Message | None = None
         self._place: Place | None = None
+        self.effort = Effort()  # what is left of it for the last message
+        self.is_one_effort = False  # several messages have it together
 
     def oldest(self, now: float) -> float:
         """The time before which a position is none."""
@@ -80,7 +83,7 @@ class Locations:
 
         Raises GlpError.
         """
-        glp = parse(properties.user)
+        glp = parse_sent(properties.user)
         if glp is None:
             return None
         known = self.position(session.client_id, now)
@@ -99,7 +102,7 @@ class Locations:
     def pinged(self, session: Session, properties: Properties | None, now: float) -> None:
         """A PINGREQ that carries a position."""
         try:
-            glp = None if properties is None else parse(properties.user)
+            glp = None if properties is None else parse_sent(properties.user)
         except GlpError as error:
             self.refused(session, "the position in a PINGREQ", error)
             return
@@ -158,6 +161,8 @@ class Locations:
         """Where the message is about; None if it does not say. Remembered for the last message."""
         if self._message is not message:
             self._message = message
+            if not self.is_one_effort:
+                self.effort = Effort()
             self._place = self._place_of(message, now)
         return self._place
 
@@ -166,7 +171,7 @@ class Locations:
         if properties is None or not properties.user:
             return None
         try:
-            return place_of(parse(properties.user), self.position(message.publisher, now))
+            return place_of(parse_sent(properties.user), self.position(message.publisher, now))
         except GlpError:
             # Only what no client of ours published can be malformed here: it says nothing to us.
             return None
@@ -180,7 +185,9 @@ class Locations:
         """
         known = session.subscriptions.get(filter)
         before = known.located if isinstance(known, LocatedSubscription) else NOT_LOCATED
-        return before.changed(glp)
+        changed = before.changed(glp)
+        changed.areas.check_points()
+        return changed
 
     def subscription(
         self, session: Session, record: SubscriptionRecord, located: Located

@@ -19,6 +19,7 @@ from gossamer.broker.geofencing import LocatedSubscription
 from gossamer.broker.hiding import fitting
 from gossamer.broker.operation import OperatorSubscription
 from gossamer.broker.showing import is_shown
+from gossamer.geo.effort import Effort
 from gossamer.session.message import Message
 from gossamer.session.owed import Owed
 from gossamer.session.session import Session
@@ -55,6 +56,7 @@ def serve(core: Core, session: Session, now: float) -> None:
         if subscription is not None:
             if owed.at > len(slice):  # those of the first slice were looked up just now
                 slice = _current(core, subscription, slice, now)
+            slice = _wanted(core, subscription, slice, now)
             session.enqueue_retained(slice, Receiver(subscription), now)
         if owed.at >= len(owed.messages):
             _settle(core, session, owed.under_way)
@@ -74,6 +76,7 @@ def serve_all(core: Core, session: Session, now: float) -> None:
         else:
             messages = [] if subscription is None else _found(core, subscription, now)
         if subscription is not None and messages:
+            messages = _wanted(core, subscription, messages, now)
             session.enqueue_retained(messages, Receiver(subscription), now)
         _settle(core, session, filter)
     session.owed = None
@@ -134,7 +137,7 @@ def _settle(core: Core, session: Session, filter: str) -> None:
 def _found(core: Core, subscription: Subscription, now: float) -> list[Message]:
     if isinstance(subscription, OperatorSubscription):
         return core.operators.last_messages(subscription, now)
-    return _wanted(core, subscription, core.retained.search(subscription.filter, now), now)
+    return core.retained.search(subscription.filter, now)
 
 
 def _current(
@@ -144,22 +147,36 @@ def _current(
     if isinstance(subscription, OperatorSubscription):
         return messages
     kept = [core.retained.get(message.topic) for message in messages]
-    fresh = [one for one in kept if one is not None and not one.is_expired(now)]
-    return _wanted(core, subscription, fresh, now)
+    return [one for one in kept if one is not None and not one.is_expired(now)]
 
 
 def _wanted(
     core: Core, subscription: Subscription, messages: list[Message], now: float
 ) -> list[Message]:
     """Of retained messages, those that the subscription gets, as its session may see them."""
+    if isinstance(subscription, OperatorSubscription):
+        return messages
     if core.permissions.restricts:
         messages = _readable(core, subscription.session, messages)
     if isinstance(subscription, LocatedSubscription) or core.permissions.guards_positions:
-        messages = fitting(core, subscription, messages, now)
+        messages = _fitting(core, subscription, messages, now)
     if subscription.record.no_local:
         own = subscription.session.client_id
         messages = [message for message in messages if message.publisher != own]  # [MQTT-3.8.3-3]
     return messages
+
+
+def _fitting(
+    core: Core, subscription: Subscription, messages: list[Message], now: float
+) -> list[Message]:
+    """One SUBSCRIBE is one effort, however many messages it is held against."""
+    locations = core.locations
+    locations.effort = Effort()
+    locations.is_one_effort = True
+    try:
+        return fitting(core, subscription, messages, now)
+    finally:
+        locations.is_one_effort = False
 
 
 def _readable(core: Core, session: Session, messages: list[Message]) -> list[Message]:

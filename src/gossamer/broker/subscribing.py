@@ -11,7 +11,7 @@ from gossamer.broker.revoking import remove_subscription
 from gossamer.broker.subscriptions import asked_of, enter, make
 from gossamer.broker.telling import promise, refuse
 from gossamer.geo.errors import GlpError
-from gossamer.geo.glp import Glp, parse
+from gossamer.geo.glp import Glp, parse_sent
 from gossamer.geo.located import Located
 from gossamer.plus.engine import Asked
 from gossamer.plus.errors import PlusError
@@ -66,7 +66,7 @@ def handle_subscribe(connection: Connection, packet: Subscribe, now: float) -> N
     glp: Glp | None = None
     if properties is not None and properties.user:
         try:
-            glp = parse(properties.user)
+            glp = parse_sent(properties.user)
         except GlpError as error:
             # 0x99, which says more, is not among the codes of a SUBACK.
             answers = [reasons.IMPLEMENTATION_SPECIFIC_ERROR] * len(packet.requests)
@@ -104,7 +104,7 @@ def handle_unsubscribe(connection: Connection, packet: Unsubscribe, now: float) 
     properties = packet.properties
     if properties is not None and properties.user:
         try:
-            glp = parse(properties.user)
+            glp = parse_sent(properties.user)
         except GlpError as error:
             answers = [reasons.IMPLEMENTATION_SPECIFIC_ERROR] * len(packet.filters)
             refusal = Unsuback(packet.packet_id, answers, _with_text(connection, error.text))

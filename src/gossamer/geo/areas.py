@@ -16,6 +16,10 @@ from gossamer.geo.shape import Shape
 MAX_AREAS: Final = 256  # of one subscription or message: each is tested for every point
 
 
+# Of all areas together: whoever is told of a place looks at each of them.
+MAX_POINTS_IN_ALL: Final = 2000
+
+
 class Area:
     """One area as sent. `fixed` is its shape, or None if it is dynamic and `sizes` are known."""
 
@@ -37,6 +41,9 @@ class Area:
         self.sizes = sizes
         self.entries = entries
 
+    def points(self) -> int:
+        return 1 if self.fixed is None else self.fixed.points()
+
     def around(self, position: Point) -> Shape:
         """The shape of a dynamic area while its client is there."""
         if self.kind == "circle":
@@ -45,7 +52,10 @@ class Area:
 
 
 class Areas:
-    """Never changes; `changed` makes another."""
+    """Never changes; `changed` makes another.
+
+    Long edges count as more than their corners: every 50 km have a point of their own.
+    """
 
     __slots__ = ("follows", "listed")
 
@@ -69,6 +79,12 @@ class Areas:
             key = sent[-1].entries[0][0]
             raise refused(key, f"more than {MAX_AREAS} areas")
         return Areas(list(by_number.values()))
+
+    def check_points(self) -> None:
+        """Raises GlpError if there are more points than a client may have looked at."""
+        if self.listed and sum([area.points() for area in self.listed]) > MAX_POINTS_IN_ALL:
+            key = self.listed[-1].entries[0][0]
+            raise refused(key, f"more than {MAX_POINTS_IN_ALL} points in all areas together")
 
     def region(self, position: Point | None) -> Region:
         """Without a position, dynamic areas are nowhere."""

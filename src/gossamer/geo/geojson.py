@@ -18,6 +18,7 @@ from gossamer.geo.shape import Ball, Shape
 
 MAX_CORNERS: Final = 1000  # of one area: finding crossing edges may take their square
 BORDER_STEPS: Final = 1000  # into which the border is cut to measure distances from it
+WALK: Final = 30  # times as long as a look at a step: how long it takes to make one
 WHOLE_EARTH: Final = 20_100_000.0  # metres: no two points are further apart
 UNDER_POLE: Final = 90 - 1e-12  # the upper edge of a ring is not part of it, but a pole is
 
@@ -25,7 +26,7 @@ Rings = list[Ring]  # an outer ring, then its holes
 
 
 class GeoJson(Shape):
-    __slots__ = ("borders", "bulge", "polygons")
+    __slots__ = ("borders", "bulge", "corners", "covers", "polygons")
 
     def __init__(self, polygons: list[Rings]) -> None:
         for rings in polygons:
@@ -35,6 +36,8 @@ class GeoJson(Shape):
         self.polygons = polygons
         self.borders: list[Path] = []
         self.bulge = 0.0
+        self.corners = sum([len(ring) for rings in polygons for ring in rings])
+        self.covers = [_cover(rings[0]) for rings in polygons]
 
     def contains(self, point: Point) -> bool:
         lat = min(point.lat, UNDER_POLE)
@@ -68,7 +71,15 @@ class GeoJson(Shape):
             self.borders.append(Path(steps))
 
     def balls(self) -> list[Ball]:
-        return [_cover(rings[0]) for rings in self.polygons]
+        return self.covers
+
+    def points(self) -> int:
+        return self.corners
+
+    def weight(self) -> int:
+        """Before it was ever asked how far away it is, its border has to be walked."""
+        steps = BORDER_STEPS + 4 * self.corners
+        return steps if self.borders else WALK * steps
 
 
 def _span(a: tuple[float, float], b: tuple[float, float]) -> float:

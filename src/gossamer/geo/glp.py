@@ -8,7 +8,7 @@ refused with a text that names the entry.
 from collections.abc import Callable
 from typing import Final
 
-from gossamer.geo.areas import MAX_AREAS, Area
+from gossamer.geo.areas import MAX_AREAS, MAX_POINTS_IN_ALL, Area
 from gossamer.geo.earth import Point
 from gossamer.geo.errors import malformed, refused
 from gossamer.geo.fields import read_decimal, read_flag, read_length, read_point, read_unit, shown
@@ -25,6 +25,7 @@ EVENT_NAMES: Final = (ENTER, EXIT, DWELL)
 
 MAX_ENTRIES: Final = MAX_AREAS + MAX_POINTS
 MAX_LENGTH: Final = 256  # characters of an entry with a fixed number of fields
+NO_LIMIT: Final = 1 << 62
 MAX_DWELL: Final = 7 * 86400.0  # seconds
 
 
@@ -46,7 +47,12 @@ def speaks_glp(user: list[tuple[str, str]]) -> bool:
     return any(key.startswith(PREFIX) for key, _ in user)
 
 
-def parse(user: list[tuple[str, str]]) -> Glp | None:
+def parse_sent(user: list[tuple[str, str]]) -> Glp | None:
+    """As `parse`, of a packet that a client sends: everything it says costs others time."""
+    return parse(user, MAX_POINTS_IN_ALL)
+
+
+def parse(user: list[tuple[str, str]], most_points: int = NO_LIMIT) -> Glp | None:
     """None if no entry is GLP. Raises GlpError."""
     entries = [(key, text) for key, text in user if key.startswith(PREFIX)]
     if not entries:
@@ -55,6 +61,8 @@ def parse(user: list[tuple[str, str]]) -> Glp | None:
         raise refused(entries[MAX_ENTRIES][0][:MAX_LENGTH], f"more than {MAX_ENTRIES} GLP entries")
     glp = Glp()
     line = LineReader()
+    counted = 0
+    points = 0
     for key, text in entries:
         if len(text) > MAX_LENGTH and key not in LONG:
             raise refused(key[:MAX_LENGTH], f"longer than {MAX_LENGTH} characters")
@@ -64,6 +72,11 @@ def parse(user: list[tuple[str, str]]) -> Glp | None:
             raise malformed(f"{key[:MAX_LENGTH]} {shown(text)}", str(error)) from None
         if len(glp.areas) > MAX_AREAS:
             raise refused(key, f"more than {MAX_AREAS} areas")
+        if len(glp.areas) > counted:
+            counted = len(glp.areas)
+            points += glp.areas[-1].points()
+            if points > most_points:
+                raise refused(key, f"more than {most_points} points in all areas together")
     if line.is_open():
         key, text = line.entries[-1]
         raise malformed(f"{key} {shown(text)}", "the line has no gpl_lineEnd")

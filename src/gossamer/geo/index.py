@@ -11,6 +11,7 @@ import math
 from typing import Final
 
 from gossamer.geo.earth import SHARPEST, Point, longest_chord, wrapped
+from gossamer.geo.effort import Effort, Unbounded
 from gossamer.geo.interest import Fence, Interest
 from gossamer.geo.meeting import meet
 from gossamer.geo.regions import Region
@@ -232,35 +233,51 @@ class SpatialIndex:
         elif square < fence.inner2 or interest.region.contains(point):
             found.append(interest)
 
-    def meeting(self, region: Region, oldest: float) -> list[Interest]:
-        """The interests that meet the region."""
+    def meeting(
+        self, region: Region, oldest: float, effort: Effort | None = None
+    ) -> list[Interest]:
+        """The interests that meet the region, or may meet it, past the effort."""
+        if effort is None:
+            effort = Unbounded()
         self.query += 1
         found: list[Interest] = []
         for ball in region.balls():
             for level in self.levels.values():
-                self._search(level, ball, region, oldest, found)
+                self._search(level, ball, region, oldest, found, effort)
             for fence in self.wide:
-                self._judge_ball(fence, ball, region, oldest, found)
+                self._judge_ball(fence, ball, region, oldest, found, effort)
         return found
 
     def _search(
-        self, level: Level, ball: Ball, region: Region, oldest: float, found: list[Interest]
+        self,
+        level: Level,
+        ball: Ball,
+        region: Region,
+        oldest: float,
+        found: list[Interest],
+        effort: Effort,
     ) -> None:
         lat = ball.centre.lat
         away = degrees_of(ball.reach)
         if level.count_around(lat, away) > len(level.cells):
             for held in level.cells.values():
                 for fence in held:
-                    self._judge_ball(fence, ball, region, oldest, found)
+                    self._judge_ball(fence, ball, region, oldest, found, effort)
             return
         for cell in level.cells_around(lat, wrapped(ball.centre.lon), away):
             near = level.cells.get(cell)
             if near is not None:
                 for fence in near:
-                    self._judge_ball(fence, ball, region, oldest, found)
+                    self._judge_ball(fence, ball, region, oldest, found, effort)
 
     def _judge_ball(
-        self, fence: Fence, ball: Ball, region: Region, oldest: float, found: list[Interest]
+        self,
+        fence: Fence,
+        ball: Ball,
+        region: Region,
+        oldest: float,
+        found: list[Interest],
+        effort: Effort,
     ) -> None:
         interest = fence.interest
         if interest.visited == self.query:
@@ -272,5 +289,5 @@ class SpatialIndex:
         limit = longest_chord(fence.reach + ball.reach)
         if dx * dx + dy * dy + dz * dz <= limit * limit:
             interest.visited = self.query
-            if meet(region, interest.known_by(oldest)):
+            if meet(region, interest.known_by(oldest), effort):
                 found.append(interest)

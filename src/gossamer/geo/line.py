@@ -7,7 +7,7 @@ from gossamer.geo.shape import Ball, Shape
 
 
 class Line(Shape):
-    __slots__ = ("half", "inner2", "outer2", "path")
+    __slots__ = ("covers", "half", "inner2", "outer2", "path")
 
     def __init__(self, points: list[Point], thickness: float) -> None:
         if len(points) < 2:
@@ -19,6 +19,7 @@ class Line(Shape):
         outer = longest_chord(self.half)
         self.inner2 = inner * inner
         self.outer2 = outer * outer
+        self.covers = self.path.balls(self.half)
 
     def contains(self, point: Point) -> bool:
         foot = self.path.nearest(point)
@@ -33,4 +34,10 @@ class Line(Shape):
         return self.path.distance(point) - self.half
 
     def balls(self) -> list[Ball]:
-        return self.path.balls(self.half)
+        return self.covers
+
+    def points(self) -> int:
+        return len(self.path.steps)
+
+    def weight(self) -> int:
+        return len(self.path.steps)

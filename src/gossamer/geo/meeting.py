@@ -11,6 +11,7 @@ from typing import Final
 
 from gossamer.geo.circle import Circle
 from gossamer.geo.earth import Point, chord2, destination, longest_chord
+from gossamer.geo.effort import Effort, Unbounded
 from gossamer.geo.interest import Interest
 from gossamer.geo.places import Place
 from gossamer.geo.regions import Region
@@ -23,46 +24,63 @@ MAX_TESTS: Final = 15_000  # of a shape at a point: many shapes get fewer square
 SMALLEST: Final = 0.001  # metres: a tenth of the finest GLP unit; smaller squares are not looked at
 
 
-def delivers(place: Place | None, interest: Interest | None, oldest: float) -> bool:
+def delivers(
+    place: Place | None, interest: Interest | None, oldest: float, effort: Effort | None = None
+) -> bool:
     """The match rule: without GLP on either side, always; else where the two regions meet."""
     if place is None or interest is None:
         return True
     region = interest.known_by(oldest)
     if place.point is not None:
         return region.contains(place.point)
-    return meet(place.region, region)
+    return meet(place.region, region, effort)
 
 
-def meet(one: Region, two: Region) -> bool:
-    """Whether any place is in both."""
+def meet(one: Region, two: Region, effort: Effort | None = None) -> bool:
+    """Whether any place is in both; yes too if the effort, if any is given, does not suffice."""
+    if effort is None:
+        effort = Unbounded()
+    effort.begin_pair()
     if one.plain and two.plain:
         for mine in one.shapes:
             for other in two.shapes:
-                if shapes_meet(mine, other):
+                if shapes_meet(mine, other, effort):
                     return True
         return False
     if _reach(two) < _reach(one):
         one, two = two, one
+    cost = one.weight() + two.weight()
     for shape in one.added():
-        if any(_balls_meet(shape.balls(), other.balls()) for other in two.added()) and _search(
-            shape, one, two
-        ):
+        if any(
+            _balls_meet(shape.balls(), other.balls(), effort) for other in two.added()
+        ) and _search(shape, one, two, cost, effort):
             return True
     return False
 
 
-def shapes_meet(one: Shape, two: Shape) -> bool:
-    if not _balls_meet(one.balls(), two.balls()):
+def shapes_meet(one: Shape, two: Shape, effort: Effort) -> bool:
+    if not _balls_meet(one.balls(), two.balls(), effort):
         return False
-    if isinstance(one, Circle) and two.measures():
-        return two.clearance(one.centre) <= one.radius
-    if isinstance(two, Circle) and one.measures():
+    cost = one.weight() + two.weight()
+    if (isinstance(one, Circle) and two.measures()) or (isinstance(two, Circle) and one.measures()):
+        if not effort.spend(cost):
+            return _undecided(effort)
+        if isinstance(one, Circle) and two.measures():
+            return two.clearance(one.centre) <= one.radius
+        assert isinstance(two, Circle)
         return one.clearance(two.centre) <= two.radius
     smaller = one if _size(one) <= _size(two) else two
-    return _search(smaller, Region([one], [True]), Region([two], [True]))
+    return _search(smaller, Region([one], [True]), Region([two], [True]), cost, effort)
 
 
-def _balls_meet(ones: list[Ball], twos: list[Ball]) -> bool:
+def _undecided(effort: Effort) -> bool:
+    effort.undecided += 1
+    return True
+
+
+def _balls_meet(ones: list[Ball], twos: list[Ball], effort: Effort) -> bool:
+    if not effort.spend(len(ones) * len(twos)):
+        return _undecided(effort)
     for one in ones:
         for two in twos:
             limit = longest_chord(one.reach + two.reach)
@@ -79,8 +97,8 @@ def _reach(region: Region) -> float:
     return sum([_size(shape) for shape in region.added()])
 
 
-def _search(shape: Shape, one: Region, two: Region) -> bool:
-    """Whether the regions meet within `shape`, which one of the two adds.
+def _search(shape: Shape, one: Region, two: Region, cost: int, effort: Effort) -> bool:
+    """Whether the regions meet within `shape`, which one of the two adds. A square costs `cost`.
 
     Squares live in the plane that touches the earth at a ball's centre, and are laid onto it by
     distance and direction. On a surface that curves outwards everywhere this brings points closer
@@ -92,6 +110,8 @@ def _search(shape: Shape, one: Region, two: Region) -> bool:
         heappush(queue, (0.0, len(queue), 0.0, 0.0, ball.reach, ball.centre))
     pushed = len(queue)
     while queue:
+        if not effort.spend(cost):
+            return _undecided(effort)
         _, _, east, north, half, origin = heappop(queue)
         away = math.hypot(east, north)
         point = destination(origin, math.atan2(east, north), away)

@@ -18,6 +18,7 @@ HORIZON: Final = math.cos(math.radians(80))  # beyond it the projection runs awa
 
 class Polygon(Shape):
     __slots__ = (
+        "covers",
         "east_x",
         "east_y",
         "north_x",
@@ -49,6 +50,8 @@ class Polygon(Shape):
         check_rings([self._ring(corners)])
         self.path = Path(steps_along([*corners, corners[0]]))
         self.ring = self._ring(self.path.steps[:-1])
+        reach = max([distance(self.centre, step) for step in self.path.steps])
+        self.covers = [Ball(self.centre, reach * 1.01)]  # edges between steps bulge by less
 
     def contains(self, point: Point) -> bool:
         if self._height(point) < HORIZON:
@@ -61,8 +64,13 @@ class Polygon(Shape):
         return -away if self.contains(point) else away
 
     def balls(self) -> list[Ball]:
-        reach = max([distance(self.centre, step) for step in self.path.steps])
-        return [Ball(self.centre, reach * 1.01)]  # edges between steps bulge by less
+        return self.covers
+
+    def points(self) -> int:
+        return len(self.ring)
+
+    def weight(self) -> int:
+        return 2 * len(self.ring)
 
     def _ring(self, points: list[Point]) -> Ring:
         for point in points:

@@ -34,6 +34,10 @@ class Region:
             away = min(away, one) if self.adds[i] else max(away, -one)
         return away
 
+    def weight(self) -> int:
+        """The points that one question about it looks at."""
+        return sum([shape.weight() for shape in self.shapes])
+
     def added(self) -> list[Shape]:
         return [shape for i, shape in enumerate(self.shapes) if self.adds[i]]
 

@@ -39,6 +39,14 @@ class Shape:
         """Together they cover the shape; never empty."""
         raise NotImplementedError
 
+    def points(self) -> int:
+        """That it is kept by; what a client may send is limited by their sum."""
+        return 1
+
+    def weight(self) -> int:
+        """The points that one question about it looks at."""
+        return 1
+
     def sure_chord(self) -> float:
         """Every point whose chord to `centre` is shorter is inside; negative if none surely is."""
         return -1.0

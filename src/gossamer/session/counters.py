@@ -16,6 +16,7 @@ class Counters:
         "expired",
         "located_bytes_read",
         "located_bytes_sent",
+        "located_undecided",
         "messages_received",
         "messages_sent",
         "operators",
@@ -41,6 +42,7 @@ class Counters:
         # Topics and payloads for all subscribers: as they came, and of those that were sent on.
         self.located_bytes_read = 0
         self.located_bytes_sent = 0
+        self.located_undecided = 0  # regions too intricate to tell whether they meet
         self.messages_received = 0
         self.messages_sent = 0
         self.operators = 0  # distinct operator subscriptions

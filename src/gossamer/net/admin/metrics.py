@@ -37,6 +37,11 @@ TOTALS: Final = (
     ("operators_bytes_sent", "operators_bytes_sent", "What their subscribers were sent of it."),
     ("located_bytes_read", "located_bytes_read", "What matched topics of located subscriptions."),
     ("located_bytes_sent", "located_bytes_sent", "What was also of their place, and was sent."),
+    (
+        "located_undecided",
+        "located_undecided",
+        "Areas too intricate to tell whether they meet; the message was sent.",
+    ),
 )
 GAUGES: Final = (
     ("connections_open", "connections_open", "Connections, logged in or not."),

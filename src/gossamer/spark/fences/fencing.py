@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType
 
 from gossamer.geo.earth import Point
+from gossamer.geo.effort import Effort
 from gossamer.geo.interest import Interest
 from gossamer.geo.meeting import delivers
 from gossamer.geo.places import NOWHERE, Place
@@ -44,7 +45,7 @@ def _judge(entries: Entries) -> Callable[..., pd.Series]:
     def judge(lat: pd.Series, lon: pd.Series, glp: pd.Series) -> pd.Series:
         interest = _interest(sent)
         rows = zip(lat.tolist(), lon.tolist(), glp.tolist(), strict=True)
-        return pd.Series([delivers(_place(*row), interest, -math.inf) for row in rows])
+        return pd.Series([delivers(_place(*row), interest, -math.inf, Effort()) for row in rows])
 
     return judge
 

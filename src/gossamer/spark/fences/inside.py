@@ -4,6 +4,7 @@ import math
 from functools import lru_cache
 
 from gossamer.geo.earth import Point
+from gossamer.geo.effort import Effort
 from gossamer.geo.index import SpatialIndex
 from gossamer.geo.interest import Interest
 from gossamer.geo.places import Place
@@ -42,7 +43,7 @@ class Fences:
         if place.point is not None:
             found = self._index.at(place.point, -math.inf)
         else:
-            found = self._index.meeting(place.region, -math.inf)
+            found = self._index.meeting(place.region, -math.inf, Effort())
         return [str(interest.holder) for interest in found]
 
     def _interest(self, number: int) -> Interest:
