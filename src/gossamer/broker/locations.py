@@ -133,6 +133,24 @@ class Locations:
         else:
             self._filters[subscription.filter].index.move(subscription.interest, point, now)
 
+    def last_seen(self, client_id: str) -> tuple[Point, float] | None:
+        """Where the client was last, and when, however long ago."""
+        known = self._clients.get(client_id)
+        return None if known is None or known.point is None else (known.point, known.at)
+
+    def arrived(self, session: Session, point: Point, at: float) -> None:
+        """A session comes from another broker, where its client was seen."""
+        known = self._clients.get(session.client_id)
+        if known is None:
+            known = Whereabouts(None, 0.0)
+            self._clients[session.client_id] = known
+        if known.point is None or known.at < at:
+            known.point = point
+            known.at = at
+            for subscription in known.followers:
+                self._move(subscription, point, at)
+            self._save(session, known, at)
+
     def left(self, session: Session, now: float) -> None:
         """The client is gone for now; where it was last seen is kept."""
         known = self._clients.get(session.client_id)

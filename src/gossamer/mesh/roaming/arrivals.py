@@ -11,6 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.ending import expect_expiry
+from gossamer.broker.geofencing import LocatedSubscription
 from gossamer.broker.revoking import remove_subscription
 from gossamer.broker.subscriptions import asked_of, enter, make
 from gossamer.geo.errors import GlpError
@@ -22,8 +23,10 @@ from gossamer.mesh.roaming.seen_names import SeenNames, came_before
 from gossamer.mesh.roaming.shadows import OVER, PARCEL_QOS, TAKEN_OVER
 from gossamer.mesh.roaming.whereabouts import ARRIVING, HERE, SETTLING, Moves
 from gossamer.plus.errors import PlusError
+from gossamer.session.message import Message
 from gossamer.session.records import QUEUED, DeliveryRecord
 from gossamer.session.session import NEVER, Session
+from gossamer.topics.matching import matches
 from gossamer.topics.shared import split_share
 
 if TYPE_CHECKING:
@@ -127,6 +130,8 @@ class Arrivals(ErrandHandler):
         session.number_after(head.number)
         core.journal.session_saved(record)
         self._moves.save(session)
+        if head.seen_at is not None:
+            core.locations.arrived(session, *head.seen_at)
         self._subscribe(session, head, now)
         arrival = Arrival(session, _INSTALLED)
         arrival.incoming = head.incoming
@@ -215,11 +220,30 @@ class Arrivals(ErrandHandler):
         if message is None or delivery.qos == 0:
             return
         if session is not None:
-            session.enqueue(
-                message, delivery.qos, delivery.retain, delivery.identifiers, delivery.share, now
-            )
+            if delivery.share or _is_wanted(session, message, now):
+                session.enqueue(
+                    message,
+                    delivery.qos,
+                    delivery.retain,
+                    delivery.identifiers,
+                    delivery.share,
+                    now,
+                )
         elif delivery.share:
             self._core.routes.sharing.hand_on(delivery.share, None, message, now)
+
+
+def _is_wanted(session: Session, message: Message, now: float) -> bool:
+    """Whether a message that its old broker passes on happened where its client wants it."""
+    is_elsewhere = False
+    for subscription in session.subscriptions.values():
+        if not subscription.share and matches(subscription.filter, message.topic):
+            if not isinstance(subscription, LocatedSubscription) or subscription.takes(
+                message, now
+            ):
+                return True
+            is_elsewhere = True
+    return not is_elsewhere
 
 
 def _waiting(session: Session) -> list[DeliveryRecord]:

@@ -1,7 +1,7 @@
 """A session on its way from one broker to another, as errands: its head, its messages, its end.
 
     head   subscriptions, expiry, what the client has not released yet, and, if it came from another
-           broker shortly before, what it has had since
+           broker shortly before, what it has had since; where its client was last seen
     item   one message that waits or is in flight, with its place and state
     end    that was all
     late   one that came to the old broker afterwards
@@ -13,8 +13,10 @@ that puts the errands into the queue of a link; from then on they are the sessio
 from __future__ import annotations
 
 import json
+from math import isfinite
 from typing import Final
 
+from gossamer.geo.earth import Point
 from gossamer.mesh.relay.errands import NO_MESSAGE, Errand, Fields
 from gossamer.session.message import Message
 from gossamer.session.records import DeliveryRecord, SessionRecord, SubscriptionRecord
@@ -30,9 +32,17 @@ LATE: Final = "late"
 _RECORD_FIELDS: Final = ("filter", "qos", "no_local", "rap", "handling", "identifier", "user")
 
 
-def head_errand(session: Session, to: str, source: str, since: int, incoming: list[int]) -> Errand:
+def head_errand(
+    session: Session,
+    to: str,
+    source: str,
+    since: int,
+    incoming: list[int],
+    seen_at: tuple[Point, float] | None,
+) -> Errand:
+    """`seen_at` is where its client was last, if it says such things, and when."""
     record = session.record
-    content = {
+    content: dict[str, object] = {
         "user": record.user,
         "expiry": record.expiry,
         "is_311": record.is_311,
@@ -41,6 +51,9 @@ def head_errand(session: Session, to: str, source: str, since: int, incoming: li
         "seen": "" if session.seen is None else session.seen.names().hex(),
         "subscriptions": [_listed(each.record) for each in session.subscriptions.values()],
     }
+    if seen_at is not None:
+        point, at = seen_at
+        content["position"] = [point.lat, point.lon, at]
     carried = Message("", json.dumps(content).encode(), 0, False, None, 0.0, "", "")
     fields: Fields = {"client": session.client_id, "source": source, "since": since}
     return Errand(HEAD, to, fields, carried)
@@ -101,7 +114,16 @@ def delivery_of(errand: Errand) -> DeliveryRecord:
 class Head:
     """What a head says."""
 
-    __slots__ = ("incoming", "number", "record", "seen", "since", "source", "subscriptions")
+    __slots__ = (
+        "incoming",
+        "number",
+        "record",
+        "seen",
+        "seen_at",
+        "since",
+        "source",
+        "subscriptions",
+    )
 
     def __init__(self, errand: Errand) -> None:
         try:
@@ -114,6 +136,7 @@ class Head:
             self.incoming = [int(each) for each in content["incoming"]]
             self.seen = bytes.fromhex(content["seen"])
             self.subscriptions = [_subscription(each) for each in content["subscriptions"]]
+            self.seen_at = _position(content.get("position"))
         except (ValueError, KeyError, TypeError, RecursionError):
             raise _malformed() from None
         self.record = record
@@ -151,6 +174,18 @@ def _subscription(listed: list[object]) -> SubscriptionRecord:
     if isinstance(user, list):
         record.user = [(str(pair[0]), str(pair[1])) for pair in user]
     return record
+
+
+def _position(said: object) -> tuple[Point, float] | None:
+    """ValueError if it is none."""
+    if said is None:
+        return None
+    if not isinstance(said, list) or len(said) != 3:
+        raise ValueError
+    lat, lon, at = (float(each) for each in said)
+    if not (-90.0 <= lat <= 90.0 and -360.0 <= lon <= 360.0 and isfinite(at)):
+        raise ValueError
+    return Point(lat, lon), at
 
 
 def _name(text: str) -> bytes:

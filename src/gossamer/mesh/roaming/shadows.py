@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.agenda import Duty
 from gossamer.broker.ending import disconnect_session, end_session, settle
+from gossamer.broker.geofencing import LocatedSubscription
 from gossamer.broker.owing import serve_all
+from gossamer.broker.subscriptions import enter
 from gossamer.mesh.link import Link
 from gossamer.mesh.relay.errands import NO_MESSAGE, Errand, ErrandHandler, Fields
 from gossamer.mesh.roaming.move_names import MoveNames
 from gossamer.mesh.roaming.parcels import ITEM, LATE, end_errand, head_errand, item_errand
 from gossamer.mesh.roaming.whereabouts import MOVED, TAKEN, Moves
 from gossamer.session.session import Session
+from gossamer.session.subscription import Subscription
 from gossamer.wire import reasons
 
 if TYPE_CHECKING:
@@ -60,6 +63,7 @@ class Shadows(ErrandHandler):
         shadow = Shadow(self, session, where.broker)
         shadow.last = where.last
         self._by_client[session.client_id] = shadow
+        self._widen(session)
         self._names.ask(now)
         if where.state == TAKEN:
             self._core.agenda.add(now + LINGER_SECONDS, shadow)
@@ -80,7 +84,8 @@ class Shadows(ErrandHandler):
         serve_all(self._core, session, now)
         deliveries, incoming = session.give_away()
         shadow = Shadow(self, session, to)
-        self._send(shadow, head_errand(session, to, own, where.since, incoming), now)
+        seen_at = self._core.locations.last_seen(client_id)
+        self._send(shadow, head_errand(session, to, own, where.since, incoming, seen_at), now)
         for delivery in deliveries:
             self._send(shadow, item_errand(ITEM, own, client_id, to, delivery), now)
         self._send(shadow, end_errand(own, client_id, to), now)
@@ -91,7 +96,16 @@ class Shadows(ErrandHandler):
         self._core.journal.session_saved(record)
         self._moves.save(session)
         self._by_client[client_id] = shadow
+        self._widen(session)
         return True
+
+    def _widen(self, session: Session) -> None:
+        """Where the client is now, its new broker knows: what follows it there is passed on from
+        here wherever it happens, and judged there."""
+        for subscription in list(session.subscriptions.values()):
+            if isinstance(subscription, LocatedSubscription) and not subscription.share:
+                record = subscription.record
+                enter(self._core, Subscription(session, record, "", subscription.filter))
 
     def forget(self, client_id: str) -> None:
         """The session is here again, or has ended."""
