@@ -79,6 +79,7 @@ def enter(login: Login, now: float) -> None:
     _identify(connection, session, is_present)
     connection.session = session
     connection.stage = OPEN
+    connection.outlet.sink.welcomed()
     connection.limit = connection.settings.max_packet
     connection.unreleased_before = 0 if session.incoming is None else len(session.incoming)
     _set_will(session, connect)

@@ -20,6 +20,7 @@ from gossamer.cli.signals import InputEnd
 from gossamer.net.admin.server import AdminServer
 from gossamer.net.admin.tokens import default_token_file, token_for
 from gossamer.net.archiving import open_archive
+from gossamer.net.census import raise_descriptors
 from gossamer.net.config import Config, ConfigError, load
 from gossamer.net.config.reporting import warnings
 from gossamer.net.listening import describe
@@ -90,6 +91,7 @@ def serve(
         material = _material(config, host, port, data, memory, sync)
     except ConfigError as error:
         raise WrongUse("\ngossamer: ".join(error.problems)) from error
+    raise_descriptors()
     settings = material.config.store
     set_up_logging(material.config.log)
     for warning in (*warnings(material.config), *material.notes):

@@ -5,12 +5,13 @@ import time
 from gossamer.broker.policy import Verdict
 from gossamer.broker.rates import AddressRates
 from gossamer.net.auth.logins import Logins
+from gossamer.net.census import Census
 from gossamer.net.config import Config, ConfigError
 from gossamer.net.config.listeners import Listener
 from gossamer.net.config.rates import Rates
 from gossamer.net.listening import OpenListener
 from gossamer.net.material import Material, settings_of
-from gossamer.net.metering import AddressLimits, Census, GuardedDoor
+from gossamer.net.metering import AddressLimits, GuardedDoor
 from gossamer.net.transport import Host
 from gossamer.wire.reasons import NOT_AUTHORIZED
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
+from gossamer.net.accepting import EarlyAcceptor
 from gossamer.net.config.listeners import Listener
 from gossamer.net.metering import GuardedDoor
-from gossamer.net.proxied import ProxiedAcceptor
 from gossamer.net.proxy_protocol import TrustedProxies
 from gossamer.net.transport import Host, SocketSink
 from gossamer.net.websocket import HandshakePolicy
@@ -72,27 +72,26 @@ class OpenListener:
     async def _acceptor(self, bound: socket.socket) -> Acceptor:
         bound.setblocking(False)
         listener = self.listener
-        if listener.proxy_protocol:
-            timeout = self.door.limits.connect_timeout
-            proxies = TrustedProxies(listener.proxies)
-            return ProxiedAcceptor(bound, proxies, timeout, self._hand_over)
+        if listener.proxy_protocol or self._context is not None:
+            proxies = TrustedProxies(listener.proxies) if listener.proxy_protocol else None
+            return EarlyAcceptor(bound, self.door, proxies, self._tls(), self._make_sink())
         create: Any = (
             self._loop.create_unix_server if listener.kind == "unix" else self._loop.create_server
         )
-        server = await create(self._factory(None), sock=bound, backlog=BACKLOG, **self._tls())
+        make = self._make_sink()
+        server = await create(lambda: make(None, 0), sock=bound, backlog=BACKLOG)
         return server  # type: ignore[no-any-return]
 
-    async def _hand_over(self, accepted: socket.socket, address: str | None) -> None:
-        await self._loop.connect_accepted_socket(self._factory(address), accepted, **self._tls())
-
-    def _factory(self, address: str | None) -> Callable[[], Any]:
-        """Makes the sink of a new connection; `address` is what a trusted proxy said."""
+    def _make_sink(self) -> Callable[[str | None, int], SocketSink]:
+        """Makes the sink of a new connection; with a ticket it was admitted already."""
         if self.listener.kind in ("ws", "wss"):
             policy = HandshakePolicy(
                 self.listener.path, self.listener.origins, self._guards_origins
             )
-            return lambda: WebSocketSink(self._host, self.door, address, policy)
-        return lambda: SocketSink(self._host, self.door, address)
+            return lambda address, ticket: WebSocketSink(
+                self._host, self.door, policy, address, ticket
+            )
+        return lambda address, ticket: SocketSink(self._host, self.door, address, ticket)
 
     def _tls(self) -> dict[str, Any]:
         if self._context is None:

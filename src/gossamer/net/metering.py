@@ -4,15 +4,16 @@ import time
 from asyncio import Transport
 
 from gossamer.broker.policy import Meter
-from gossamer.broker.rates import AddressRates, Bucket, network_of
+from gossamer.broker.rates import AddressRates, Bucket
 from gossamer.broker.settings import Settings
+from gossamer.net.census import Census, Cut, places
 from gossamer.net.config.limits import Limits
 from gossamer.net.config.rates import Rates
 from gossamer.net.tls import certificate_user
 from gossamer.net.transport import Door
 
 # Connections over the limit are told so in MQTT, up to this many; past it they are just closed.
-POLITE_REFUSALS = 1024
+POLITE_REFUSALS = 128
 
 
 class AddressLimits:
@@ -36,31 +37,6 @@ class AddressLimits:
             or rates.publishes_per_address
             or rates.bytes_per_address
         )
-
-
-class Census:
-    """The open connections of the process, in all and by address."""
-
-    def __init__(self) -> None:
-        self.total = 0
-        self._by_address: dict[str, int] = {}
-
-    def at(self, address: str) -> int:
-        return self._by_address.get(network_of(address), 0)
-
-    def came(self, address: str) -> None:
-        self.total += 1
-        key = network_of(address)
-        self._by_address[key] = self._by_address.get(key, 0) + 1
-
-    def left(self, address: str) -> None:
-        self.total -= 1
-        key = network_of(address)
-        count = self._by_address.get(key, 1) - 1
-        if count:
-            self._by_address[key] = count
-        else:
-            self._by_address.pop(key, None)
 
 
 class GuardedDoor(Door):
@@ -88,20 +64,36 @@ class GuardedDoor(Door):
         self.write_buffer = limits.outbox_bytes
         self.turn_seconds = limits.turn
 
-    def admit(self, address: str) -> bool:
-        limits = self.limits
-        if self.census.total >= limits.connections + POLITE_REFUSALS:
-            return False
+    def admit(self, address: str, cut: Cut) -> int:
+        limits, census = self.limits, self.census
         own = limits.connections_per_address
-        if own and self.census.at(address) >= own:
-            return False
+        if own and census.at(address) >= own:
+            return 0
         if not self.addresses.connects.allows(address, time.monotonic()):
-            return False
-        self.census.came(address)
-        return True
+            return 0
+        most = places(limits.connections)
+        if (
+            census.total >= most
+            and not census.push_out(address)
+            and census.total >= most + POLITE_REFUSALS
+        ):
+            return 0
+        return census.came(address, cut)
 
-    def leave(self, address: str) -> None:
-        self.census.left(address)
+    def recut(self, address: str, ticket: int, cut: Cut) -> None:
+        self.census.recut(address, ticket, cut)
+
+    def welcome(self, address: str, ticket: int) -> None:
+        self.census.welcomed(address, ticket)
+
+    def leave(self, address: str, ticket: int) -> None:
+        self.census.left(address, ticket)
+
+    def overdue(self, address: str, ticket: int) -> None:
+        """The time for its login is over: a stranger is cut."""
+        cut = self.census.welcomed(address, ticket)
+        if cut is not None:
+            cut()
 
     def meter(self, address: str, now: float) -> Meter | None:
         if not self.addresses.limits_publishers:

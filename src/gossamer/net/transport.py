@@ -66,11 +66,21 @@ class Door:
         self.write_buffer = 1_048_576  # unsent bytes past which QoS 0 to a client is dropped
         self.turn_seconds = 0.000_25  # of work for one connection, then the others come
 
-    def admit(self, address: str) -> bool:
-        """Whether a connection from there may stay; if so, `leave` is called at its end."""
-        return True
+    def admit(self, address: str, cut: Callable[[], None]) -> int:
+        """The ticket of a connection from there, 0 if it may not stay; `leave` is called with it.
 
-    def leave(self, address: str) -> None: ...
+        `cut` ends it, should others need its place before it has logged in.
+        """
+        return 1
+
+    def recut(self, address: str, ticket: int, cut: Callable[[], None]) -> None:
+        """Another way to end it."""
+
+    def welcome(self, address: str, ticket: int) -> None:
+        """It has logged in."""
+
+    def leave(self, address: str, ticket: int) -> None:
+        """It has ended."""
 
     def meter(self, address: str, now: float) -> Meter | None:
         """The rate limits of a new connection, None if there are none."""
@@ -83,15 +93,17 @@ class Door:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class SocketSink(Sink):
-    """One client's socket. `address` overrides the peer's (a trusted proxy named it)."""
+    """One client's socket. With a ticket it was admitted before, as `address`."""
 
-    def __init__(self, host: Host, door: Door, address: str | None = None) -> None:
+    def __init__(self, host: Host, door: Door, address: str | None = None, ticket: int = 0) -> None:
         self.host = host
         self.door = door
         self.address = address
         self.transport: Transport | None = None
         self.connection: Connection | None = None
         self._meter: Meter | None = None
+        self.was_made = False
+        self._ticket = ticket
         self._pauses = 0
         self._rest = b""  # of a chunk that took longer than the connection's turn
         self._rest_at = 0
@@ -104,7 +116,12 @@ class SocketSink(Sink):
         if address is None:
             address = _peer_address(transport)
         door = self.door
-        if not door.admit(address):
+        self.was_made = True
+        if self._ticket:
+            door.recut(address, self._ticket, self.cut)
+        else:
+            self._ticket = door.admit(address, self.cut)
+        if not self._ticket:
             transport.abort()
             return
         now = time.time()
@@ -136,13 +153,18 @@ class SocketSink(Sink):
         self.transport = None
         if connection is not None:
             self.connection = None
-            self.door.leave(connection.origin.address)
+            self.door.leave(connection.origin.address, self._ticket)
             now = time.time()
             if self._rest:
                 connection.receive(self._rest[self._rest_at :], now)
                 self._rest = b""
             connection.lost(now)
             self.host.after_chunk(now)
+
+    def cut(self) -> None:
+        """Ends it now, for the core too: its place is free when this returns."""
+        self.abort()
+        self.connection_lost(None)
 
     def pause_writing(self) -> None:
         """The client does not read: QoS 0 to it is dropped, and it is not listened to either.
@@ -182,6 +204,11 @@ class SocketSink(Sink):
         transport = self.transport
         if transport is not None:
             transport.abort()
+
+    def welcomed(self) -> None:
+        connection = self.connection
+        if connection is not None:
+            self.door.welcome(connection.origin.address, self._ticket)
 
     def pause_reading(self) -> None:
         self._pause(CORE_BUSY)
@@ -260,7 +287,11 @@ class SocketSink(Sink):
 
 def _peer_address(transport: Transport) -> str:
     """The peer's address; "" if it has none (a Unix socket)."""
-    peer = transport.get_extra_info("peername")
+    return plain_address(transport.get_extra_info("peername"))
+
+
+def plain_address(peer: object) -> str:
+    """Of what a socket says about its peer: the address, "" if it has none."""
     if not isinstance(peer, tuple):
         return ""
     address = str(peer[0])

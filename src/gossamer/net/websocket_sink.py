@@ -8,9 +8,14 @@ class WebSocketSink(SocketSink):
     """MQTT in binary frames, after the handshake."""
 
     def __init__(
-        self, host: Host, door: Door, address: str | None, policy: HandshakePolicy
+        self,
+        host: Host,
+        door: Door,
+        policy: HandshakePolicy,
+        address: str | None = None,
+        ticket: int = 0,
     ) -> None:
-        super().__init__(host, door, address)
+        super().__init__(host, door, address, ticket)
         self._frames = WebSocketServer(policy)
 
     def data_received(self, data: bytes) -> None:

@@ -32,6 +32,9 @@ class Sink:
     def abort(self) -> None:
         """Closes now; what was not sent is lost."""
 
+    def welcomed(self) -> None:
+        """The client has logged in."""
+
     def pause_reading(self) -> None: ...
 
     def resume_reading(self) -> None: ...

@@ -15,7 +15,8 @@ class Limits(Section):
     connections: int = Field(
         default=100_000,
         ge=1,
-        description="Open connections, on all listeners; more are told that there is no room.",
+        description="Open connections, on all listeners, TLS handshakes among them; more push out "
+        "one that has not logged in, or are told that there is no room.",
     )
     connections_per_address: int = Field(
         default=0, ge=0, description="Open connections from one address; 0 for no limit of its own."
