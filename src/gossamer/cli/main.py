@@ -45,6 +45,7 @@ COMMANDS: tuple[str, ...] = (
     "ctl peer",
     "torture",
     "torture spark",
+    "torture soak",
     "sim",
     "sim torture",
     "sim replay",

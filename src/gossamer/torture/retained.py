@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from typing import Final
 
 from gossamer.net.client.client import Client
@@ -48,8 +49,22 @@ class RetainedTopic:
             )
 
 
-async def verify(url: str, topics: list[RetainedTopic]) -> None:
-    """Read every retained message and hold it against what may be there."""
+async def verify(url: str, topics: list[RetainedTopic], seconds: float = 0.0) -> None:
+    """Read every retained message and hold it against what may be there; in a mesh news of the
+    last ones may need some `seconds`."""
+    deadline = time.monotonic() + seconds
+    found = await _found(url)
+    while time.monotonic() < deadline and not all(
+        found.get(topic.topic, _REMOVED) in topic.possible for topic in topics
+    ):
+        await asyncio.sleep(0.1)
+        found = await _found(url)
+    for topic in topics:
+        topic.check(found.get(topic.topic, _REMOVED))
+
+
+async def _found(url: str) -> dict[str, int]:
+    """The versions that are retained there, by topic."""
     found: dict[str, int] = {}
     async with Client(url) as client:
         await client.subscribe(_FILTER, qos=0)
@@ -61,5 +76,4 @@ async def verify(url: str, topics: list[RetainedTopic]) -> None:
                     found[message.topic] = int(message.payload)
         except TimeoutError:
             pass
-    for topic in topics:
-        topic.check(found.get(topic.topic, _REMOVED))
+    return found

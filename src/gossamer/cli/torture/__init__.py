@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
 
 from gossamer.cli.errors import WrongUse
-from gossamer.cli.torture.concluding import conclude
+from gossamer.cli.progress import Advance
+from gossamer.cli.torture.concluding import build, conclude
 from gossamer.storage.sqlite_store import SYNC_MODES
 from gossamer.torture.run import Outcome, Plan
 from gossamer.torture.run import torture as run_torture
@@ -28,19 +28,20 @@ def torture(
         return
     if sync not in SYNC_MODES:
         raise WrongUse(f"--sync is {', '.join(SYNC_MODES)}, not {sync!r}")
-    with tempfile.TemporaryDirectory(prefix="gossamer-torture-") as folder, Progress() as progress:
-        bar = progress.add_task("kills", total=kills)
-        plan = Plan(kills=kills, seed=seed, sync=sync)
-        outcome = asyncio.run(
-            run_torture(plan, Path(folder), lambda number: progress.update(bar, completed=number))
-        )
-    _report(outcome)
+    plan = Plan(kills=kills, seed=seed, sync=sync)
+    with (
+        tempfile.TemporaryDirectory(prefix="gossamer-torture-") as folder,
+        Advance("kills", kills) as advance,
+    ):
+        outcome = asyncio.run(run_torture(plan, Path(folder), advance.show))
+    _report(outcome, plan)
 
 
-def _report(outcome: Outcome) -> None:
+def _report(outcome: Outcome, plan: Plan) -> None:
     typer.echo(
+        f"{build()}; seed {plan.seed}, sync {plan.sync}: "
         f"{outcome.kills} kills, {outcome.acknowledged} messages acknowledged, "
-        f"{outcome.received} received ({outcome.repeated} of them again, at QoS 1) "
-        f"in {outcome.seconds:.0f} seconds"
+        f"{outcome.received} received ({outcome.repeated} of them again, at QoS 1), "
+        f"{len(outcome.faults)} faults in {outcome.seconds:.0f} seconds"
     )
     conclude(outcome.faults)

@@ -1,12 +1,22 @@
-"""How a run of torture ends: with what was broken, or with a good word."""
+"""How a run of torture ends: with what was tried, and what was broken or a good word."""
 
+import platform
 from collections.abc import Sequence
 
 import typer
 
+from gossamer import __version__
 from gossamer.cli.errors import CommandError
+from gossamer.wire import frames
 
 MOST_FAULTS_SHOWN = 20
+
+
+def build() -> str:
+    """What was run, for the record: brokers are started with this interpreter and these modules."""
+    core = "from its sources" if frames.__file__.endswith(".py") else "compiled"
+    python = platform.python_version()
+    return f"gossamer {__version__}, core {core}, Python {python} on {platform.machine()}"
 
 
 def conclude(faults: Sequence[str]) -> None:

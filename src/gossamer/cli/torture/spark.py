@@ -2,14 +2,15 @@
 
 import asyncio
 import tempfile
+from itertools import count
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
 
 from gossamer.cli.errors import CommandError
-from gossamer.cli.torture.concluding import conclude
+from gossamer.cli.progress import Advance
+from gossamer.cli.torture.concluding import build, conclude
 
 
 def spark(
@@ -27,11 +28,9 @@ def spark(
         raise CommandError(f"{error}: pip install 'gossamer[spark]'") from error
 
     def run(folder: Path) -> Outcome:
-        with Progress() as progress:
-            bar = progress.add_task("kills", total=kills)
-            return asyncio.run(
-                torture(kills, seed, folder, lambda _: progress.update(bar, advance=1))
-            )
+        done = count(1)
+        with Advance("kills", kills) as advance:
+            return asyncio.run(torture(kills, seed, folder, lambda _: advance.show(next(done))))
 
     try:
         if keep is not None:
@@ -43,8 +42,8 @@ def spark(
         raise CommandError(str(problem)) from None
     who = ", ".join(f"{count} × {victim}" for victim, count in outcome.kills.items())
     typer.echo(
-        f"kills: {who}; {outcome.restarts} restarts of a query that gave up; "
+        f"{build()}; seed {seed}: kills: {who}; {outcome.restarts} restarts of a query that gave up; "
         f"{outcome.acknowledged} messages acknowledged, {outcome.rows} rows in the files, "
-        f"in {outcome.seconds:.0f} seconds"
+        f"{len(outcome.faults)} faults in {outcome.seconds:.0f} seconds"
     )
     conclude(outcome.faults)

@@ -62,6 +62,7 @@ class Plan:
     sys_seconds: int = 10
     keeps_tree: bool = True  # whether the brokers see to it that their links in use form a tree
     roaming_seconds: float = 5.0  # how long clients wait for their session; 0 for no roaming
+    more: tuple[str, ...] = ()  # sections of each broker's configuration that are not made here
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,7 @@ class LocalMesh:
                 admin_port=broker.admin_port,
                 sys_seconds=plan.sys_seconds,
             )
+            + (plan.more[number] if plan.more else "")
         )
 
     def start(self, report: Callable[[str], None] = lambda _: None) -> None:

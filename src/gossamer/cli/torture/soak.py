@@ -1,0 +1,101 @@
+"""`gossamer torture soak`: a mesh under everything at once, for as long as one likes."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from gossamer.cli.errors import CommandError, WrongUse
+from gossamer.cli.progress import Advance
+from gossamer.cli.torture.concluding import MOST_FAULTS_SHOWN, build
+from gossamer.mesh.settings import MODES
+from gossamer.torture.soak.run import Outcome, Plan, Progress
+from gossamer.torture.soak.run import soak as run_soak
+from gossamer.torture.soak.trends import Trend, warm_up
+
+
+def soak(
+    minutes: Annotated[float, typer.Option("--minutes", min=0.1, help="How long.")] = 10.0,
+    seed: Annotated[int, typer.Option("--seed", help="Decides all that chance decides.")] = 1,
+    mode: Annotated[
+        str, typer.Option("--mode", help=f"The mesh's: one of {', '.join(MODES)}.")
+    ] = "ssf",
+    keep: Annotated[
+        Path | None, typer.Option("--keep", help="An empty folder to leave everything in.")
+    ] = None,
+) -> None:
+    """Three brokers with stores and archives, clients that churn, links that are cut: nothing
+    acknowledged may be lost, and memory, descriptors, disk and latency must be level at the end."""
+    if mode not in MODES:
+        raise WrongUse(f"--mode is one of {', '.join(MODES)}, not {mode!r}")
+    plan = Plan(minutes, seed, mode=mode)
+    if keep is not None:
+        outcome = _run(plan, keep.absolute())
+    else:
+        with tempfile.TemporaryDirectory(prefix="gossamer-soak-") as folder:
+            outcome = _run(plan, Path(folder))
+    _report(outcome, plan)
+
+
+def _run(plan: Plan, folder: Path) -> Outcome:
+    with Advance("seconds", plan.minutes * 60) as advance:
+
+        def show(progress: Progress) -> None:
+            advance.show(
+                progress.seconds,
+                f"{progress.acknowledged} acknowledged, {progress.memory}, "
+                f"{progress.faults} faults",
+            )
+
+        return asyncio.run(run_soak(plan, folder, show))
+
+
+def _report(outcome: Outcome, plan: Plan) -> None:
+    begin = warm_up(plan.minutes * 60)
+    # As wide as it needs, so that a log has whole lines.
+    Console(width=None if Console().is_terminal else 140).print(_table(outcome.trends, begin))
+    typer.echo(
+        f"{build()}; seed {plan.seed}, {plan.brokers} brokers, mode {plan.mode}: "
+        f"{outcome.acknowledged} messages acknowledged, {outcome.received} received "
+        f"({outcome.repeated} of them again, at QoS 1), {outcome.offsets} offsets archived, "
+        f"{outcome.visits} visits ({outcome.refused} refused), {outcome.cuts} cuts of a link, "
+        f"{len(outcome.faults)} faults in {outcome.seconds:.0f} seconds"
+    )
+    for fault in outcome.faults[:MOST_FAULTS_SHOWN]:
+        typer.echo(fault, err=True)
+    rising = [one for one in outcome.trends if not one.is_level]
+    if outcome.faults or rising:
+        raise CommandError(
+            f"{len(outcome.faults)} promises were broken, {len(rising)} measures are not level"
+        )
+    typer.echo("every promise was kept, and every measure is level")
+
+
+def _table(trends: list[Trend], begin: float) -> Table:
+    table = Table(title=f"after {begin:.0f} seconds of warm-up, in which caches fill")
+    for name, side in (
+        ("measure", "left"),
+        ("of", "left"),
+        ("level", "right"),
+        ("slope an hour", "right"),
+        ("drift", "right"),
+        ("allowed", "right"),
+        ("", "left"),
+    ):
+        table.add_column(name, justify="right" if side == "right" else "left")
+    for one in trends:
+        unit = f" {one.measure.unit}" if one.measure.unit else ""
+        table.add_row(
+            one.measure.name,
+            one.subject,
+            f"{one.level:,.1f}{unit}",
+            f"{one.slope:+,.1f}{unit}",
+            f"{one.drift:+,.2f}{unit}",
+            f"{one.allowed:,.1f}{unit}",
+            "level" if one.is_level else "RISING",
+        )
+    return table

@@ -1,0 +1,1 @@
+"""A mesh under everything at once, for long: it keeps its promises and stays level."""
