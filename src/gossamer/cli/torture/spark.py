@@ -40,9 +40,10 @@ def spark(
                 outcome = run(Path(folder))
     except NoJava as problem:
         raise CommandError(str(problem)) from None
-    who = ", ".join(f"{count} × {victim}" for victim, count in outcome.kills.items())
+    who = ", ".join(f"{number} × {victim}" for victim, number in outcome.kills.items())
     typer.echo(
-        f"{build()}; seed {seed}: kills: {who}; {outcome.restarts} restarts of a query that gave up; "
+        f"{build()}; seed {seed}: kills: {who}; "
+        f"{outcome.restarts} restarts of a query that gave up; "
         f"{outcome.acknowledged} messages acknowledged, {outcome.rows} rows in the files, "
         f"{len(outcome.faults)} faults in {outcome.seconds:.0f} seconds"
     )
