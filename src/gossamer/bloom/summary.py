@@ -196,7 +196,7 @@ class RemoteSummary:
             raise SummaryError("the bits of the summary are not those that were meant")
         bits = BloomFilter(update.size, update.hashes)
         if update.cells:
-            bits.cells[:] = update.cells
+            bits.take(update.cells)
         else:
             for position in update.bits:
                 bits.flip(position)
