@@ -4,6 +4,7 @@ import gc
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from gossamer.broker.policy import Origin
 from gossamer.broker.settings import Settings
@@ -17,7 +18,7 @@ MIB = 1 << 20
 class Target(World):
     """A broker with a bystander, who is served before, during and after."""
 
-    def __init__(self, budget: int = 2 * MIB, **settings: object) -> None:
+    def __init__(self, budget: int = 2 * MIB, **settings: Any) -> None:
         budgets = dict.fromkeys(Settings().budgets, budget)
         super().__init__(budgets=budgets, **settings)
         self.budget = budget
@@ -34,7 +35,7 @@ class Target(World):
         return self.reader.payloads() == ["still here"]
 
     def stranger(
-        self, name: str, address: str = "192.0.2.1", version: int = V5, **options: object
+        self, name: str, address: str = "192.0.2.1", version: int = V5, **options: Any
     ) -> MemoryClient:
         """A client from an address of its own choice, connected or refused."""
         client = MemoryClient(self, version)

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 
 from gossamer.vision.processor import Item, Processor
 from gossamer.vision.settings import WorkerSettings
@@ -94,7 +95,7 @@ def _thread() -> object:
     return answers
 
 
-ACTS = {
+ACTS: dict[str, Callable[[], object]] = {
     "fine": lambda: 1,
     "segfault": _segfault,
     "exit": lambda: os._exit(3),
