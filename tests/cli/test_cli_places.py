@@ -3,7 +3,6 @@
 import json
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,7 +27,7 @@ def test_a_position_a_distance_and_events() -> None:
     ]
 
 
-FILES: list[dict[str, Any]] = [
+FILES = [
     SQUARE,
     {"type": "Feature", "properties": {}, "geometry": SQUARE},
     {

@@ -1,7 +1,5 @@
 """PUBLISH: section 3.3. Flags, topic, properties, aliases, expiry; what subscribers then see."""
 
-from typing import Any
-
 import pytest
 
 from gossamer.wire.packets import PUBACK, PUBREC, V5, V311, Acknowledgement, Publish
@@ -147,7 +145,7 @@ def test_a_refused_publication_is_acknowledged_as_any(world: World, version: int
     assert reader.messages() == []
 
 
-CARRIED: dict[str, Any] = {
+CARRIED = {
     "payload_format": 1,
     "content_type": "text/plain",
     "response_topic": "answers/here",

@@ -1,7 +1,5 @@
 """Shared subscriptions across brokers in memory: exactly one member gets each message."""
 
-from typing import Any
-
 import pytest
 
 from gossamer.mesh.settings import MODES
@@ -25,7 +23,9 @@ def line(request: pytest.FixtureRequest) -> Net:
     return net
 
 
-def member(net: Net, broker: str, name: str, filter: str = GROUP, **options: Any) -> MemoryClient:
+def member(
+    net: Net, broker: str, name: str, filter: str = GROUP, **options: object
+) -> MemoryClient:
     client = net.nodes[broker].client(name, **options)
     client.subscribe(filter, qos=2)
     net.run()

@@ -4,7 +4,6 @@ import gc
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from gossamer.broker.policy import Origin
 from gossamer.broker.settings import Settings
@@ -18,8 +17,13 @@ MIB = 1 << 20
 class Target(World):
     """A broker with a bystander, who is served before, during and after."""
 
-    def __init__(self, budget: int = 2 * MIB, **settings: Any) -> None:
+    def __init__(
+        self, budget: int = 2 * MIB, roomy: tuple[str, ...] = ("sessions",), **settings: object
+    ) -> None:
+        """Every account has the same small budget, but for the roomy ones."""
         budgets = dict.fromkeys(Settings().budgets, budget)
+        for name in roomy:
+            budgets[name] = 64 * MIB
         super().__init__(budgets=budgets, **settings)
         self.budget = budget
         self.reader = self.client("bystander-reader", user="bystander")
@@ -35,7 +39,7 @@ class Target(World):
         return self.reader.payloads() == ["still here"]
 
     def stranger(
-        self, name: str, address: str = "192.0.2.1", version: int = V5, **options: Any
+        self, name: str, address: str = "192.0.2.1", version: int = V5, **options: object
     ) -> MemoryClient:
         """A client from an address of its own choice, connected or refused."""
         client = MemoryClient(self, version)

@@ -28,6 +28,9 @@ from gossamer.wire import reasons
 
 # Retained messages that have expired are freed this often, even if nobody asks for them.
 _SWEEP_SECONDS = 60.0
+# Routes are looked at as often, in slices of less than a millisecond each.
+_SLICE_SECONDS = 0.05
+_SLICE_ROUTES = 4_000
 
 
 class Broker:
@@ -49,6 +52,7 @@ class Broker:
         if settings.sys_interval:
             self.core.agenda.add(now, Report(self.core))
         self.core.agenda.add(now + _SWEEP_SECONDS, _Sweep(self.core))
+        self.core.agenda.add(now + _SWEEP_SECONDS, _RouteSweep(self.core))
 
     def restore(self, snapshot: Snapshot, now: float) -> None:
         """Once, before the first connection."""
@@ -221,3 +225,12 @@ class _Sweep(Duty):
         self.core.retained.sweep(now)
         self.core.shared.sweep(now)
         return now + _SWEEP_SECONDS
+
+
+class _RouteSweep(Duty):
+    def __init__(self, core: Core) -> None:
+        self.core = core
+
+    def fire(self, now: float) -> float:
+        is_done = self.core.routes.sweep(_SLICE_ROUTES)
+        return now + (_SWEEP_SECONDS if is_done else _SLICE_SECONDS)

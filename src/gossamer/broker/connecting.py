@@ -11,6 +11,7 @@ from gossamer.broker.client_ids import may_have
 from gossamer.broker.entering import Login, enter
 from gossamer.broker.neighbours import PEER_METHOD, PEER_PREFIX, STOCK_PREFIX
 from gossamer.broker.policy import Verdict
+from gossamer.broker.session_sizes import why_no_session
 from gossamer.broker.settings import peer_settings
 from gossamer.broker.stages import DECIDING, OPEN
 from gossamer.broker.telling import spelled
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-ASSIGNED: Final = "auto-"  # how an id starts that the broker gave
 TAKEN: Final = "this client id is in use by another user"
 LONGEST_SHOWN: Final = 64  # of a name in the log; a stranger may choose one of 65,535 bytes
 
@@ -168,7 +168,7 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
         return
     if not client_id:
         # [MQTT-3.1.3-6], [MQTT-3.1.3-7]
-        assigned = ASSIGNED + secrets.token_hex(10)
+        assigned = "auto-" + secrets.token_hex(10)
         client_id = assigned
     identity = Identity(
         client_id, verdict.user, connection.origin.address, connection.origin.listener
@@ -223,13 +223,7 @@ def _refusal(
         return Verdict(reasons.SERVER_BUSY, text=text) if text else None
     existing = core.sessions.get(client_id)
     settings = connection.settings
-    is_own = existing is not None and existing.user == user
-    if (
-        connect.client_id
-        and not may_have(settings.client_ids, user, client_id)
-        # An id that we gave [MQTT-3.2.2-16] is good for coming back to its session.
-        and not (is_own and client_id.startswith(ASSIGNED))
-    ):
+    if connect.client_id and not may_have(settings.client_ids, user, client_id):
         return Verdict(
             reasons.CLIENT_IDENTIFIER_NOT_VALID,
             text=f"client ids here are {', '.join(settings.client_ids)} (%u is the user name), "
@@ -254,6 +248,7 @@ def _refusal(
     text = core.session_quotas.refusal(
         connection.owner, existing, connect.clean_start, expiry != 0, settings
     )
+    text = text or why_no_session(connection, connect, client_id, existing)
     if text:
         return Verdict(reasons.QUOTA_EXCEEDED, text=text)
     if not core.journal.accepts:

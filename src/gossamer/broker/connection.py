@@ -47,6 +47,8 @@ logger = logging.getLogger(__name__)
 
 _PLAIN_PUBLISH: Final = 0x30
 _PINGRESP: Final = b"\xd0\x00"
+# A packet up to this size may come in pieces at no charge: it is in the price of a connection.
+FREE_PACKET: Final = 16_384
 
 
 class Connection:
@@ -55,6 +57,7 @@ class Connection:
     __slots__ = (
         "_missing",
         "_pieces",
+        "_reserved",
         "alias_bytes",
         "aliases",
         "authentication_method",
@@ -122,6 +125,7 @@ class Connection:
         self.messages_received = 0
         self._pieces: list[bytes] = []
         self._missing = 0
+        self._reserved = 0  # bytes charged for a packet that has come in part
 
     def receive(self, data: bytes, now: float) -> None:
         """Handles every whole packet and keeps the rest for the next call."""
@@ -134,7 +138,7 @@ class Connection:
             if self._missing > 0 or self.stage == DECIDING:
                 return
             data = b"".join(self._pieces)
-            self._pieces.clear()
+            self.free_packet()
         self._handle(data, now)
 
     def proceed(self, now: float) -> None:
@@ -195,11 +199,35 @@ class Connection:
                 # [MQTT-3.1.0-1], [MQTT-3.1.2-30]
                 raise ProtocolError(reasons.PROTOCOL_ERROR, "a packet before the login is complete")
             if stop > end:
+                if stop - position > FREE_PACKET:
+                    self._reserve(stop - position)
                 self._missing = stop - end
                 return position
             position = self._handle_packet(data, position, body, stop, now)
         self._missing = 0
         return position
+
+    def _reserve(self, size: int) -> None:
+        """Room for a packet that will come in pieces: all of it, since its sender may stop short
+        of the end. By user and address: a connection has no more than one."""
+        account = self.core.ledger.packets
+        owner = self.owner
+        if self.is_peer:
+            account.hold(size, owner)
+        else:
+            refusal = account.take(size, Owner("", owner.user, owner.address))
+            if refusal:
+                raise ProtocolError(reasons.QUOTA_EXCEEDED, refusal)
+        self._reserved = size
+
+    def free_packet(self) -> None:
+        """It has come, or the connection has ended."""
+        self._pieces.clear()
+        if not self._reserved:
+            return
+        owner = self.owner
+        self.core.ledger.packets.give(self._reserved, Owner("", owner.user, owner.address))
+        self._reserved = 0
 
     def _is_expected(self, kind: int) -> bool:
         """Before the login only CONNECT may come, and once that has begun one, its exchange."""

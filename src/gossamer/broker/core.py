@@ -67,7 +67,7 @@ class Core:
             settings.budgets, settings.client_share, settings.user_share, settings.address_share
         )
         self.hub = Hub(journal, self.counters)
-        self.routes = RouteTable(self.ledger.routes)
+        self.routes = RouteTable(self.ledger.routes, self.ledger.subscriptions)
         self.retained = Retained(journal, self.counters, self.ledger.retained)
         # What brokers of a mesh keep for each other: it travels as retained messages do, and is
         # none of the clients'.

@@ -12,6 +12,7 @@ from gossamer.broker.hiding import publish_shown
 from gossamer.broker.keeping import stop_timer
 from gossamer.broker.known_topics import forget_topics
 from gossamer.broker.owing import forgive_all
+from gossamer.broker.session_sizes import release_session, weigh_session
 from gossamer.broker.subscriptions import find_group, leave
 from gossamer.session.message import Message
 from gossamer.session.records import RELEASED
@@ -29,6 +30,7 @@ def end_connection(connection: Connection, is_normal: bool, now: float) -> None:
     core.counters.connections_open = len(core.connections)
     forget_topics(connection)
     forget_aliases(connection)
+    connection.free_packet()
     session = connection.session
     if session is None or session.outlet is not connection.outlet:
         return
@@ -58,6 +60,7 @@ def end_connection(connection: Connection, is_normal: bool, now: float) -> None:
     # [MQTT-3.1.2-23]
     if record.expiry != NEVER:
         expect_expiry(core, session, now + record.expiry)
+    weigh_session(core, session)
     core.journal.session_saved(record)
 
 
@@ -111,6 +114,7 @@ def end_session(core: Core, session: Session, now: float) -> None:
         del core.sessions[session.client_id]
         core.counters.sessions = len(core.sessions)
     core.session_quotas.remove(session)
+    release_session(core, session)
     for subscription in session.subscriptions.values():
         leave(core, subscription)
     session.subscriptions.clear()
@@ -191,6 +195,7 @@ class DelayedWill(Duty):
         if record.will_due > now:
             return record.will_due
         publish_will(self.core, session, now)
+        weigh_session(self.core, session)
         self.core.journal.session_saved(record)
         return 0.0
 

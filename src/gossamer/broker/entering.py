@@ -8,6 +8,7 @@ from gossamer.broker.ending import disconnect_session, end_session, settle, stop
 from gossamer.broker.keeping import keep_alive, stop_timer
 from gossamer.broker.publishing import message_from
 from gossamer.broker.revoking import revoke
+from gossamer.broker.session_sizes import weigh_session
 from gossamer.broker.stages import CLOSED, DECIDING, OPEN
 from gossamer.broker.welcoming import agreed_keep_alive, set_windows
 from gossamer.geo.glp import Glp
@@ -83,6 +84,7 @@ def enter(login: Login, now: float) -> None:
     connection.limit = connection.settings.max_packet
     connection.unreleased_before = 0 if session.incoming is None else len(session.incoming)
     _set_will(session, connect)
+    weigh_session(core, session)
     _keep_alive(connection, connect, now)
     set_windows(session, connect, connection.settings.max_inflight, core.ledger.aliases)
     if glp is not None:

@@ -80,7 +80,8 @@ class LocatedFilter(Tap):
         self.index = SpatialIndex()
         self.subscriptions: dict[str, LocatedSubscription] = {}  # by client id
         self._watches = 0
-        self._events = FenceEvents(locations.core.settings.position_age or math.inf)
+        core = locations.core
+        self._events = FenceEvents(core.settings.position_age or math.inf, core.ledger.geo)
         self._awaited = math.inf  # when the alarm goes
         self._alarm = _Alarm(self)
 

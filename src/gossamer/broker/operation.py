@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from gossamer.broker.groups import Group
 from gossamer.broker.routes import Tap
 from gossamer.broker.sharing import give_to_group
+from gossamer.budget.ledger import Charge
 from gossamer.plus.state import OperatorState, Result
 from gossamer.session.message import Message
 from gossamer.session.records import SubscriptionRecord
@@ -44,7 +45,7 @@ class OperatorSubscription(Subscription):
 
 
 class Operation(Tap):
-    __slots__ = ("_receivers", "groups", "owner", "state", "subscriptions", "was_idle")
+    __slots__ = ("_receivers", "charge", "groups", "owner", "state", "subscriptions", "was_idle")
 
     def __init__(self, owner: Operators, state: OperatorState) -> None:
         self.owner = owner
@@ -52,6 +53,7 @@ class Operation(Tap):
         self.subscriptions: dict[str, OperatorSubscription] = {}  # by client id
         self.groups: dict[str, Group] = {}  # by the whole `$share/group/filter`
         self.was_idle = False  # at the last sweep
+        self.charge: Charge | None = None
         self._receivers: list[Receiver] = []
 
     def take(self, message: Message, origin: Session | None, now: float) -> None:
@@ -92,6 +94,21 @@ class Operation(Tap):
             group.drop(subscription.session)
             if not group.members:
                 del self.groups[name]
+
+    def pass_on(self, gone: Session) -> None:
+        """Whoever it was charged to has left it: it goes on in the name of another."""
+        charge = self.charge
+        if charge is None or charge.owner is not gone.owner:
+            return
+        heirs = list(self.subscriptions.values())
+        for group in self.groups.values():
+            heirs += [one for one in group.members if isinstance(one, OperatorSubscription)]
+        for heir in heirs:
+            if heir.session is not gone:
+                charge.lift()
+                charge.owner = heir.session.owner
+                charge.lay()
+                return
 
     def is_idle(self) -> bool:
         return not self.subscriptions and not self.groups

@@ -13,7 +13,9 @@ from gossamer.broker.offloading import ANSWER, Answers, want, want_no_more
 from gossamer.broker.operation import Operation, OperatorSubscription, forwarded, made
 from gossamer.broker.operator_parts import ChangedParts
 from gossamer.broker.showing import is_shown
+from gossamer.broker.subscription_sizes import charge_of_operation
 from gossamer.broker.workshop import Workshop
+from gossamer.budget.ledger import NOBODY
 from gossamer.plus.engine import Asked, Engine, read_key
 from gossamer.plus.errors import PlusError
 from gossamer.plus.filtering import Filtering
@@ -25,6 +27,7 @@ from gossamer.plus.publication import Publication
 from gossamer.plus.state import OperatorState, Result
 from gossamer.plus.values import INFINITY
 from gossamer.session.message import Message
+from gossamer.session.session import Session
 
 if TYPE_CHECKING:
     from gossamer.broker.core import Core
@@ -49,6 +52,7 @@ class Operators:
         self._awaited = INFINITY  # when the alarm goes
         self._alarm = _Alarm(self)
         self._parts = ChangedParts(engine.services)
+        engine.services.charge(core.ledger.operators)
         engine.services.saves = core.journal.keeps
         core.journal.parts = self._parts
 
@@ -62,24 +66,34 @@ class Operators:
 
     # Operations ---------------------------------------------------------------------------------
 
-    def has_room(self, asked: Asked) -> bool:
-        return (
-            len(self.operations) < self.core.settings.max_operators
-            or self._key(asked) in self.operations
-        )
+    def refusal(self, asked: Asked, session: Session) -> str:
+        """Why this session cannot have the operation; "" if it can."""
+        key = self._key(asked)
+        if key in self.operations:
+            return ""
+        most = self.core.settings.max_operators
+        if len(self.operations) >= most:
+            return f"no more than {most} operator subscriptions"
+        return charge_of_operation(self.core, asked, key, session.owner).refusal()
 
     def offloaded(self) -> int:
         """How many of them somebody else computes."""
         states = [operation.state for operation in self.operations.values()]
         return len([state for state in states if isinstance(state, OffloadedState)])
 
-    def open(self, asked: Asked, now: float) -> Operation:
-        """The operation, made if it is new; then it begins with what is retained."""
+    def open(self, asked: Asked, session: Session, now: float) -> Operation:
+        """The operation, made if it is new; then it begins with what is retained.
+
+        What it costs is charged to the session that is the first to ask for it.
+        """
         known = self.operations.get(self._key(asked))
         if known is not None:
             return known
         plan = asked.plan
+        charge = charge_of_operation(self.core, asked, self._key(asked), session.owner)
         operation = self._make(plan, asked.options, now)
+        operation.charge = charge
+        charge.lay()
         if isinstance(operation.state, OffloadedState):
             return operation
         if plan.spatial is not None and plan.temporal is None and plan.processor is None:
@@ -95,6 +109,7 @@ class Operators:
         """The last one leaves behind what was counted, for a while."""
         operation = subscription.operation
         operation.remove(subscription)
+        operation.pass_on(subscription.session)
         if operation.is_idle() and not operation.state.remembers:
             self._dismiss(operation)
 
@@ -132,6 +147,9 @@ class Operators:
                 self.core.journal.dirty = True
                 continue
             operation = self._make(plan, options, now)
+            asked = Asked(plan, options)
+            operation.charge = charge_of_operation(self.core, asked, key, NOBODY)
+            operation.charge.lay()
             operation.state.restore(named, now)
             self.settle(operation.state, True)
 
@@ -227,6 +245,8 @@ class Operators:
     def _dismiss(self, operation: Operation) -> None:
         state = operation.state
         del self.operations[state.key]
+        if operation.charge is not None:
+            operation.charge.lift()
         self.core.counters.operators = len(self.operations)
         for read in state.plan.reads:
             self.core.routes.remove_tap(read, operation)

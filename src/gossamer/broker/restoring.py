@@ -5,6 +5,7 @@ from gossamer.broker.ending import end_session, expect_expiry, expect_will
 from gossamer.broker.neighbours import SHARED_ROOM
 from gossamer.broker.owing import ROOM as OWED
 from gossamer.broker.owing import restore as restore_owed
+from gossamer.broker.session_sizes import weigh_session
 from gossamer.broker.subscriptions import asked_of, enter, make
 from gossamer.geo.errors import GlpError
 from gossamer.geo.located import read_located
@@ -44,6 +45,7 @@ def _restore_session(core: Core, stored: StoredSession, now: float) -> Session:
     core.sessions[session.client_id] = session
     core.counters.sessions = len(core.sessions)
     core.session_quotas.update(session)
+    weigh_session(core, session)
     for record in stored.subscriptions:
         try:
             asked = asked_of(core, split_share(record.filter)[1], record.user)

@@ -27,6 +27,8 @@ from gossamer.topics.tree import Entry, FilterTree
 ROUTE_BYTES: Final = 640
 RECEIVER_BYTES: Final = 144
 BRANCH_BYTES: Final = 224
+# A node of the filter tree.
+NODE_BYTES: Final = 288
 # A full cache lets go of one part in so many at once: rarely, and never much.
 _EVICTED_PART: Final = 32
 
@@ -131,6 +133,15 @@ class Route:
         if self.groups or self.distant:
             self.sharing.share(message, self.groups, self.distant, origin, now)
 
+    def let_go(self) -> None:
+        """It is stale, and names nobody until it is refreshed."""
+        self.seen_branch = -1
+        self.receivers = []
+        self.sure = self.receivers
+        self.groups = []
+        self.distant = []
+        self.taps = []
+
     def count(self) -> int:
         """How many get what is published there, a group as one."""
         return len(self.sure) + len(self.groups) + len(self.taps)
@@ -158,16 +169,20 @@ class RouteTable:
         "_archived",
         "_branches",
         "_routes",
+        "_unswept",
         "account",
         "changes",
+        "filters",
         "peers",
         "permissions",
         "sharing",
         "tree",
     )
 
-    def __init__(self, account: Account | None = None) -> None:
+    def __init__(self, account: Account | None = None, filters: Account | None = None) -> None:
         self.account = account if account is not None else Account("routes", 64 * MIB)
+        # Has the nodes of the tree; who subscribed is charged where it is refused.
+        self.filters = filters if filters is not None else Account("subscriptions", 128 * MIB)
         self.tree = FilterTree()
         self.permissions = Permissions()
         self.sharing = Sharing()
@@ -176,6 +191,7 @@ class RouteTable:
         self._archived: list[str] = []
         self._branches: dict[str, Branch] = {}
         self._routes: dict[str, Route] = {}
+        self._unswept: list[Route] = []
 
     def route(self, topic: str, topic_bytes: bytes) -> Route:
         """The route of a valid topic name, up to date."""
@@ -209,6 +225,19 @@ class RouteTable:
                 route = known
         self.refresh(route)
         return route
+
+    def sweep(self, most: int) -> bool:
+        """Looks at so many routes, and tells whether that were the last: what is stale lets go of
+        those whom it named, who may be gone for good with all that they held."""
+        if not self._unswept:
+            self._unswept = list(self._routes.values())
+        rest = len(self._unswept) - most
+        for route in self._unswept[max(0, rest) :]:
+            if route.seen_branch != route.branch.changes or route.seen_all != self.changes:
+                route.let_go()
+                self._weigh(route)
+        del self._unswept[max(0, rest) :]
+        return not self._unswept
 
     def __len__(self) -> int:
         return len(self._routes)
@@ -363,8 +392,7 @@ class RouteTable:
                 group.drop(subscription.session)
                 if not group.members:
                     del entry.groups[subscription.share]
-        if entry.is_empty():
-            self.tree.remove(filter)
+        self._prune(entry)
         self.changed(filter)
 
     def add_tap(self, filter: str, tap: Tap) -> None:
@@ -381,8 +409,7 @@ class RouteTable:
         assert isinstance(entry, FilterEntry)
         if entry.taps is not None:
             entry.taps = [one for one in entry.taps if one is not tap]
-        if entry.is_empty():
-            self.tree.remove(filter)
+        self._prune(entry)
         self.changed(filter)
 
     def group(self, share: str, filter: str) -> Group | None:
@@ -396,10 +423,18 @@ class RouteTable:
         found = self.tree.get(filter)
         if found is None:
             entry = FilterEntry(filter)
+            before = self.tree.nodes
             self.tree.put(entry)
+            self.filters.grow(NODE_BYTES * (self.tree.nodes - before))
             return entry
         assert isinstance(found, FilterEntry)
         return found
+
+    def _prune(self, entry: FilterEntry) -> None:
+        if entry.is_empty():
+            before = self.tree.nodes
+            self.tree.remove(entry.filter)
+            self.filters.grow(NODE_BYTES * (self.tree.nodes - before))
 
     def changed(self, filter: str) -> None:
         """Somebody came to this filter or left it: routes that it matches are stale."""

@@ -8,6 +8,7 @@ from gossamer.broker.neighbours import SHARED_TOPICS
 from gossamer.broker.offloading import may_use
 from gossamer.broker.owing import owe
 from gossamer.broker.revoking import remove_subscription
+from gossamer.broker.subscription_sizes import charge_of
 from gossamer.broker.subscriptions import asked_of, enter, make
 from gossamer.broker.telling import promise, refuse
 from gossamer.geo.errors import GlpError
@@ -152,11 +153,10 @@ def _subscribe(
     located: Located | None = None
     if glp is not None:
         located = _located(core, session, request.filter, asked, glp)
-    if asked is not None and not core.operators.has_room(asked):
-        raise Refusal(
-            reasons.QUOTA_EXCEEDED,
-            f"no more than {core.settings.max_operators} operator subscriptions",
-        )
+    if asked is not None:
+        refusal = core.operators.refusal(asked, session)
+        if refusal:
+            raise Refusal(reasons.QUOTA_EXCEEDED, refusal)
     is_new = request.filter not in session.subscriptions
     if is_new and len(session.subscriptions) >= connection.settings.max_subscriptions:
         raise Refusal(
@@ -175,6 +175,10 @@ def _subscribe(
     if located is not None and glp is not None:
         position = glp.position or core.locations.position(session.client_id, now)
         record.user = user + located.entries(position)
+    charge = charge_of(core, session, record, located is not None, asked is not None)
+    refusal = charge.refusal(None if is_new else session.subscriptions[request.filter].charge)
+    if refusal:
+        raise Refusal(reasons.QUOTA_EXCEEDED, refusal)
     if session.persistent and not core.journal.accepts:
         if is_new or not _is_on_disk(core, session.subscriptions[request.filter].record, record):
             raise Refusal(reasons.QUOTA_EXCEEDED, "the store is full")

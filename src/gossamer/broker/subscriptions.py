@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gossamer.broker.geofencing import LocatedSubscription
 from gossamer.broker.groups import Group
 from gossamer.broker.operation import OperatorSubscription
+from gossamer.broker.subscription_sizes import charge_of
 from gossamer.geo.located import Located
 from gossamer.plus.engine import Asked
 from gossamer.plus.grammar import is_operator_filter
@@ -37,13 +38,25 @@ def make(
         return core.locations.subscription(session, record, located)
     if asked is None:
         return Subscription(session, record, share, filter)
-    operation = core.operators.open(asked, now)
+    operation = core.operators.open(asked, session, now)
     return OperatorSubscription(session, record, share, filter, operation)
 
 
 def enter(core: Core, subscription: Subscription) -> None:
     """Makes it part of its session, and of what it reads; replaces one with the same filter."""
     known = subscription.session.subscriptions.get(subscription.record.filter)
+    if known is not None and known.charge is not None:
+        known.charge.lift()
+    subscription.charge = charge_of(
+        core,
+        subscription.session,
+        subscription.record,
+        isinstance(subscription, LocatedSubscription),
+        isinstance(subscription, OperatorSubscription),
+    )
+    if known is not None and known.charge is not None:
+        subscription.charge.inherit(known.charge)
+    subscription.charge.lay()
     if isinstance(subscription, LocatedSubscription):
         if known is not None and not isinstance(known, LocatedSubscription):
             core.routes.remove(known)
@@ -74,6 +87,9 @@ def enter(core: Core, subscription: Subscription) -> None:
 def leave(core: Core, subscription: Subscription) -> None:
     """Takes it out of what it reads; its session lets go of it elsewhere."""
     core.counters.subscriptions -= 1
+    if subscription.charge is not None:
+        subscription.charge.lift()
+        subscription.charge = None
     if isinstance(subscription, LocatedSubscription):
         core.locations.detach(subscription)
     elif isinstance(subscription, OperatorSubscription):

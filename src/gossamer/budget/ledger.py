@@ -16,14 +16,14 @@ from typing import Final
 
 MIB: Final = 1 << 20
 
-# The accounts, each with its default budget. Together they fit beside the rest on a machine with
-# one GiB of memory; queues and unsent output have limits of their own for each client.
+# The accounts, each with its default budget: together a little less than one GiB, if somebody fills
+# all of them. Queues and unsent output have limits of their own, for each client.
 BUDGETS: Final = (
     ("routes", 64 * MIB),  # topics with their receivers, a cache
     ("grants", 32 * MIB),  # what clients are known to be allowed, a cache
     ("aliases", 32 * MIB),  # topics that connections know by number
     ("packets", 64 * MIB),  # packets that have come in part
-    ("sessions", 128 * MIB),  # clients, connected or away, with their wills
+    ("sessions", 256 * MIB),  # clients, connected or away, with their wills
     ("subscriptions", 128 * MIB),  # filters and their tree
     ("retained", 256 * MIB),
     ("mesh", 128 * MIB),  # whose session is where, and who is in which group
@@ -141,6 +141,51 @@ class Account:
                 name = client
                 most = held
         return name, most
+
+
+class Charge:
+    """What one thing costs in one account: `size` of its own, and `common` to it and others.
+
+    The total has the common part by what there really is of it, by `Account.grow`; it is in the
+    share of whoever made it necessary.
+    """
+
+    __slots__ = ("account", "common", "owner", "size")
+
+    def __init__(self, account: Account, size: int, common: int, owner: Owner) -> None:
+        self.account = account
+        self.size = size
+        self.common = common
+        self.owner = owner
+
+    def refusal(self, instead: Charge | None = None) -> str:
+        """Why it finds no room, in place of another if there is one; counted."""
+        if instead is not None and instead.account is self.account:
+            if instead.owner is self.owner and self.size <= instead.size:
+                return ""
+            instead.lift()
+            refusal = self.account.refusal(self.size + self.common, self.owner)
+            instead.lay()
+        else:
+            refusal = self.account.refusal(self.size + self.common, self.owner)
+        if refusal:
+            self.account.refused += 1
+        return refusal
+
+    def inherit(self, other: Charge) -> None:
+        """It takes the place of the other, and what was made for that."""
+        if other.account is self.account:
+            self.common = max(self.common, other.common)
+
+    def lay(self) -> None:
+        """It is there now."""
+        self.account.hold(self.size + self.common, self.owner)
+        self.account.grow(-self.common)
+
+    def lift(self) -> None:
+        """It is there no more."""
+        self.account.give(self.size + self.common, self.owner)
+        self.account.grow(self.common)
 
 
 def _change(shares: dict[str, int], name: str, size: int) -> None:

@@ -9,6 +9,7 @@ import math
 from heapq import heappop, heappush
 from typing import Final
 
+from gossamer.budget.ledger import Account
 from gossamer.geo.earth import Point
 from gossamer.geo.glp import DWELL, ENTER, EXIT
 from gossamer.geo.interest import Interest
@@ -16,6 +17,8 @@ from gossamer.geo.interest import Interest
 HYSTERESIS: Final = 10.0  # metres: what a GPS receiver that stands still wanders
 DWELL_TIME: Final = 60.0  # seconds
 MAX_VISITS: Final = 100_000  # at once in one watch; past it no more are begun
+VISIT_BYTES: Final = 800  # beside the names of the visitor
+UNBOUNDED: Final = 1 << 62  # where no broker sets a budget
 
 Visitor = tuple[str, str]  # a publisher and the topic of its positions
 
@@ -74,10 +77,11 @@ class FenceEvent:
 class FenceEvents:
     """All visits to all watches. A visitor not seen for `max_age` seconds is silently forgotten."""
 
-    __slots__ = ("_due", "_pushed", "_visits", "max_age")
+    __slots__ = ("_due", "_pushed", "_visits", "account", "max_age")
 
-    def __init__(self, max_age: float) -> None:
+    def __init__(self, max_age: float, account: Account | None = None) -> None:
         self.max_age = max_age
+        self.account = account if account is not None else Account("geo", UNBOUNDED)
         self._visits: dict[Visitor, list[Visit]] = {}
         self._due: list[tuple[float, int, Visit]] = []  # when to look at each again
         self._pushed = 0
@@ -101,6 +105,11 @@ class FenceEvents:
             self._keep(visitor, staying)
         for watch in inside:
             if visitor not in watch.visits and len(watch.visits) < MAX_VISITS:
+                size = _size_of(visitor)
+                if self.account.held + size > self.account.budget:
+                    self.account.refused += 1
+                    continue
+                self.account.grow(size)
                 visit = Visit(watch, visitor, at, now)
                 watch.visits[visitor] = visit
                 self._visits.setdefault(visitor, []).append(visit)
@@ -155,12 +164,20 @@ class FenceEvents:
     def _end(self, visit: Visit) -> None:
         visit.ended = True
         del visit.watch.visits[visit.visitor]
+        self.account.grow(-_size_of(visit.visitor))
 
     def _keep(self, visitor: Visitor, visits: list[Visit]) -> None:
         if visits:
             self._visits[visitor] = visits
         else:
             self._visits.pop(visitor, None)
+
+
+def _size_of(visitor: Visitor) -> int:
+    """Of one visit: a name takes up to four bytes a letter, however it is written."""
+    letters = len(visitor[0]) + len(visitor[1])
+    ascii_only = visitor[0].isascii() and visitor[1].isascii()
+    return VISIT_BYTES + (1 if ascii_only else 4) * letters
 
 
 def _tell(events: list[FenceEvent], name: str, visit: Visit, now: float) -> None:

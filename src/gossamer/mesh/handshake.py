@@ -12,17 +12,15 @@ names; with both, both must hold.
 import hmac
 import json
 import secrets
-from collections.abc import Callable
 from typing import Final
 
 from gossamer.broker.policy import Exchange, Step, Verdict
-from gossamer.mesh.relay.words import is_name
-from gossamer.mesh.settings import FIRST, MeshSettings
+from gossamer.mesh.settings import MeshSettings
 from gossamer.wire import reasons
 
 _NONCE_BYTES: Final = 16
 _MOST_BYTES: Final = 4_096  # of an introduction; it has four short fields
-_MOST_SPEAKS: Final = 1_000_000
+_MOST_NAME: Final = 64
 
 
 class HandshakeError(Exception):
@@ -32,10 +30,7 @@ class HandshakeError(Exception):
 class Introduction:
     """What a broker says of itself."""
 
-    def __init__(
-        self, mesh: str, name: str, mode: str, topology: str, nonce: str, speaks: int = FIRST
-    ) -> None:
-        self.speaks = speaks
+    def __init__(self, mesh: str, name: str, mode: str, topology: str, nonce: str) -> None:
         self.topology = topology
         self.mesh = mesh
         self.name = name
@@ -50,16 +45,13 @@ class Introduction:
                 "mode": self.mode,
                 "topology": self.topology,
                 "nonce": self.nonce,
-                "speaks": self.speaks,
             }
         ).encode()
 
 
 def introduce(settings: MeshSettings) -> Introduction:
     nonce = secrets.token_hex(_NONCE_BYTES)
-    return Introduction(
-        settings.mesh, settings.name, settings.mode, settings.topology, nonce, settings.speaks
-    )
+    return Introduction(settings.mesh, settings.name, settings.mode, settings.topology, nonce)
 
 
 def read_introduction(data: bytes, settings: MeshSettings) -> Introduction:
@@ -81,7 +73,7 @@ def read_introduction(data: bytes, settings: MeshSettings) -> Introduction:
     mesh, name, mode, topology, nonce = values
     if mesh != settings.mesh:
         raise HandshakeError(f"it belongs to the mesh {mesh!r}, not to {settings.mesh!r}")
-    if not name.isprintable() or not is_name(name):
+    if not name or len(name) > _MOST_NAME or any(letter in name for letter in "/+#"):
         raise HandshakeError("its name is not valid")
     if name == settings.name:
         raise HandshakeError(f"it has this broker's own name, {name!r}")
@@ -89,10 +81,7 @@ def read_introduction(data: bytes, settings: MeshSettings) -> Introduction:
         raise HandshakeError(
             f"{name} has topology {topology!r}, this broker has {settings.topology!r}"
         )
-    speaks = fields.get("speaks", FIRST)
-    if not isinstance(speaks, int) or not FIRST <= speaks <= _MOST_SPEAKS:
-        raise HandshakeError("the introduction cannot be read")
-    return Introduction(mesh, name, mode, topology, nonce, speaks)
+    return Introduction(mesh, name, mode, topology, nonce)
 
 
 def proof(key: str, role: bytes, dialler: bytes, acceptor: bytes) -> bytes:
@@ -114,18 +103,10 @@ ACCEPTOR: Final = b"acceptor"
 class Accepting(Exchange):
     """The acceptor's side."""
 
-    def __init__(
-        self,
-        settings: MeshSettings,
-        own: Introduction,
-        certificate_user: str,
-        proved: Callable[[Introduction], None],
-    ) -> None:
-        """`proved` is told who it is, once that is certain."""
+    def __init__(self, settings: MeshSettings, own: Introduction, certificate_user: str) -> None:
         self._settings = settings
         self._own = own.encode()
         self._certificate_user = certificate_user
-        self._proved = proved
         self._theirs = b""
         self.peer: Introduction | None = None
 
@@ -140,7 +121,6 @@ class Accepting(Exchange):
             and has_certificate(settings, name, self._certificate_user)
         ):
             return Step(b"", Verdict(reasons.NOT_AUTHORIZED, text="that proves nothing"))
-        self._proved(self.peer)
         return Step(b"", Verdict(reasons.SUCCESS, user="$mesh", peer=name))
 
     def _introduced(self, data: bytes) -> Step:

@@ -88,6 +88,7 @@ class Engine:
             return False
         del self.states[state.key]
         self.services.unschedule(state)
+        state.weigh(-state.held)
         return True
 
     def next_due(self) -> float:

@@ -1,7 +1,6 @@
 """Rules alone, with or without a processor: each publication passes or does not."""
 
-from collections import OrderedDict
-
+from gossamer.plus.last_results import LastResults
 from gossamer.plus.nodes import Plan
 from gossamer.plus.publication import TOPIC_TOO_LONG, Publication
 from gossamer.plus.replies import fits
@@ -21,7 +20,7 @@ class Filtering(OperatorState):
         self._prefix = plan.chain + "/"
         self._checks = checks_of(plan.outer)
         self._forwards = plan.processor is None
-        self._last: OrderedDict[str, tuple[Result, float]] = OrderedDict()
+        self._last = LastResults()
 
     def enter(self, publication: Publication, now: float) -> list[Result]:
         result = self.judge(publication)
@@ -44,7 +43,7 @@ class Filtering(OperatorState):
         return Result(topic, publication.payload, self._forwards)
 
     def last_results(self, now: float) -> list[Result]:
-        return [result for result, valid_until in self._last.values() if valid_until > now]
+        return self._last.valid(now)
 
     def part(self, name: str) -> bytes | None:
         return None
@@ -53,12 +52,4 @@ class Filtering(OperatorState):
         """Nothing was saved."""
 
     def _remember(self, publication: Publication, result: Result, now: float) -> None:
-        limits = self.services.limits
-        last = self._last
-        if len(result.payload) > limits.last_result_bytes:
-            last.pop(publication.topic, None)
-            return
-        last[publication.topic] = (result, self.valid_until(publication, now))
-        last.move_to_end(publication.topic)
-        if len(last) > limits.last_results:
-            last.popitem(last=False)
+        self._last.put(self, publication.topic, result, self.valid_until(publication, now))

@@ -13,7 +13,12 @@ from urllib.parse import unquote
 from gossamer.plus.aggregates.table import FUNCTIONS_BY_KEYWORD
 from gossamer.plus.errors import PlusError
 from gossamer.plus.fields import Field, parse_field
-from gossamer.plus.limits import MAX_CHAIN_CHARACTERS, MAX_LISTED_TOPICS, MAX_OPERATORS
+from gossamer.plus.limits import (
+    MAX_CHAIN_CHARACTERS,
+    MAX_LISTED_BYTES,
+    MAX_LISTED_TOPICS,
+    MAX_OPERATORS,
+)
 from gossamer.plus.nodes import Plan, Processor, Rule, Spatial, Temporal
 from gossamer.plus.rules import RULES_BY_KEYWORD
 from gossamer.plus.values import read_number
@@ -242,4 +247,9 @@ def _reads(filter: str) -> tuple[str, ...]:
         choices.append(names)
     if combinations > MAX_LISTED_TOPICS:
         raise PlusError(f"the lists name {combinations} topics; {MAX_LISTED_TOPICS} is most")
+    size = 0
+    for names in choices:
+        size += combinations // len(names) * sum([1 + len(name) for name in names])
+    if size > MAX_LISTED_BYTES:
+        raise PlusError(f"the lists name topics of {size} bytes; {MAX_LISTED_BYTES} is most")
     return tuple("/".join(levels) for levels in product(*choices))

@@ -6,6 +6,7 @@ came, so that an older image never replaces a newer one.
 
 from collections import deque
 
+from gossamer.budget.ledger import Account
 from gossamer.plus.publication import PROCESSOR_FAILED, Publication
 
 
@@ -22,8 +23,9 @@ class Job:
 
 
 class Jobs:
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, account: Account) -> None:
         self._limit = limit
+        self.account = account  # of the payloads that wait
         self._pending = 0
         self._new: list[Job] = []
         self._latest: dict[str, Job] = {}  # by processor
@@ -35,8 +37,11 @@ class Jobs:
         if latest is not None and latest.publication is publication:
             latest.waiting.append(key)
             return True
-        if self._pending >= self._limit:
+        size = len(publication.payload)
+        account = self.account
+        if self._pending >= self._limit or account.held + size > account.budget:
             return False
+        account.grow(size)
         job = Job(processor, publication)
         job.waiting.append(key)
         self._pending += 1
@@ -58,6 +63,7 @@ class Jobs:
         job.done = True
         job.answer = answer
         self._pending -= 1
+        self.account.grow(-len(job.publication.payload))
         if self._latest.get(job.processor) is job:
             del self._latest[job.processor]
         line = (job.processor, job.publication.topic)

@@ -9,6 +9,14 @@ MAX_OPERATORS: Final = 16
 # `a;b/c;d` reads every combination, and each is one entry of the subscription tree.
 MAX_LISTED_TOPICS: Final = 10_000
 
+# And this many bytes together: one long level beside a list is repeated for each name of it.
+MAX_LISTED_BYTES: Final = 1 << 20
+
+# What a topic costs in a state beside its name: its value, its place in tables and heaps, a result.
+TOPIC_BYTES: Final = 640
+# A bucket of a quantile's sketch.
+BUCKET_BYTES: Final = 112
+
 # The longest text that `repr` gives for a double has 24 characters; the rest is padding.
 MAX_NUMBER_BYTES: Final = 128
 
@@ -20,6 +28,11 @@ MAX_TOPIC_BYTES: Final = 65_535
 
 # A day is the longest interval that a subscriber can reasonably wait between two results.
 MAX_EVERY_SECONDS: Final = 86_400.0
+
+
+def topic_bytes(topic: str) -> int:
+    """What a state pays for one: names and results hold it more than once."""
+    return TOPIC_BYTES + (4 if topic.isascii() else 12) * len(topic)
 
 
 class Limits:

@@ -1,13 +1,14 @@
 """Operators that are left to somebody else: which ones, and what is kept of the answers."""
 
-from collections import OrderedDict
 from typing import Final
 
 from gossamer.plus.errors import PlusError
+from gossamer.plus.last_results import LastResults
 from gossamer.plus.nodes import Plan
 from gossamer.plus.options import EVERY_PROPERTY, Options
 from gossamer.plus.publication import Publication
 from gossamer.plus.state import OperatorState, Result, Services
+from gossamer.plus.values import INFINITY
 from gossamer.topics.containment import contains
 
 NEVER: Final = 0.0  # instead of a length: no window is left to others for its length
@@ -63,15 +64,10 @@ class OffloadedState(OperatorState):
 
     def __init__(self, key: str, plan: Plan, services: Services) -> None:
         super().__init__(key, plan, services)
-        self._last: OrderedDict[str, Result] = OrderedDict()
+        self._last = LastResults()
 
     def answered(self, result: Result) -> None:
-        limits = self.services.limits
-        self._last.pop(result.topic, None)
-        if len(result.payload) <= limits.last_result_bytes:
-            self._last[result.topic] = result
-        if len(self._last) > limits.last_results:
-            self._last.popitem(last=False)
+        self._last.put(self, result.topic, result, INFINITY)
 
     def accept(self, publication: Publication, now: float) -> list[Result]:
         return []
@@ -83,7 +79,7 @@ class OffloadedState(OperatorState):
         return []
 
     def last_results(self, now: float) -> list[Result]:
-        return list(self._last.values())
+        return self._last.valid(now)
 
     def part(self, name: str) -> bytes | None:
         return None

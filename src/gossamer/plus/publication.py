@@ -18,6 +18,7 @@ TOO_LARGE: Final = "too_large"
 NO_FIELD: Final = "no_field"
 BAD_TTL: Final = "bad_ttl"
 TOO_MANY_TOPICS: Final = "too_many_topics"
+NO_ROOM: Final = "no_room"
 TOPIC_TOO_LONG: Final = "topic_too_long"
 OVERFLOW: Final = "overflow"
 BUSY: Final = "busy"
@@ -36,6 +37,7 @@ REASONS: Final = (
     NO_FIELD,
     BAD_TTL,
     TOO_MANY_TOPICS,
+    NO_ROOM,
     TOPIC_TOO_LONG,
     OVERFLOW,
     BUSY,

@@ -4,6 +4,7 @@ import json
 
 from gossamer.plus.aggregates.table import FUNCTIONS_BY_KEYWORD
 from gossamer.plus.last_values import LastValue, LastValues
+from gossamer.plus.limits import topic_bytes
 from gossamer.plus.nodes import Plan, Spatial
 from gossamer.plus.publication import OVERFLOW, TOO_MANY_TOPICS, Publication
 from gossamer.plus.replies import ReplyTopic
@@ -102,6 +103,8 @@ class SpatialState(OperatorState):
         if topic not in values and len(values) >= self.services.limits.topics:
             self.services.skip(TOO_MANY_TOPICS)
             return False
+        if topic not in values and not self.reserve(topic_bytes(topic)):
+            return False
         self._order += 1
         old = self._last.put(topic, LastValue(value, expires_at, self._order))
         if old is not None:
@@ -125,6 +128,7 @@ class SpatialState(OperatorState):
             self._forget(topic, value)
 
     def _forget(self, topic: str, value: LastValue) -> None:
+        self.weigh(-topic_bytes(topic))
         self._aggregate.remove(value.value, value.order)
         self._reply.leave(topic)
         self.mark(topic)

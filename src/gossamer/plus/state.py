@@ -3,15 +3,18 @@
 from heapq import heapify, heappop, heappush
 from typing import Final
 
+from gossamer.budget.ledger import Account
 from gossamer.plus.jobs import Jobs
 from gossamer.plus.limits import Limits
 from gossamer.plus.nodes import Plan
-from gossamer.plus.publication import BAD_TTL, BUSY, Publication
+from gossamer.plus.publication import BAD_TTL, BUSY, NO_ROOM, Publication
 from gossamer.plus.ttl import IMPLICIT_TTL
 from gossamer.plus.values import INFINITY
 
 # The first item of every saved part; a part of another version is not read.
 SAVED_VERSION: Final = 1
+# Where no broker sets a budget.
+UNBOUNDED: Final = 1 << 62
 # Entries without a point are swept out once there are more of them than others, and than this.
 _FEW: Final = 64
 
@@ -42,6 +45,7 @@ class OperatorState:
         self.references = 0
         self.remembers = True  # whether it has values that are worth keeping
         self.due = INFINITY
+        self.held = 0  # bytes of its values, charged to the account of the operators
         self.changed: set[str] = set()
 
     def accept(self, publication: Publication, now: float) -> list[Result]:
@@ -75,6 +79,22 @@ class OperatorState:
         self.changed.clear()
         return changes
 
+    def reserve(self, size: int) -> bool:
+        """Whether there is room for so much more; then it is charged."""
+        account = self.services.account
+        # One state may hold what one client may: it is the work of those who subscribe to it.
+        if self.held + size > account.client_most or account.held + size > account.budget:
+            account.refused += 1
+            self.services.skip(NO_ROOM)
+            return False
+        self.weigh(size)
+        return True
+
+    def weigh(self, change: int) -> None:
+        """Charged in any case: it is bounded by what was reserved before."""
+        self.held += change
+        self.services.account.grow(change)
+
     def mark(self, name: str) -> None:
         """The part has changed."""
         if self.services.saves:
@@ -107,10 +127,16 @@ class Services:
         self.saves = False  # whether somebody takes the changes and makes them last
         self.changed: dict[str, OperatorState] = {}  # by key: those with something to save
         self.skipped: dict[str, int] = {}
-        self.jobs = Jobs(self.limits.pending_jobs)
+        self.account = Account("operators", UNBOUNDED)
+        self.jobs = Jobs(self.limits.pending_jobs, self.account)
         self._agenda: list[tuple[float, int, OperatorState]] = []
         self._scheduled = 0  # orders entries of the same time
         self._stale = 0  # entries of times that were changed since
+
+    def charge(self, account: Account) -> None:
+        """What states hold is charged there; set before there are any."""
+        self.account = account
+        self.jobs.account = account
 
     def skip(self, reason: str) -> None:
         self.skipped[reason] = self.skipped.get(reason, 0) + 1

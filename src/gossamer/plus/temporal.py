@@ -7,6 +7,7 @@ import json
 
 from gossamer.plus.aggregates.base import Aggregate
 from gossamer.plus.aggregates.table import FUNCTIONS_BY_KEYWORD
+from gossamer.plus.limits import BUCKET_BYTES, topic_bytes
 from gossamer.plus.nodes import Plan, Spatial, Temporal
 from gossamer.plus.publication import OVERFLOW, TOO_MANY_TOPICS, TOPIC_TOO_LONG, Publication
 from gossamer.plus.replies import ReplyTopic, fits
@@ -32,7 +33,9 @@ class TemporalState(OperatorState):
         self._start = 0.0
         self._end = INFINITY
         self._topics: dict[str, Aggregate] = {}
+        self._topics_bytes = 0
         self._last: list[Result] = []
+        self._last_bytes = 0
 
     def enter(self, publication: Publication, now: float) -> list[Result]:
         value = publication.as_number(self._field)
@@ -77,9 +80,12 @@ class TemporalState(OperatorState):
                     aggregate = self._function.running()
                     aggregate.restore(saved)
                     self._topics[name] = aggregate
+                    size = topic_bytes(name) + BUCKET_BYTES * aggregate.buckets()
+                    self._topics_bytes += size
+                    self.weigh(size)
                 else:
                     start = float(saved[0])
-                    self._last = [Result(topic, text.encode()) for topic, text in saved[1]]
+                    self._remember([Result(topic, text.encode()) for topic, text in saved[1]])
             except (ValueError, TypeError, IndexError, AttributeError):
                 self.mark(name)
         if self._topics:
@@ -108,9 +114,20 @@ class TemporalState(OperatorState):
             if len(self._topics) >= self.services.limits.topics:
                 self.services.skip(TOO_MANY_TOPICS)
                 return
+            size = topic_bytes(topic)
+            if not self.reserve(size):
+                return
+            self._topics_bytes += size
             aggregate = self._function.running()
             self._topics[topic] = aggregate
+        before = aggregate.buckets()
+        if before and not self.reserve(0):
+            return  # a sketch takes nothing more where there is no room for another bucket
         aggregate.add(value, 0)
+        grown = aggregate.buckets() - before
+        if grown:
+            self.weigh(grown * BUCKET_BYTES)
+            self._topics_bytes += grown * BUCKET_BYTES
         self.mark(topic)
 
     def _fire(self) -> list[Result]:
@@ -124,12 +141,21 @@ class TemporalState(OperatorState):
             self.mark(topic)
         self.mark("")
         self._topics = {}
+        self.weigh(-self._topics_bytes)
+        self._topics_bytes = 0
         self._end = INFINITY
         self.services.unschedule(self)
         results = self.results_of(values)
         if results:
-            self._last = results
+            self._remember(results)
         return results
+
+    def _remember(self, results: list[Result]) -> None:
+        """They cost less than the topics that they are of, which are gone now."""
+        self._last = results
+        self.weigh(-self._last_bytes)
+        self._last_bytes = sum([topic_bytes(result.topic) for result in results])
+        self.weigh(self._last_bytes)
 
 
 class SpatioTemporalState(TemporalState):

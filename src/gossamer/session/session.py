@@ -27,6 +27,7 @@ class Session(Backlog):
     """The client's side of nothing but itself: it never looks at another session."""
 
     __slots__ = (
+        "charged",
         "counts_as_lasting",
         "gives_plain",
         "holder",
@@ -45,6 +46,7 @@ class Session(Backlog):
         self.record = record
         self.user = record.user
         self.identity = Identity(record.client_id, record.user, UNKNOWN_ADDRESS, "")
+        self.charged = 0  # bytes of the session itself
         self.owner = Owner(record.client_id, record.user, "")  # of what it holds in the ledger
         self.holder = ""  # under whom it is counted, and whether among those that last
         self.counts_as_lasting = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from gossamer.budget.ledger import Charge
 from gossamer.session.records import SubscriptionRecord
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ NO_IDENTIFIERS: Final[list[int]] = []
 class Subscription:
     """What a session asked for; `share` is the group's name, "" for a subscription of its own."""
 
-    __slots__ = ("filter", "record", "session", "share")
+    __slots__ = ("charge", "filter", "record", "session", "share")
 
     def __init__(
         self, session: Session, record: SubscriptionRecord, share: str, filter: str
@@ -25,6 +26,7 @@ class Subscription:
         self.record = record
         self.share = share
         self.filter = filter  # without `$share/…`
+        self.charge: Charge | None = None  # while it is entered
 
     def takes(self, message: Message, now: float) -> bool:
         """Whether it wants a message that its filter matches."""

@@ -87,9 +87,33 @@ class FilterTree:
     def __init__(self) -> None:
         self._root = _Node()
         self._count = 0
+        self.nodes = 0  # beside the root: what the tree costs beyond its entries
 
     def __len__(self) -> int:
         return self._count
+
+    def growth(self, filter: str) -> int:
+        """How many nodes an entry for the filter would add."""
+        levels = filter.split("/")
+        node = self._root
+        at = 0
+        while at < len(levels) and levels[at] != "#":
+            below = node.below(levels[at])
+            if below is None:
+                return 0
+            at += 1
+            if isinstance(below, _Node):
+                node = below
+                continue
+            if below.filter == filter:
+                return 0
+            other = below.filter.split("/")
+            added = 1
+            while at < len(levels) and at < len(other) and levels[at] == other[at] != "#":
+                at += 1
+                added += 1
+            return added
+        return 0
 
     def get(self, filter: str) -> Entry | None:
         node = self._root
@@ -124,6 +148,7 @@ class FilterTree:
                 return
             else:
                 between = _Node()
+                self.nodes += 1
                 between.hold(below, below.filter.split("/"), at)
                 node.place(level, between)
                 node = between
@@ -157,6 +182,7 @@ class FilterTree:
             if len(left) > 1 or (left and isinstance(left[0], _Node)):
                 break
             node = path.pop()
+            self.nodes -= 1
             if left:
                 node.place(levels[len(path)], left[0])
             else:

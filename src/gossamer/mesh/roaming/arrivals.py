@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final
 from gossamer.broker.ending import expect_expiry
 from gossamer.broker.geofencing import LocatedSubscription
 from gossamer.broker.revoking import remove_subscription
+from gossamer.broker.session_sizes import weigh_session
 from gossamer.broker.subscriptions import asked_of, enter, make
 from gossamer.geo.errors import GlpError
 from gossamer.geo.located import read_located
 from gossamer.mesh.link import Link
-from gossamer.mesh.relay.errand import NO_MESSAGE, Errand
-from gossamer.mesh.relay.errands import ErrandHandler
+from gossamer.mesh.relay.errands import NO_MESSAGE, Errand, ErrandHandler
 from gossamer.mesh.roaming.parcels import END, HEAD, ITEM, LATE, Head, delivery_of
 from gossamer.mesh.roaming.seen_names import SeenNames, came_before
 from gossamer.mesh.roaming.shadows import OVER, PARCEL_QOS, TAKEN_OVER
@@ -69,14 +69,6 @@ class Arrivals(ErrandHandler):
         self.names.restore(session)
         if where.state == ARRIVING:
             self._under_way[(where.broker, session.client_id)] = Arrival(session, _INSTALLED)
-
-    def check(self, errand: Errand) -> None:
-        errand.text("client")
-        errand.text("source")
-        if errand.kind == HEAD:
-            Head(errand)
-        elif errand.kind in (ITEM, LATE):
-            delivery_of(errand)
 
     def run(self, errand: Errand, origin: Link, now: float) -> None:
         client_id = errand.text("client")
@@ -129,6 +121,7 @@ class Arrivals(ErrandHandler):
             record.expiry = head.record.expiry
             session.persistent = record.expiry != 0
         core.session_quotas.update(session)
+        weigh_session(core, session)
         record.disconnected_at = now
         where = self._moves.of(session)
         where.state = ARRIVING

@@ -21,6 +21,10 @@ class Aggregate:
         """Takes out what `add` was given with the same arguments. Moving aggregates only."""
         raise NotImplementedError
 
+    def buckets(self) -> int:
+        """Of those that grow with what they take in: how many parts they have."""
+        return 0
+
     def result(self) -> float:
         """Asked only while there is a value; infinite if no double can hold it."""
         raise NotImplementedError

@@ -46,6 +46,9 @@ class RunningQuantile(Aggregate):
     def add(self, value: float, order: int) -> None:
         self.sketch.add(value)
 
+    def buckets(self) -> int:
+        return len(self.sketch.positive.counts) + len(self.sketch.negative.counts)
+
     def result(self) -> float:
         low, high = ranks(self.sketch.count(), self.percent)
         return _middle(self.sketch.at(low), self.sketch.at(high))
