@@ -194,6 +194,20 @@ def test_a_reader_that_takes_nothing_loses_its_place(
         eventually(lambda: service(broker).places.free == before)
 
 
+def test_a_long_answer_that_is_not_taken_holds_a_place_until_it_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = {"ok": True, "segments": ["x" * 64_000_000]}
+    monkeypatch.setattr(serving.Answering, "describe", lambda answering: long)
+    monkeypatch.setattr(replay, "SEND_SECONDS", 1.0)
+    with archiving(tmp_path) as broker, caller(broker) as slow:
+        before = service(broker).places.free
+        slow.sendall(frame({"action": "describe"}))
+        assert slow.recv(1)
+        assert service(broker).places.free == before - 1
+        eventually(lambda: service(broker).places.free == before)
+
+
 def test_a_user_leaves_a_quarter_of_the_places_to_others(tmp_path: Path) -> None:
     with guarded(tmp_path) as broker:
         publish(broker, ("a/1", b"1"), username="bob", password=b"bob")

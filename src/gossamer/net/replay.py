@@ -136,21 +136,19 @@ class ReplayService:
 
     def _answer(self, caller: _Caller, stranger: Stranger) -> None:
         try:
-            answer = self._answer_request(caller, stranger)
+            self._answer_request(caller, stranger)
         except BadRequest as error:
-            answer = _refusal(str(error), error.code)
+            caller.connection.sendall(_refusal(str(error), error.code))
         except BadFrame as error:
-            answer = _refusal(str(error), BAD)
+            caller.connection.sendall(_refusal(str(error), BAD))
         except ArchiveError as error:
-            answer = _refusal(str(error), FAILED)
-        if answer:
-            caller.connection.sendall(answer)
+            caller.connection.sendall(_refusal(str(error), FAILED))
 
-    def _answer_request(self, caller: _Caller, stranger: Stranger) -> bytes:
-        """The whole answer, or nothing if it was sent already."""
+    def _answer_request(self, caller: _Caller, stranger: Stranger) -> None:
+        """Sends the whole answer while the reader has a place: it may take it slowly."""
         request = read_request(caller.exactly)
         if not self.strangers.heard(stranger):
-            return b""
+            return
         if request.get("version", VERSION) != VERSION:
             raise BadRequest(f"this broker speaks version {VERSION} of the protocol")
         rights = self._rights(request, caller.address, _certificate_user(caller.connection))
@@ -159,13 +157,14 @@ class ReplayService:
             raise BadRequest("too many readers at once; try later", FAILED)
         try:
             caller.connection.settimeout(SEND_SECONDS)
-            return self._read_for(rights, request, caller.connection)
+            caller.connection.sendall(self._read_for(rights, request, caller.connection))
         finally:
             self.places.give_back(rights.who)
 
     def _read_for(
         self, rights: ReaderRights, request: dict[str, Any], connection: socket.socket
     ) -> bytes:
+        """The answer, or nothing more if it was sent already."""
         answering = Answering(self._archive, rights, self._stopping)
         action = request.get("action")
         if action == "describe":

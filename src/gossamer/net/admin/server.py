@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -261,6 +262,6 @@ class AdminServer:
 def _address(request: Request) -> tuple[str, int]:
     host = request.query.get("host", "")
     port = request.query.get("port", "")
-    if not host or not port.isdigit() or not 1 <= int(port) <= 65_535:
+    if not host or not re.fullmatch("[0-9]{1,5}", port) or not 1 <= int(port) <= 65_535:
         raise HttpError(400, "name the broker with host and port")
     return host, int(port)
