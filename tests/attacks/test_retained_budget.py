@@ -1,5 +1,7 @@
 """Retained messages end at their budget, whoever leaves them and however: by PUBLISH or by will."""
 
+from typing import Any
+
 import pytest
 
 from gossamer.wire import reasons
@@ -8,6 +10,10 @@ from tests.support.attacks import KIB, MIB, Target, growth
 from tests.support.memory import MemoryClient
 
 SLACK = 512 * KIB
+
+
+def extra(pairs: int) -> dict[str, Any]:
+    return {"user": [(f"name-{n}", "value") for n in range(pairs)]} if pairs else {}
 
 
 def answers(client: MemoryClient) -> list[int]:
@@ -34,7 +40,7 @@ def test_retained_large_and_many(shape: str, qos: int) -> None:
         reasons_seen: list[int] = []
         for client in range(6):
             attacker = target.stranger(f"attacker-{client}", f"192.0.2.{client}")
-            more = {"user": [(f"name-{n}", "value") for n in range(pairs)]} if pairs else {}
+            more = extra(pairs)
             for number in range(200 if size > 1000 or pairs or len(template) > 99 else 1000):
                 topic = template.format(f"{client}-{number}")
                 payload = "x" * size
@@ -59,7 +65,7 @@ def test_the_ledger_is_near_what_the_allocator_says() -> None:
     for template, size, pairs in SHAPES.values():
         target = Target(budget=64 * MIB)
         attacker = target.stranger("attacker")
-        more = {"user": [(f"name-{n}", "value") for n in range(pairs)]} if pairs else {}
+        more = extra(pairs)
         with growth() as grown:
             for number in range(100):
                 topic = template.format(number)

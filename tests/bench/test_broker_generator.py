@@ -14,6 +14,7 @@ from gossamer.bench.brokers.measurement import Measurement
 from gossamer.bench.brokers.scenarios import BY_NAME, SCENARIOS
 from gossamer.topics.matching import matches
 from gossamer.wire.codec import decode
+from gossamer.wire.packets import Publish
 
 TOPIC = "bench/pair/000"
 PAYLOAD = b"x" * 64
@@ -59,6 +60,7 @@ def test_the_generators_packets_are_mqtt(qos: int, size: int) -> None:
     packet = mqtt.publish(TOPIC, b"x" * size, qos, 7)
     length_bytes = next(i for i in range(1, 5) if not packet[i] & 0x80)
     decoded = decode(packet[0], packet[1 + length_bytes :], V311)
+    assert isinstance(decoded, Publish)
     assert (decoded.topic, decoded.qos, len(decoded.payload)) == (TOPIC, qos, size)
     if qos and size <= 200:
         offset = mqtt.packet_id_offset(TOPIC, len(packet))

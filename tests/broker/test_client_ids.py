@@ -100,3 +100,18 @@ def test_without_templates_the_first_to_come_has_the_id() -> None:
             client.connect(f"phone-{user}", clean=clean, user=other)
             assert client.connack.reason == reasons.NOT_AUTHORIZED
         assert world.client(f"phone-{user}", clean=False, user=user).connack.session_present
+
+
+def test_an_assigned_id_is_good_for_coming_back() -> None:
+    world = World(client_ids=["%u"])
+    first = world.visitor()
+    first.connect("", clean=False, expiry=1000, user="ann")
+    assert first.connack.properties is not None
+    given = first.connack.properties.assigned_client_id
+    assert given is not None
+    first.lose()
+    assert world.client(given, clean=False, expiry=1000, user="ann").connack.session_present
+    for name, user in ((given, "eve"), (given, None), ("auto-" + "0" * 20, "ann")):
+        client = world.visitor()
+        client.connect(name, user=user)
+        assert client.connack.reason == reasons.CLIENT_IDENTIFIER_NOT_VALID

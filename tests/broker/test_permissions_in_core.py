@@ -1,5 +1,7 @@
 """Rules where the core asks them: wills, retained messages, replay, shared and denied parts."""
 
+from typing import Any
+
 from gossamer.net.permissions import RulePermissions, parse_rules
 from gossamer.wire import reasons
 from gossamer.wire.packets import V311, Will
@@ -10,7 +12,7 @@ ALL = "[[rule]]\npublish = ['#']\nsubscribe = ['#', '$SYS/#']\n"
 DENIED = ALL + "[[rule]]\nclients = ['reader']\ndeny_subscribe = ['secret/#']"
 
 
-def world_with(text: str, **settings: object) -> World:
+def world_with(text: str, **settings: Any) -> World:
     world = World(**settings)
     rule(world, text)
     return world

@@ -3,6 +3,7 @@
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ def test_a_position_a_distance_and_events() -> None:
     ]
 
 
-FILES = [
+FILES: list[dict[str, Any]] = [
     SQUARE,
     {"type": "Feature", "properties": {}, "geometry": SQUARE},
     {

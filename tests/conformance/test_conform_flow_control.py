@@ -1,5 +1,7 @@
 """Receive Maximum and Maximum Packet Size in both directions: sections 3.1.2.11, 3.3.4 and 4.9."""
 
+from typing import Any
+
 import pytest
 
 from gossamer.wire.codec import encode
@@ -241,7 +243,7 @@ def test_a_client_that_cannot_be_answered_takes_no_session(world: World, version
     assert is_alive(owner)
 
 
-def small(world: World, **more: object) -> MemoryClient:
+def small(world: World, **more: Any) -> MemoryClient:
     """Its CONNACK just fits."""
     return world.client("small", maximum_packet_size=25, **more)
 

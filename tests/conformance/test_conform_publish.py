@@ -1,5 +1,7 @@
 """PUBLISH: section 3.3. Flags, topic, properties, aliases, expiry; what subscribers then see."""
 
+from typing import Any
+
 import pytest
 
 from gossamer.wire.packets import PUBACK, PUBREC, V5, V311, Acknowledgement, Publish
@@ -145,7 +147,7 @@ def test_a_refused_publication_is_acknowledged_as_any(world: World, version: int
     assert reader.messages() == []
 
 
-CARRIED = {
+CARRIED: dict[str, Any] = {
     "payload_format": 1,
     "content_type": "text/plain",
     "response_topic": "answers/here",

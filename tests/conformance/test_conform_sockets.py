@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -97,7 +98,7 @@ def test_conversations_to_the_byte(port: int, name: str) -> None:
     client.close()
 
 
-def member(port: int, name: str, version: int = V5, **more: object) -> RawClient:
+def member(port: int, name: str, version: int = V5, **more: Any) -> RawClient:
     client = RawClient.to(port, version)
     assert client.login(client_id=name, **more).reason == 0
     return client

@@ -1,5 +1,7 @@
 """Wills: sections 3.1.2.5 to 3.1.2.7, 3.1.3.2 and 3.14.4."""
 
+from typing import Any
+
 import pytest
 
 from gossamer.wire.packets import V5, V311, Will
@@ -101,7 +103,7 @@ def test_an_empty_retained_will_removes(world: World, version: int) -> None:
 @clauses("3.1.3-10")
 def test_properties_of_a_will(world: World, version: int) -> None:
     reader = watcher(world)
-    carried = {
+    carried: dict[str, Any] = {
         "payload_format": 1,
         "content_type": "text",
         "response_topic": "answers",

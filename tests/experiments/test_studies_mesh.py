@@ -98,9 +98,7 @@ def test_a_small_mesh_heals() -> None:
     cells: list[dict[str, Any]] = [
         {"fidelity": full, "brokers": 5, "fault": fault} for fault in mesh_healing.FAULTS
     ]
-    cells += [
-        {"fidelity": reduced, "brokers": brokers, "fault": mesh_healing.CUT} for brokers in (5, 60)
-    ]
+    cells += [{"fidelity": reduced, "brokers": brokers, "fault": CUT} for brokers in (5, 60)]
     (figure,) = mesh_healing.figures(rows_of(mesh_healing, cells))
     assert figure.claims[0].holds, figure.claims[0].ours
 

@@ -13,7 +13,7 @@ VERSIONS = [aiomqtt.ProtocolVersion.V311, aiomqtt.ProtocolVersion.V5]
 @pytest.mark.parametrize("version", VERSIONS)
 def test_messages_go_round(port: int, version: aiomqtt.ProtocolVersion) -> None:
     async def scenario() -> list[tuple[str, object, int]]:
-        seen = []
+        seen: list[tuple[str, object, int]] = []
         async with (
             asyncio.timeout(PATIENCE),
             aiomqtt.Client("127.0.0.1", port, protocol=version) as client,

@@ -145,7 +145,7 @@ def _until_end(client: Paho) -> list[bytes]:
     """Members take turns, so two ends in a row reach two members."""
     payloads: list[bytes] = []
     while (payload := client.take(1)[0].payload) != b"end":
-        payloads.append(payload)
+        payloads.append(bytes(payload))
     return payloads
 
 

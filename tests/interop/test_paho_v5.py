@@ -1,6 +1,7 @@
 """What only MQTT 5.0 has, seen by paho-mqtt."""
 
 import itertools
+from typing import Any
 
 import pytest
 from paho.mqtt.packettypes import PacketTypes
@@ -30,7 +31,7 @@ def test_properties_of_a_message_travel(port: int, root: str) -> None:
             PayloadFormatIndicator=1,
             MessageExpiryInterval=600,
         )
-        properties = client.take(1)[0].properties
+        properties: Any = client.take(1)[0].properties
         assert properties.UserProperty == pairs
         assert properties.ContentType == "text/plain"
         assert properties.ResponseTopic == "reply/here"
@@ -43,7 +44,8 @@ def test_retained_messages_keep_their_properties(port: int, root: str) -> None:
     with connected(port) as client:
         client.publish(root, b"x", 1, retain=True, UserProperty=[("k", "v")])
         client.subscribe(root)
-        assert client.take(1)[0].properties.UserProperty == [("k", "v")]
+        properties: Any = client.take(1)[0].properties
+        assert properties.UserProperty == [("k", "v")]
 
 
 def test_topic_aliases_towards_the_broker(port: int, root: str) -> None:
@@ -63,7 +65,8 @@ def test_subscription_identifiers_tell_why_a_message_came(port: int, root: str) 
         client.subscribe(f"{root}/b", identifier=300)
         client.publish(f"{root}/a", b"")
         client.publish(f"{root}/b", b"")
-        found = [message.properties.SubscriptionIdentifier for message in client.take(2)]
+        each: list[Any] = [message.properties for message in client.take(2)]
+        found = [properties.SubscriptionIdentifier for properties in each]
         assert found == [[5], [300]]
 
 

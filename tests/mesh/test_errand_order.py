@@ -5,7 +5,8 @@ from itertools import permutations
 import pytest
 
 from gossamer.mesh.link import Link
-from gossamer.mesh.relay.errands import NO_MESSAGE, Errand, ErrandHandler, Errands, packed
+from gossamer.mesh.relay.errand import NO_MESSAGE, Errand, packed
+from gossamer.mesh.relay.errands import ErrandHandler, Errands
 from gossamer.mesh.relay.waiting_errands import EARLY, PARKED, WaitingErrands
 from gossamer.mesh.roaming.parcels import ITEM, item_errand
 from gossamer.mesh.roaming.whereabouts import MOVED, SETTLING, Whereabouts

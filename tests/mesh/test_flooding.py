@@ -35,14 +35,12 @@ def say(node: Node, body: bytes, lasting: bool = True) -> None:
 
 
 @pytest.mark.parametrize("lasting", [True, False])
-@pytest.mark.parametrize(
-    "links", [("ab", "bc", "cd"), ("ab", "ac", "ad"), ("ab", "bc", "cd", "da", "ac")]
-)
-def test_everybody_hears_each_word_once(links: tuple[str, ...], lasting: bool) -> None:
+@pytest.mark.parametrize("links", ["ab bc cd", "ab ac ad", "ab bc cd da ac"])
+def test_everybody_hears_each_word_once(links: str, lasting: bool) -> None:
     net = Net()
     heard = listening(net, "abcd")
-    for near, far in links:
-        net.join(near, far)
+    for link in links.split():
+        net.join(link[0], link[1])
     for body in (b"1", b"2"):
         say(net.nodes["b"], body, lasting)
         net.run()

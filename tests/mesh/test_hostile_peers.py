@@ -6,7 +6,7 @@ import pytest
 
 from gossamer.broker.policy import Permissions
 from gossamer.mesh.control import FLOOD, HOLD, PING, PONG, control_packet
-from gossamer.mesh.handshake import Accepting, Dialling, introduce
+from gossamer.mesh.handshake import Accepting, Dialling, Introduction, introduce
 from gossamer.mesh.relay.words import Word, encode_word
 from gossamer.mesh.settings import MeshSettings
 from gossamer.mesh.tree.graph import Announcement, view_of
@@ -114,17 +114,20 @@ def test_a_handshake_that_was_overheard_opens_nothing_again() -> None:
     """The acceptor's nonce is another one each time, so a proof fits its own handshake only."""
     settings = MeshSettings("b", mesh="test", key="secret")
     theirs = MeshSettings("c", mesh="test", key="secret")
+    met: list[Introduction] = []
     honest = Dialling(theirs, introduce(theirs), "")
-    first = Accepting(settings, introduce(settings), "")
+    first = Accepting(settings, introduce(settings), "", met.append)
     _, proof = honest.answer(first.step(honest.opening).data)
     accepted = first.step(proof).verdict
     assert accepted is not None
     assert accepted.reason == reasons.SUCCESS
-    again = Accepting(settings, introduce(settings), "")
+    assert [peer.name for peer in met] == ["c"]
+    again = Accepting(settings, introduce(settings), "", met.append)
     again.step(honest.opening)
     verdict = again.step(proof).verdict
     assert verdict is not None
     assert verdict.reason == reasons.NOT_AUTHORIZED
+    assert len(met) == 1
 
 
 def test_what_a_neighbour_sends_reaches_only_those_who_may_read_it(line: Net) -> None:

@@ -1,5 +1,7 @@
 """Shared subscriptions across brokers in memory: exactly one member gets each message."""
 
+from typing import Any
+
 import pytest
 
 from gossamer.mesh.settings import MODES
@@ -23,9 +25,7 @@ def line(request: pytest.FixtureRequest) -> Net:
     return net
 
 
-def member(
-    net: Net, broker: str, name: str, filter: str = GROUP, **options: object
-) -> MemoryClient:
+def member(net: Net, broker: str, name: str, filter: str = GROUP, **options: Any) -> MemoryClient:
     client = net.nodes[broker].client(name, **options)
     client.subscribe(filter, qos=2)
     net.run()

@@ -147,7 +147,7 @@ def test_a_clock_that_is_set_back_changes_no_cost() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from("xy"), st.integers(0, 5_000)), max_size=80))
 def test_each_name_is_new_once(heard: list[tuple[str, int]]) -> None:
-    memory = Memory(Journal(), [])
+    memory = Memory(Journal(), {})
     known: set[bytes] = set()
     for source, number in heard:
         name = source.encode() * 8 + number.to_bytes(8, "big")
@@ -157,7 +157,7 @@ def test_each_name_is_new_once(heard: list[tuple[str, int]]) -> None:
 
 
 def test_a_name_that_was_never_given_is_forged() -> None:
-    memory = Memory(Journal(), [])
+    memory = Memory(Journal(), {})
     name = memory.name(1)
     later = name[:8] + (int.from_bytes(name[8:], "big") + 1).to_bytes(8, "big")
     assert not memory.is_forged(name)

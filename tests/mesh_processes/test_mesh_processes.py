@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,10 @@ from tests.support.mesh_clients import Reader, client, eventually
 from tests.support.proxy import Proxy
 
 pytestmark = pytest.mark.processes
+
+
+def has_more_than(reader: Reader, count: int) -> bool:
+    return len(reader.payloads) > count
 
 
 async def knows(mesh: LocalMesh, near: int, count: int = 1) -> None:
@@ -121,8 +126,8 @@ def test_the_broker_in_the_middle_is_killed(tmp_path: Path) -> None:
 
             for _ in range(2):
                 flow = asyncio.ensure_future(publish(60))
-                started = len(reader.payloads)
-                await eventually(lambda seen=started: len(reader.payloads) > seen + 5)
+                wanted = len(reader.payloads) + 5
+                await eventually(partial(has_more_than, reader, wanted))
                 await asyncio.to_thread(mesh.brokers[1].kill)
                 await flow
                 mesh.brokers[1].start()

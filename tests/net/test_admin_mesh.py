@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -76,7 +77,7 @@ def test_one_link_of_a_triangle_is_on_standby(tmp_path: Path) -> None:
 
 def _roles(*brokers: LiveBroker) -> list[str]:
     """Of every end of a link that stands."""
-    told = [broker.ask(lambda one=broker: mesh_view(one.broker.core, {})) for broker in brokers]
+    told = [broker.ask(partial(mesh_view, broker.broker.core, {})) for broker in brokers]
     entries = [entry for view in told for entry in view["entries"] if entry["connected"]]
     return sorted(entry["role"] for entry in entries)
 
@@ -159,7 +160,7 @@ def test_the_mode_changes_under_traffic(
         while b.ask(lambda: _mesh(b).settings.mode) != mode or number % 20:
             number += 1
             writer.publish("t/x", b"%d" % number, qos=1, packet_id=number)
-    got = []
+    got: list[int] = []
     while len(got) < number:
         packet = reader.expect(Publish)
         reader.send(Acknowledgement(PUBACK, packet.packet_id))

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from gossamer.net.auth.passwords import HASHER, write_entries
+from gossamer.net.permissions import RulePermissions
 from gossamer.storage.archive import serving
 from gossamer.storage.archive.client import (
     Address,
@@ -278,7 +279,8 @@ def test_offsets_that_are_gone(tmp_path: Path) -> None:
         forget(broker)
         publish(broker, ("a", b"3"))
         assert payloads(broker, start=2) == [b"3"]
-        for asked in ({}, {"end": 3}, {"start": 1, "tail": True}):
+        questions: list[dict[str, Any]] = [{}, {"end": 3}, {"start": 1, "tail": True}]
+        for asked in questions:
             with pytest.raises(OffsetsLost) as caught:
                 payloads(broker, **asked)
             lost = caught.value
@@ -378,9 +380,9 @@ def test_new_permissions_end_what_was_allowed_by_old_ones(tmp_path: Path) -> Non
         publish(broker, ("a/1", b"1"), username="bob", password=b"bob")
         stream = read(address(broker), Credentials("ann", "ann"), Request(["a/1"], tail=True))
         assert next(stream).num_rows == 1
-        permissions = type(broker.broker.core.permissions)(
-            broker.broker.core.permissions._book  # type: ignore[attr-defined]
-        )
+        old = broker.broker.core.permissions
+        assert isinstance(old, RulePermissions)
+        permissions = RulePermissions(old._book)
         broker.ask(lambda: broker.broker.set_permissions(permissions, 0.0))
         with pytest.raises(ReplayError, match="ask again"):
             next(stream)

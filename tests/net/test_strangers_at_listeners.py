@@ -1,6 +1,7 @@
 """Connections before their login, with TLS and without: counted, cut in time, in nobody's way."""
 
 import random
+import socket
 import ssl
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from gossamer.net.census import Census
 from gossamer.wire import reasons
 from gossamer.wire.packets import V5, Connect, Pingreq, Pingresp
 from tests.support.certificates import authority, client_context
-from tests.support.live import LiveBroker, RawClient, eventually, live
+from tests.support.live import PATIENCE, LiveBroker, RawClient, eventually, live, live_file
 
 ATTACKER = "127.0.0.66"
 OTHER = "127.0.0.7"
@@ -133,6 +134,19 @@ def test_a_handshake_that_fails_gives_its_place_back(folder: Path, data: bytes) 
         arrived(broker, 0)
         client = RawClient.to(broker.port(), context=context(folder, "tls"))
         assert client.login(client_id="c").reason == reasons.SUCCESS
+
+
+def test_a_handshake_under_way_survives_a_reload(folder: Path) -> None:
+    file = folder / "broker.toml"
+    file.write_text(listener(folder, "tls", ""))
+    with live_file(file) as broker:
+        early = socket.create_connection(("127.0.0.1", broker.port()), PATIENCE)
+        arrived(broker, 1)
+        broker.reload()
+        shaken = client_context(folder / "ca.pem").wrap_socket(early, server_hostname="localhost")
+        client = RawClient(shaken)
+        assert client.login(client_id="c").reason == reasons.SUCCESS
+        arrived(broker, 1)
 
 
 def test_a_flood_of_connects_that_say_nothing_leaves_room(folder: Path) -> None:

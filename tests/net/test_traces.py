@@ -21,10 +21,11 @@ TRACE = f"00-{TRACE_ID}-{PARENT}-01"
 
 def publish(port: int, properties: list[tuple[str, str]]) -> None:
     import paho.mqtt.client as mqtt
+    from paho.mqtt.enums import CallbackAPIVersion
     from paho.mqtt.packettypes import PacketTypes
     from paho.mqtt.properties import Properties
 
-    client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, "van7", protocol=mqtt.MQTTv5)
+    client = mqtt.Client(CallbackAPIVersion.VERSION2, "van7", protocol=mqtt.MQTTv5)
     client.connect("127.0.0.1", port)
     client.loop_start()
     said = Properties(PacketTypes.PUBLISH)

@@ -219,7 +219,7 @@ def test_answers_keep_the_order_of_their_topic() -> None:
 
     def answer(job: object, text: bytes) -> list[tuple[str, str]]:
         assert job in (first, second, other)
-        answered = bench.engine.processed(job, text, 0.0)  # type: ignore[arg-type]
+        answered = bench.engine.processed(job, text, 0.0)
         return deliveries([result for _, result in answered])
 
     assert answer(second, b"2") == []

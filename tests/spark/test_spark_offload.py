@@ -107,7 +107,7 @@ def collect(
         assert time.monotonic() < deadline, found
         running.look()
         for message in client.take(1) if not client.messages.empty() else []:
-            found.setdefault(message.topic, []).append(message.payload)
+            found.setdefault(message.topic, []).append(bytes(message.payload))
         time.sleep(0.1)
 
 
@@ -119,7 +119,7 @@ def test_from_a_subscription_to_sparks_answer(spark: "SparkSession", tmp_path: P
             assert reader.subscribe(filter, qos=1) == [1]
         with connected(port, "writer") as writer:
             for number in range(5):
-                writer.publish("a/temp", str(number), qos=1)
+                writer.publish("a/temp", b"%d" % number, qos=1)
             writer.publish("garden", b"no image", qos=1)
             writer.publish("garden", encoded("png", 32, 16), qos=1)
         assert reader.messages.empty()
@@ -133,7 +133,7 @@ def test_from_a_subscription_to_sparks_answer(spark: "SparkSession", tmp_path: P
             collect(running, reader, is_enough)
             assert running.running() == filters
         with connected(port, "writer") as writer:
-            writer.publish("a/temp", "32", qos=1)
+            writer.publish("a/temp", b"32", qos=1)
         with answering(spark, tmp_path, port, replay) as running:
             collect(running, reader, lambda found: found == {"$SHORTSUM/a/temp": [b"32.0"]})
 

@@ -72,7 +72,8 @@ def same_rows(
         here = sorted(row[1:] for row in found if row[0] == filter)
         there = sorted(engine_results(rows, filter, vocabulary))
         if here != there:
-            differences.append((filter, [r for r in here if r not in there][:3], there[:3]))
+            missing = [row for row in here if row not in there]
+            differences.append((filter, list[object](missing[:3]), list[object](there[:3])))
     return differences
 
 

@@ -150,5 +150,7 @@ def test_options_that_mean_nothing(options: dict[str, str], complaint: str) -> N
     ],
 )
 def test_columns_that_no_message_has(columns: str, complaint: str) -> None:
+    schema = StructType.fromDDL(columns)
+    assert isinstance(schema, StructType)
     with pytest.raises(ValueError, match=complaint):
-        check_schema(StructType.fromDDL(columns))
+        check_schema(schema)

@@ -19,7 +19,7 @@ from gossamer.spark.source.streaming import Stream
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 
 def stream(*brokers: LiveBroker, **options: str) -> Stream:

@@ -17,6 +17,7 @@ from gossamer.storage.archive.archive import Archive
 from gossamer.storage.archive.catalog import end_of
 from gossamer.storage.archive.errors import ArchiveError, ArchiveFull
 from gossamer.storage.archive.keeping import Keeper
+from gossamer.storage.archive.opening import now_micros
 from gossamer.storage.archive.sealed import TIMES_KEY, TOPICS_KEY, SealedSegment
 from gossamer.storage.archive.sealing import seal
 from gossamer.storage.archive.worker import SealingWorker
@@ -47,6 +48,11 @@ def test_a_log_is_rolled_by_age(tmp_path: Path) -> None:
     archive.roll()
     assert len(archive.catalog.segments) == 2
     archive.close()
+
+
+def _size(segment: object) -> int:
+    assert isinstance(segment, SealedSegment)
+    return segment.size
 
 
 @pytest.mark.processes
@@ -119,7 +125,7 @@ def test_sealed_files_on_another_filesystem(tmp_path: Path) -> None:
 
 def test_retention_by_age_spares_what_is_new(tmp_path: Path) -> None:
     archive = Archive(settings(tmp_path, retention_seconds=3600.0), Collector())
-    now = archive_module.now_micros()
+    now = now_micros()
     for time in (OLD, OLD, now, OLD):
         write(archive, [Row(time=time)])
         archive.roll(is_forced=True)
@@ -135,7 +141,7 @@ def test_retention_by_size_keeps_the_newest(tmp_path: Path) -> None:
     for _ in range(6):
         write(archive, [Row(payload=bytes(1000))])
         keep_up(archive)
-    total = sum(segment.size for segment in archive.catalog.segments[:-1])  # type: ignore[union-attr]
+    total = sum(_size(segment) for segment in archive.catalog.segments[:-1])
     archive.close()
     limited = Archive(settings(tmp_path, retention_bytes=total // 2), Collector())
     keep_up(limited, roll=False)

@@ -43,7 +43,7 @@ def rows(draw: st.DrawFn) -> Row:
     return row
 
 
-ACTIONS = st.one_of(
+ACTIONS: st.SearchStrategy[tuple[str, list[Row]]] = st.one_of(
     st.tuples(st.just("write"), st.lists(rows(), min_size=1, max_size=6)),
     st.tuples(st.just("lose"), st.lists(rows(), min_size=1, max_size=3)),
     st.tuples(st.sampled_from(("seal", "roll", "reopen")), st.just([])),
@@ -128,8 +128,15 @@ def test_an_archive_is_a_list_of_rows(
                 and since * 1_000_000 <= row["time"] < until * 1_000_000
                 and any(matches(filter, row["topic"]) for filter in filters)
             ]
-            times = {"start_time": since * 1_000_000, "end_time": until * 1_000_000}
-            assert read(archive, filters, first, first + length, **times) == wanted
+            found = read(
+                archive,
+                filters,
+                first,
+                first + length,
+                start_time=since * 1_000_000,
+                end_time=until * 1_000_000,
+            )
+            assert found == wanted
             later = [r["offset"] for r in history.expected() if r["time"] >= since * 1_000_000]
             assert archive.reader.locate(since * 1_000_000) == min(later, default=archive.next)
         archive.close()

@@ -76,7 +76,12 @@ class Run:
         """What is on disk now is a state that was reported as safe, or a later one."""
         safe = self.safe
         is_idle = threading.Event()
-        self.store._writer.ask(lambda: (shutil.copytree(self.folder, folder), is_idle.set()))
+
+        def copy() -> None:
+            shutil.copytree(self.folder, folder)
+            is_idle.set()
+
+        self.store._writer.ask(copy)
         assert is_idle.wait(PATIENCE)
         again = SqliteStore(folder, "off")
         found = snapshot_state(again.snapshot)

@@ -21,8 +21,8 @@ from gossamer.wire.reasons import (
     SUCCESS,
     UNSPECIFIED_ERROR,
 )
-from tests.support.durable_world import DurableClient, DurableWorld
-from tests.support.memory import properties
+from tests.support.durable_world import DurableWorld
+from tests.support.memory import MemoryClient, properties
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ def test_a_discarded_session_does_not_come_back(world: DurableWorld) -> None:
     assert world.broker.core.counters.subscriptions == 0
 
 
-def fill(world: DurableWorld, writer: DurableClient) -> None:
+def fill(world: DurableWorld, writer: MemoryClient) -> None:
     """The disk takes no more: the batch with this publication waits, and its answer with it."""
     world.commits = False
     writer.publish("t", "waits", qos=1, packet_id=1)

@@ -4,6 +4,7 @@ import gc
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from gossamer.broker.policy import Origin
 from gossamer.broker.settings import Settings
@@ -18,7 +19,7 @@ class Target(World):
     """A broker with a bystander, who is served before, during and after."""
 
     def __init__(
-        self, budget: int = 2 * MIB, roomy: tuple[str, ...] = ("sessions",), **settings: object
+        self, budget: int = 2 * MIB, roomy: tuple[str, ...] = ("sessions",), **settings: Any
     ) -> None:
         """Every account has the same small budget, but for the roomy ones."""
         budgets = dict.fromkeys(Settings().budgets, budget)
@@ -39,7 +40,7 @@ class Target(World):
         return self.reader.payloads() == ["still here"]
 
     def stranger(
-        self, name: str, address: str = "192.0.2.1", version: int = V5, **options: object
+        self, name: str, address: str = "192.0.2.1", version: int = V5, **options: Any
     ) -> MemoryClient:
         """A client from an address of its own choice, connected or refused."""
         client = MemoryClient(self, version)

@@ -8,7 +8,7 @@ import _sqlite3
 import ctypes
 import sqlite3
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -26,7 +26,7 @@ _Sync = ctypes.CFUNCTYPE(ctypes.c_int, _Pointer, ctypes.c_int)
 
 
 class _Methods(ctypes.Structure):
-    _fields_: Any = [
+    _fields_ = [
         ("iVersion", ctypes.c_int),
         *[(name, _Pointer) for name in ("xClose", "xRead")],
         ("xWrite", _Pointer),
@@ -37,7 +37,7 @@ class _Methods(ctypes.Structure):
 
 
 class _File(ctypes.Structure):
-    _fields_: Any = [("pMethods", ctypes.POINTER(_Methods))]
+    _fields_ = [("pMethods", ctypes.POINTER(_Methods))]
 
 
 class FailingFiles:

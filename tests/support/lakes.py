@@ -15,7 +15,7 @@ ROWS = 10
 def fill_lake(folder: Path) -> None:
     for batch in range(BATCHES):
         about = {"messages": [ROWS], "readings": [ROWS], "aside": [0], "late": [0]}
-        times = {"newest": [NEWEST], "watermark": [None]}
+        times: dict[str, list[Any]] = {"newest": [NEWEST], "watermark": [None]}
         _write(folder / f"batches/batch={batch}/part-0.parquet", {**about, **times})
         _write(
             folder / f"silver/readings/date=2031-05-24/hour=15/batch={batch}/part-0.parquet",

@@ -1,5 +1,7 @@
 """Clients joined to a broker in memory: packets in, packets out, and time that the test moves."""
 
+from typing import Any
+
 from gossamer.broker.broker import Broker
 from gossamer.broker.policy import Origin
 from gossamer.broker.settings import Settings
@@ -73,7 +75,7 @@ class World:
         self.now += seconds
         self.broker.tick(self.now)
 
-    def client(self, name: str, version: int = V5, **options: object) -> "MemoryClient":
+    def client(self, name: str, version: int = V5, **options: Any) -> "MemoryClient":
         """Connected and welcomed."""
         client = self.visitor(version)
         client.connect(name, **options)

@@ -5,7 +5,7 @@ from collections import deque
 from gossamer.broker.policy import Origin
 from gossamer.mesh.dialing import Dial
 from gossamer.mesh.mesh import Mesh
-from gossamer.mesh.settings import GRAPH, MeshSettings
+from gossamer.mesh.settings import GRAPH, SPEAKS, MeshSettings
 from gossamer.session.journal import Journal
 from gossamer.session.outlet import Sink
 from gossamer.session.records import Snapshot
@@ -45,6 +45,7 @@ class Node(World):
         snapshot: Snapshot | None = None,
         roaming_seconds: float = 5.0,
         topology: str = GRAPH,
+        speaks: int = SPEAKS,
     ) -> None:
         super().__init__(journal)
         self.name = name
@@ -53,6 +54,7 @@ class Node(World):
         settings = MeshSettings(name, mode, "test", key)
         settings.roaming_seconds = roaming_seconds
         settings.topology = topology
+        settings.speaks = speaks
         self.mesh = Mesh(self.broker.core, settings)
 
 

@@ -89,7 +89,7 @@ class Paho:
             if name == what:
                 return value
 
-    def subscribe(self, filter: str, qos: int = 0, **options: object) -> list[int]:
+    def subscribe(self, filter: str, qos: int = 0, **options: Any) -> list[int]:
         """The reason codes as numbers."""
         identifier = options.pop("identifier", None)
         if self._version == V5:
@@ -127,7 +127,7 @@ class Paho:
 
     def crash(self) -> None:
         """The socket closes without a DISCONNECT."""
-        sock = self.client.socket()
+        sock: Any = self.client.socket()
         assert sock is not None
         sock.shutdown(socket.SHUT_RDWR)
         self.client.loop_stop()

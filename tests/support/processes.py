@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 PATIENCE_SECONDS = 30.0
 
@@ -29,7 +30,7 @@ def scrubbed(**more: str) -> dict[str, str]:
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+        return int(probe.getsockname()[1])
 
 
 def wait_for_port(port: int, process: "subprocess.Popen[bytes]") -> None:
@@ -44,7 +45,7 @@ def wait_for_port(port: int, process: "subprocess.Popen[bytes]") -> None:
     raise AssertionError(f"nothing listens on {port}")
 
 
-def stop(process: "subprocess.Popen[bytes]", number: int = signal.SIGTERM) -> int:
+def stop(process: "subprocess.Popen[Any]", number: int = signal.SIGTERM) -> int:
     """Sends the signal and returns the exit code; kills what does not end."""
     if process.poll() is None:
         process.send_signal(number)

@@ -62,6 +62,7 @@ def test_the_detector_that_pip_alone_installs(ssd_models: Path, tmp_path: Path) 
 def test_formats_and_sizes(models: Path) -> None:
     settings = WorkerSettings(str(models), seconds=60.0)
     pixels = cv2.imdecode(np.frombuffer(photograph("astronaut"), np.uint8), cv2.IMREAD_COLOR)
+    assert pixels is not None
     files = {
         (format, side): cv2.imencode(f".{format}", cv2.resize(pixels, (side, side)), QUALITY)[1]
         for format in ("jpg", "png", "webp")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+ASSIGNED: Final = "auto-"  # how an id starts that the broker gave
 TAKEN: Final = "this client id is in use by another user"
 LONGEST_SHOWN: Final = 64  # of a name in the log; a stranger may choose one of 65,535 bytes
 
@@ -168,7 +169,7 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
         return
     if not client_id:
         # [MQTT-3.1.3-6], [MQTT-3.1.3-7]
-        assigned = "auto-" + secrets.token_hex(10)
+        assigned = ASSIGNED + secrets.token_hex(10)
         client_id = assigned
     identity = Identity(
         client_id, verdict.user, connection.origin.address, connection.origin.listener
@@ -223,7 +224,13 @@ def _refusal(
         return Verdict(reasons.SERVER_BUSY, text=text) if text else None
     existing = core.sessions.get(client_id)
     settings = connection.settings
-    if connect.client_id and not may_have(settings.client_ids, user, client_id):
+    is_own = existing is not None and existing.user == user
+    if (
+        connect.client_id
+        and not may_have(settings.client_ids, user, client_id)
+        # An id that we gave [MQTT-3.2.2-16] is good for coming back to its session.
+        and not (is_own and client_id.startswith(ASSIGNED))
+    ):
         return Verdict(
             reasons.CLIENT_IDENTIFIER_NOT_VALID,
             text=f"client ids here are {', '.join(settings.client_ids)} (%u is the user name), "

@@ -32,6 +32,10 @@ WAVE: Final = 2  # it is delivered here, and goes to every neighbour
 PASSED: Final = 3  # it was delivered here before, and goes to every neighbour
 # What is for one broker only, and reaches it by way of others.
 ERRAND_TOPIC: Final = "$gossamer/errand"
+# The same in a form that holds any of them. A broker that does not know it refuses the message, and
+# the link stands.
+ENVELOPE_TOPIC: Final = "$gossamer/envelope"
+ERRAND_TOPICS: Final = (ERRAND_TOPIC, ENVELOPE_TOPIC)
 # What every broker keeps for all of them; clients neither read nor write it.
 SHARED_TOPICS: Final = "$mesh/"
 # The room of the store that has it.
@@ -56,6 +60,9 @@ class Neighbours:
 
     def presence_changed(self, session: Session) -> None:
         """The session's client came or went."""
+
+    def check_errand(self, message: Message) -> None:
+        """ProtocolError if what a neighbour passed on is malformed; nothing has changed then."""
 
     def errand(self, session: Session, message: Message, is_wave: bool, now: float) -> None:
         """A neighbour passed something on that is for one broker only."""

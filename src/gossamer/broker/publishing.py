@@ -17,7 +17,7 @@ from gossamer.broker.distributing import (
 from gossamer.broker.hiding import distribute_guarded
 from gossamer.broker.neighbours import (
     CONTROL_TOPIC,
-    ERRAND_TOPIC,
+    ERRAND_TOPICS,
     MARKER_TOPIC,
     NEW,
     PASSED,
@@ -62,8 +62,8 @@ def handle_publish(connection: Connection, packet: Publish, name: bytes, now: fl
             connection.outlet.put_promise(PUBREC_HEAD + IDENTIFIERS[packet.packet_id])
             return
         check_quota(connection)
-    if connection.is_peer and topic == ERRAND_TOPIC:
-        _handle_errand(connection, packet, name, now)
+    if connection.is_peer and topic in ERRAND_TOPICS:
+        _handle_errand(connection, packet, topic, name, now)
         return
     if not is_allowed(connection, topic):
         core.counters.publications_refused += 1
@@ -155,16 +155,31 @@ def _handle_marker(connection: Connection, packet: Publish, now: float) -> None:
     answer_publish(connection, packet.qos, packet.packet_id, reasons.SUCCESS, "", True)
 
 
-def _handle_errand(connection: Connection, packet: Publish, name: bytes, now: float) -> None:
+def _handle_errand(
+    connection: Connection, packet: Publish, topic: str, name: bytes, now: float
+) -> None:
     core = connection.core
     session = connection.session
     assert session is not None
     if packet.qos and not core.journal.accepts:
         raise ProtocolError(reasons.QUOTA_EXCEEDED, "the store is full")
+    message = message_from(packet, topic, session.client_id, session.user, now)
+    message.name = name
+    try:
+        core.neighbours.check_errand(message)
+    except ProtocolError as error:
+        # The neighbour must not send it again when the link stands anew: it is refused for good.
+        answer_publish(
+            connection,
+            packet.qos,
+            packet.packet_id,
+            reasons.PAYLOAD_FORMAT_INVALID,
+            error.text,
+            False,
+        )
+        raise
     if packet.qos == 2:
         session.accept_incoming(packet.packet_id)
-    message = message_from(packet, ERRAND_TOPIC, session.client_id, session.user, now)
-    message.name = name
     verdict = core.neighbours.admit(session, message, now) if name else NEW
     if verdict in (NEW, WAVE):
         core.neighbours.errand(session, message, verdict == WAVE, now)

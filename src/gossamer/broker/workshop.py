@@ -13,6 +13,7 @@ class Workshop:
         self.answered = 0  # publications that a worker looked at
         self.failed = 0  # those that none could: busy, too slow, or the worker died
         self.waiting = 0  # now
+        self.weaknesses = 0  # ways in which workers are less confined than they should be
 
     def start(self, job: Job) -> None:
         """Answered once, by `Broker.processed`, with None if it failed. Must not block."""

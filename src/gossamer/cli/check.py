@@ -8,6 +8,7 @@ import typer
 from gossamer.net.config import ConfigError, load
 from gossamer.net.config.reporting import in_force, warnings
 from gossamer.net.material import read_material
+from gossamer.net.processing import confinement_warnings
 
 
 def check(
@@ -22,7 +23,7 @@ def check(
         for problem in error.problems:
             typer.echo(problem, err=True)
         raise typer.Exit(2) from error
-    for warning in (*warnings(config), *material.notes):
+    for warning in (*warnings(config), *material.notes, *confinement_warnings(config)):
         typer.echo(f"warning: {warning}", err=True)
     if not quiet:
         typer.echo("\n".join(in_force(config)))

@@ -102,6 +102,7 @@ class Dial:
                 # Before it proves itself: the neighbour would give up the road that stands.
                 raise HandshakeError(f"{peer.name} is connected already, by another road")
             self.name = peer.name
+            self.mesh.neighbourhood.met(peer)
             properties = Properties()
             properties.authentication_method = PEER_METHOD
             properties.authentication_data = answer

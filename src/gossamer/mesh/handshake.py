@@ -12,15 +12,17 @@ names; with both, both must hold.
 import hmac
 import json
 import secrets
+from collections.abc import Callable
 from typing import Final
 
 from gossamer.broker.policy import Exchange, Step, Verdict
-from gossamer.mesh.settings import MeshSettings
+from gossamer.mesh.relay.words import is_name
+from gossamer.mesh.settings import FIRST, MeshSettings
 from gossamer.wire import reasons
 
 _NONCE_BYTES: Final = 16
 _MOST_BYTES: Final = 4_096  # of an introduction; it has four short fields
-_MOST_NAME: Final = 64
+_MOST_SPEAKS: Final = 1_000_000
 
 
 class HandshakeError(Exception):
@@ -30,7 +32,10 @@ class HandshakeError(Exception):
 class Introduction:
     """What a broker says of itself."""
 
-    def __init__(self, mesh: str, name: str, mode: str, topology: str, nonce: str) -> None:
+    def __init__(
+        self, mesh: str, name: str, mode: str, topology: str, nonce: str, speaks: int = FIRST
+    ) -> None:
+        self.speaks = speaks
         self.topology = topology
         self.mesh = mesh
         self.name = name
@@ -45,13 +50,16 @@ class Introduction:
                 "mode": self.mode,
                 "topology": self.topology,
                 "nonce": self.nonce,
+                "speaks": self.speaks,
             }
         ).encode()
 
 
 def introduce(settings: MeshSettings) -> Introduction:
     nonce = secrets.token_hex(_NONCE_BYTES)
-    return Introduction(settings.mesh, settings.name, settings.mode, settings.topology, nonce)
+    return Introduction(
+        settings.mesh, settings.name, settings.mode, settings.topology, nonce, settings.speaks
+    )
 
 
 def read_introduction(data: bytes, settings: MeshSettings) -> Introduction:
@@ -73,7 +81,7 @@ def read_introduction(data: bytes, settings: MeshSettings) -> Introduction:
     mesh, name, mode, topology, nonce = values
     if mesh != settings.mesh:
         raise HandshakeError(f"it belongs to the mesh {mesh!r}, not to {settings.mesh!r}")
-    if not name or len(name) > _MOST_NAME or any(letter in name for letter in "/+#"):
+    if not name.isprintable() or not is_name(name):
         raise HandshakeError("its name is not valid")
     if name == settings.name:
         raise HandshakeError(f"it has this broker's own name, {name!r}")
@@ -81,7 +89,10 @@ def read_introduction(data: bytes, settings: MeshSettings) -> Introduction:
         raise HandshakeError(
             f"{name} has topology {topology!r}, this broker has {settings.topology!r}"
         )
-    return Introduction(mesh, name, mode, topology, nonce)
+    speaks = fields.get("speaks", FIRST)
+    if not isinstance(speaks, int) or not FIRST <= speaks <= _MOST_SPEAKS:
+        raise HandshakeError("the introduction cannot be read")
+    return Introduction(mesh, name, mode, topology, nonce, speaks)
 
 
 def proof(key: str, role: bytes, dialler: bytes, acceptor: bytes) -> bytes:
@@ -103,10 +114,18 @@ ACCEPTOR: Final = b"acceptor"
 class Accepting(Exchange):
     """The acceptor's side."""
 
-    def __init__(self, settings: MeshSettings, own: Introduction, certificate_user: str) -> None:
+    def __init__(
+        self,
+        settings: MeshSettings,
+        own: Introduction,
+        certificate_user: str,
+        proved: Callable[[Introduction], None],
+    ) -> None:
+        """`proved` is told who it is, once that is certain."""
         self._settings = settings
         self._own = own.encode()
         self._certificate_user = certificate_user
+        self._proved = proved
         self._theirs = b""
         self.peer: Introduction | None = None
 
@@ -121,6 +140,7 @@ class Accepting(Exchange):
             and has_certificate(settings, name, self._certificate_user)
         ):
             return Step(b"", Verdict(reasons.NOT_AUTHORIZED, text="that proves nothing"))
+        self._proved(self.peer)
         return Step(b"", Verdict(reasons.SUCCESS, user="$mesh", peer=name))
 
     def _introduced(self, data: bytes) -> Step:

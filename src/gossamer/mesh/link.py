@@ -9,6 +9,7 @@ from gossamer.broker.routes import PeerView
 from gossamer.mesh.control import control_size
 from gossamer.mesh.modes.teller import Teller
 from gossamer.mesh.relay.words import Listed
+from gossamer.mesh.settings import ENVELOPES, FIRST
 from gossamer.mesh.tree.pulse import Pulse
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
@@ -81,6 +82,7 @@ class Link:
         "refreshed",
         "session",
         "since",
+        "speaks",
         "tell_after",
         "teller",
         "view",
@@ -94,6 +96,7 @@ class Link:
         self.is_dialled = False  # by this broker
         self.tell_after = 0.0  # when it may be told of changes again
         self.since = 0.0  # when the connection was made or lost
+        self.speaks = FIRST  # as it introduced itself for the connection that it has
         subscription = peer_subscription(session, "#")
         self.view = PeerView(subscription)
         self.receiver = Receiver(subscription)
@@ -139,6 +142,10 @@ class Link:
         """Counts a control message of the neighbour's."""
         self.control_messages_heard += 1
         self.control_bytes_heard += control_size(payload)
+
+    def takes_envelopes(self) -> bool:
+        """One that is away may have learnt it before it comes back; then it is seen."""
+        return self.connection is None or self.speaks >= ENVELOPES
 
     def may_tell(self, now: float) -> bool:
         """Whether enough time has passed since it was last told, or the clock was set back."""

@@ -146,7 +146,7 @@ class Mesh(Neighbours):
 
     def begin_exchange(self, origin: Origin) -> Exchange | None:
         own = introduce(self.settings)
-        return Accepting(self.settings, own, origin.certificate_user)
+        return Accepting(self.settings, own, origin.certificate_user, self.neighbourhood.met)
 
     def refuses(self, name: str) -> str:
         return self.neighbourhood.refuses(name)
@@ -172,6 +172,9 @@ class Mesh(Neighbours):
 
     def links(self) -> list[Receiver]:
         return self.neighbourhood.receivers
+
+    def check_errand(self, message: Message) -> None:
+        self.errands.check(message)
 
     def errand(self, session: Session, message: Message, is_wave: bool, now: float) -> None:
         self.errands.arrived(message, self.neighbourhood.link_of(session), is_wave, now)

@@ -15,9 +15,11 @@ from gossamer.broker.ending import end_session
 from gossamer.broker.neighbours import PEER_PREFIX
 from gossamer.budget.ledger import NOBODY
 from gossamer.mesh.control import EPOCH, HOLD, control_packet
+from gossamer.mesh.handshake import Introduction
 from gossamer.mesh.link import Link
 from gossamer.mesh.modes.hearing import held_digest
 from gossamer.mesh.retaining import digests_packet
+from gossamer.mesh.settings import ENVELOPES, FIRST
 from gossamer.session.backlog import NO_BYTES_LIMIT
 from gossamer.session.records import SessionRecord
 from gossamer.session.session import NEVER, Session
@@ -35,13 +37,14 @@ _WINDOW: Final = 65_535
 class Neighbourhood:
     """Makes links on first sight, and ends them when an operator says so."""
 
-    __slots__ = ("_by_name", "_core", "_mesh", "_name", "receivers")
+    __slots__ = ("_by_name", "_core", "_mesh", "_name", "_speaks", "receivers")
 
     def __init__(self, mesh: Mesh) -> None:
         self._mesh = mesh
         self._core: Core = mesh.core
         self._name = mesh.settings.name
         self._by_name: dict[str, Link] = mesh.by_name
+        self._speaks: dict[str, int] = {}  # by neighbour, as it last introduced itself
         self.receivers: list[Receiver] = []  # of those that get what is for all
 
     def adopt_restored(self) -> None:
@@ -52,7 +55,7 @@ class Neighbourhood:
         self._mesh.telling.begin_mode()
         for session in list(self._core.sessions.values()):
             if session.is_peer:
-                self.link_of(session)
+                self._mesh.errands.refit(self.link_of(session))
 
     def link_of(self, session: Session) -> Link:
         """The link of a neighbour's session, made on first sight."""
@@ -91,6 +94,10 @@ class Neighbourhood:
             return ""
         return "" if name < self._name else f"{self._name} has dialled already"
 
+    def met(self, peer: Introduction) -> None:
+        """A neighbour has proved who it is."""
+        self._speaks[peer.name] = peer.speaks
+
     def opened(self, connection: Connection, now: float) -> None:
         """Both sides say what they hold; whoever sees a difference tells everything."""
         mesh = self._mesh
@@ -100,6 +107,9 @@ class Neighbourhood:
         _unbind(session)
         session.window = _WINDOW
         link.connection = connection
+        link.speaks = self._speaks.get(link.name, FIRST)
+        if link.speaks < ENVELOPES:
+            mesh.errands.set_queued_aside(link, now)
         link.is_dialled = connection.is_dialled
         connection.outlet.names = True
         link.since = now
@@ -172,6 +182,7 @@ class Neighbourhood:
             link.connection.fail(reasons.ADMINISTRATIVE_ACTION, "forgotten", now)
         end_session(self._core, link.session, now)
         self._remove(link)
+        self._speaks.pop(name, None)
         self._mesh.reaching.forget(name)
         self._mesh.directory.forget(name, now)
         return True

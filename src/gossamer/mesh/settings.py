@@ -15,6 +15,11 @@ GRAPH: Final = "graph"
 TREE: Final = "tree"
 SILENCE_SECONDS: Final = 1.5
 
+# What brokers say between each other, by version; one that does not name its own speaks the first.
+FIRST: Final = 1
+ENVELOPES: Final = 2  # errands of any size
+SPEAKS: Final = ENVELOPES
+
 
 class MeshSettings:
     """`key` is shared by all brokers of the mesh, or certificates prove names, or both must."""
@@ -30,6 +35,8 @@ class MeshSettings:
         # The neighbours that must show a verified certificate with their name; a certificate with
         # any other name is some client's.
         self.certified_names: frozenset[str] = frozenset()
+        # What it introduces itself with; less to stay with what an earlier version knows.
+        self.speaks = SPEAKS
         # Whether clients see one broker: groups shared by all, sessions that follow their clients.
         self.is_joint = True
         # How long a CONNECT waits for a session that is on another broker; 0.0: none ever moves.

@@ -50,9 +50,8 @@ class EarlyAcceptor:
         self._accepting = self._loop.create_task(self._accept())
 
     def close(self) -> None:
+        """Accepts no more; handshakes that have begun go on, to their deadline."""
         self._accepting.cancel()
-        for greeting in self._greetings:
-            greeting.cancel()
         self._listening.close()
 
     async def _accept(self) -> None:
@@ -63,15 +62,21 @@ class EarlyAcceptor:
                 logger.warning("cannot accept a connection: %s", error)
                 await asyncio.sleep(ACCEPT_PAUSE_SECONDS)
                 continue
-            accepted.setblocking(False)
-            address = plain_address(peer)
-            if self._proxies is not None:
-                if len(self._greetings) < self._door.limits.connections:
-                    self._start(self._greet(accepted, address, self._proxies))
-                else:
-                    accepted.close()
-            elif ticket := self._admit(accepted, address):
+            try:
+                accepted.setblocking(False)
+                self._take(accepted, plain_address(peer))
+            except Exception:  # of one connection; the next ones are accepted all the same
+                logger.exception("a connection could not be taken")
+                accepted.close()
+
+    def _take(self, accepted: socket.socket, address: str) -> None:
+        if self._proxies is None:
+            if ticket := self._admit(accepted, address):
                 self._start(self._hand_over(accepted, address, ticket))
+        elif len(self._greetings) < self._door.limits.connections:
+            self._start(self._greet(accepted, address, self._proxies))
+        else:
+            accepted.close()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         greeting = self._loop.create_task(work)

@@ -9,6 +9,7 @@ from gossamer.net.config.vision import Vision
 from gossamer.net.server import Server
 from gossamer.plus.jobs import Job
 from gossamer.plus.vocabulary import ProcessorKind, Vocabulary
+from gossamer.vision.confinement import weaknesses
 from gossamer.vision.models import models_folder
 from gossamer.vision.pool import Pool, PoolLimits
 from gossamer.vision.registry import Installed, find_processors
@@ -41,7 +42,16 @@ def open_pool(server: Server, installed: Installed, vision: Vision) -> Pool:
     limits = PoolLimits(vision.workers, vision.queue, vision.queue_bytes)
     pool = Pool(installed.usable, worker_settings(vision), limits, answer)
     server.broker.core.operators.workshop = pool
+    if installed.usable:
+        pool.tell_weaknesses(weaknesses())
     return pool
+
+
+def confinement_warnings(config: Config) -> list[str]:
+    """For `gossamer check`: what this system cannot take from workers that open images."""
+    if not installed_processors(config).usable:
+        return []
+    return [f"vision: workers are not fully confined here: {weak}" for weak in weaknesses()]
 
 
 def worker_settings(vision: Vision) -> WorkerSettings:

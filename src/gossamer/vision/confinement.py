@@ -1,19 +1,20 @@
 """What a worker gives up before it looks at what strangers sent.
 
-Limits that every Unix knows (memory, processor time, files), and on Linux a filter of system calls:
-no files, no sockets, no other programs or processes. A worker keeps its threads, its memory and the
-two pipes to the broker.
+Limits that every Unix knows (memory, processor time, files); on Linux a list of the system calls
+that are left, and Landlock, which closes files even where the list is missing. A worker keeps its
+threads, its memory and the two pipes to the broker. What the system cannot do is left out and
+told: `weaknesses` names it before a worker starts, and a worker says what holds in it.
 """
 
-import ctypes
 import os
-import platform
 import resource
-import struct
-import sys
 from pathlib import Path
 from signal import SIGKILL
 from typing import Final
+
+from gossamer.vision import landlock, system_calls
+from gossamer.vision.kernel import IS_LINUX
+from gossamer.vision.kernel import die_with_parent as _die_with_parent
 
 # The pipes and what the interpreter holds open already.
 OPEN_FILES: Final = 32
@@ -24,75 +25,28 @@ SPARE_CPU_SECONDS: Final = 2
 # Those who publish and subscribe come before those who look at images.
 NICENESS: Final = 10
 
-_MACHINES: Final = ("x86_64", "aarch64")
-# The kernel's names for the machines, as a filter sees them.
-_ARCHITECTURES: Final = (0xC000003E, 0xC00000B7)
-
-# Numbers on these machines; None where there is no such call.
-_REFUSED: Final = {
-    "open": (2, None),
-    "creat": (85, None),
-    "openat": (257, 56),
-    "openat2": (437, 437),
-    "socket": (41, 198),
-    "socketpair": (53, 199),
-    "connect": (42, 203),
-    "bind": (49, 200),
-    "listen": (50, 201),
-    "execve": (59, 221),
-    "execveat": (322, 281),
-    "fork": (57, None),
-    "vfork": (58, None),
-    "kill": (62, 129),
-    "tkill": (200, 130),
-    "ptrace": (101, 117),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "unlinkat": (263, 35),
-    "unlink": (87, None),
-    "renameat2": (316, 276),
-    "rename": (82, None),
-    "unshare": (272, 97),
-    "setns": (308, 268),
-    "bpf": (321, 280),
-    "io_uring_setup": (425, 425),
-}
-_CLONE: Final = (56, 220)
-_CLONE3: Final = (435, 435)
-_SECCOMP: Final = (317, 277)
-
-_CLONE_THREAD: Final = 0x0001_0000
-_OTHER_ABI: Final = 0x4000_0000  # x86_64 has a second numbering of its calls
-
-_PR_SET_PDEATHSIG: Final = 1
-_PR_SET_NO_NEW_PRIVS: Final = 38
-_SET_MODE_FILTER: Final = 1
-_ALL_THREADS: Final = 1
-
-_LOAD: Final = 0x20
-_JUMP_IF_EQUAL: Final = 0x15
-_JUMP_IF_SET: Final = 0x45
-_RETURN: Final = 0x06
-_ALLOW: Final = 0x7FFF_0000
-_REFUSE: Final = 0x0005_0000 | 1  # EPERM
-_NOT_THERE: Final = 0x0005_0000 | 38  # ENOSYS
-
-# Where a filter finds these of a call.
-_NUMBER_AT: Final = 0
-_ARCHITECTURE_AT: Final = 4
-_FIRST_ARGUMENT_AT: Final = 16
-
-_Step = tuple[int, int, int, int]  # operation, steps to skip if true, if false, operand
+# The first version of Landlock that knows that to truncate a file is to change it.
+WHOLE_LANDLOCK: Final = 3
 
 
 def die_with_parent() -> None:
     """Where the kernel can do it; elsewhere the end of the input ends a worker."""
-    if sys.platform == "linux":
-        _prctl(_PR_SET_PDEATHSIG, SIGKILL)
+    if IS_LINUX:
+        _die_with_parent(SIGKILL)
 
 
-def confine(memory: int) -> None:
-    """For good. `memory` is in bytes, on top of what is taken now."""
+def weaknesses() -> list[str]:
+    """What a worker on this system would not give up, in words; empty if nothing."""
+    return _words(system_calls.can_filter(), landlock.version())
+
+
+def begin() -> None:
+    """First of all, while there is one thread: from now on no file can be changed."""
+    landlock.forbid_changes()
+
+
+def confine(memory: int) -> list[str]:
+    """For good. `memory` is in bytes, on top of what is taken now. What does not hold, in words."""
     os.nice(NICENESS)
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_FSIZE, 0)
@@ -100,8 +54,9 @@ def confine(memory: int) -> None:
     size = _address_space()
     if size is not None:
         _limit(resource.RLIMIT_AS, size + memory)
-    if sys.platform == "linux" and platform.machine() in _MACHINES:
-        _filter_calls(_MACHINES.index(platform.machine()))
+    files = landlock.forbid_opening()
+    calls = system_calls.refuse_other_calls(os.getpid())
+    return _words(calls and not _can_open(), files)
 
 
 def allow_seconds(seconds: float) -> None:
@@ -111,6 +66,26 @@ def allow_seconds(seconds: float) -> None:
     hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
     if hard == resource.RLIM_INFINITY or soft <= hard:
         resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+
+
+def _words(filters_calls: bool, landlock_version: int) -> list[str]:
+    found: list[str] = []
+    if not filters_calls:
+        found.append("system calls are not filtered (seccomp on Linux, on x86-64 and ARM)")
+    if not landlock_version:
+        found.append("files are not closed a second time (Landlock, in Linux since 5.13)")
+    elif landlock_version < WHOLE_LANDLOCK and not filters_calls:
+        found.append("files can be truncated (Landlock knows of it in Linux since 6.2)")
+    return found
+
+
+def _can_open() -> bool:
+    """Whether the walls stand: believed once it was tried."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except PermissionError:
+        return False
+    return True
 
 
 def _limit(kind: int, value: int) -> None:
@@ -127,52 +102,3 @@ def _address_space() -> int | None:
     except OSError:
         return None
     return pages * os.sysconf("SC_PAGE_SIZE")
-
-
-def _filter_calls(machine: int) -> None:
-    """A kernel that cannot do it leaves the other limits in force."""
-    steps = _steps(machine)
-    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
-    program = ctypes.create_string_buffer(struct.pack("HP", len(steps), ctypes.addressof(code)))
-    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    _libc().syscall(
-        ctypes.c_long(_SECCOMP[machine]),
-        ctypes.c_ulong(_SET_MODE_FILTER),
-        ctypes.c_ulong(_ALL_THREADS),
-        ctypes.c_void_p(ctypes.addressof(program)),
-    )
-
-
-def _steps(machine: int) -> list[_Step]:
-    steps: list[_Step] = [
-        (_LOAD, 0, 0, _ARCHITECTURE_AT),
-        (_JUMP_IF_EQUAL, 1, 0, _ARCHITECTURES[machine]),
-        (_RETURN, 0, 0, _REFUSE),
-        (_LOAD, 0, 0, _NUMBER_AT),
-        (_JUMP_IF_SET, 0, 1, _OTHER_ABI),
-        (_RETURN, 0, 0, _REFUSE),
-        # It hides its flags from a filter; C libraries take `clone` instead where it is missing.
-        (_JUMP_IF_EQUAL, 0, 1, _CLONE3[machine]),
-        (_RETURN, 0, 0, _NOT_THERE),
-    ]
-    for numbers in _REFUSED.values():
-        number = numbers[machine]
-        if number is not None:
-            steps += [(_JUMP_IF_EQUAL, 0, 1, number), (_RETURN, 0, 0, _REFUSE)]
-    return [
-        *steps,
-        (_JUMP_IF_EQUAL, 0, 3, _CLONE[machine]),
-        (_LOAD, 0, 0, _FIRST_ARGUMENT_AT),
-        (_JUMP_IF_SET, 1, 0, _CLONE_THREAD),
-        (_RETURN, 0, 0, _REFUSE),
-        (_RETURN, 0, 0, _ALLOW),
-    ]
-
-
-def _prctl(option: int, value: int) -> None:
-    nothing = ctypes.c_ulong(0)
-    _libc().prctl(ctypes.c_int(option), ctypes.c_ulong(value), nothing, nothing, nothing)
-
-
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)

@@ -99,6 +99,12 @@ class Pool(Workshop):
             self._crew.add(member)
             member.add_done_callback(self._crew.discard)
 
+    def tell_weaknesses(self, weak: list[str]) -> None:
+        """In which ways workers are less confined than they should be: in the log, and counted."""
+        self.weaknesses = len(weak)
+        if weak:
+            logger.warning("workers that open images are not fully confined: %s", "; ".join(weak))
+
     async def close(self) -> None:
         """Ends the workers; what waits is not answered."""
         crew = list(self._crew)
@@ -152,6 +158,8 @@ class Pool(Workshop):
             return None
         for keyword, why in worker.failed.items():
             self._tell(keyword, f"does not start: {why}")
+        if len(worker.weak) > self.weaknesses:
+            self.tell_weaknesses(worker.weak)
         return worker
 
     async def _process(self, worker: WorkerProcess, task: Task) -> bool:

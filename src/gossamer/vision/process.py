@@ -28,6 +28,7 @@ class WorkerProcess:
     def __init__(self, process: Process) -> None:
         self._process = process
         self.failed: dict[str, str] = {}  # processors that did not start, and why
+        self.weak: list[str] = []  # what this system cannot take from a worker
 
     @classmethod
     async def start(cls, places: dict[str, str], settings: WorkerSettings) -> WorkerProcess:
@@ -46,6 +47,7 @@ class WorkerProcess:
             told = {"settings": settings.to_json(), "processors": places}
             ready = await worker.ask(told, b"", START_SECONDS)
             worker.failed = {str(key): str(why) for key, why in ready.get("failed", {}).items()}
+            worker.weak = [str(what) for what in ready.get("weak", [])]
         except BaseException:
             await worker.end()
             raise

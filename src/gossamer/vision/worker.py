@@ -9,7 +9,7 @@ import os
 from typing import Any, BinaryIO, Final
 
 from gossamer.plus.publication import PROCESSOR_FAILED
-from gossamer.vision.confinement import allow_seconds, confine, die_with_parent
+from gossamer.vision.confinement import allow_seconds, begin, confine, die_with_parent
 from gossamer.vision.errors import BadImage
 from gossamer.vision.frames import frame, read_frame
 from gossamer.vision.images import prepare
@@ -30,10 +30,11 @@ def main() -> None:
     if told is None:
         return
     settings = settings_from_json(told[0]["settings"])
+    begin()
     prepare()
     processors, failed = _start(told[0]["processors"], settings)
-    confine(settings.memory)
-    _send(answers, {"failed": failed})
+    weak = confine(settings.memory)
+    _send(answers, {"failed": failed, "weak": weak})
     while (request := read_frame(requests)) is not None:
         message, payload = request
         allow_seconds(settings.seconds)

@@ -18,7 +18,8 @@ from gossamer.broker.subscriptions import asked_of, enter, make
 from gossamer.geo.errors import GlpError
 from gossamer.geo.located import read_located
 from gossamer.mesh.link import Link
-from gossamer.mesh.relay.errands import NO_MESSAGE, Errand, ErrandHandler
+from gossamer.mesh.relay.errand import NO_MESSAGE, Errand
+from gossamer.mesh.relay.errands import ErrandHandler
 from gossamer.mesh.roaming.parcels import END, HEAD, ITEM, LATE, Head, delivery_of
 from gossamer.mesh.roaming.seen_names import SeenNames, came_before
 from gossamer.mesh.roaming.shadows import OVER, PARCEL_QOS, TAKEN_OVER
@@ -69,6 +70,14 @@ class Arrivals(ErrandHandler):
         self.names.restore(session)
         if where.state == ARRIVING:
             self._under_way[(where.broker, session.client_id)] = Arrival(session, _INSTALLED)
+
+    def check(self, errand: Errand) -> None:
+        errand.text("client")
+        errand.text("source")
+        if errand.kind == HEAD:
+            Head(errand)
+        elif errand.kind in (ITEM, LATE):
+            delivery_of(errand)
 
     def run(self, errand: Errand, origin: Link, now: float) -> None:
         client_id = errand.text("client")

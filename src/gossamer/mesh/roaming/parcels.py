@@ -13,22 +13,44 @@ that puts the errands into the queue of a link; from then on they are the sessio
 from __future__ import annotations
 
 import json
-from math import isfinite
 from typing import Final
 
 from gossamer.geo.earth import Point
-from gossamer.mesh.relay.errands import NO_MESSAGE, Errand, Fields
+from gossamer.mesh.relay.errand import NO_MESSAGE, Errand, Fields
+from gossamer.mesh.said import (
+    Said,
+    list_of,
+    malformed,
+    number_of,
+    read_fields,
+    real_of,
+    text_of,
+)
 from gossamer.session.message import Message
-from gossamer.session.records import DeliveryRecord, SessionRecord, SubscriptionRecord
-from gossamer.session.session import Session
-from gossamer.wire import reasons
-from gossamer.wire.errors import ProtocolError
+from gossamer.session.naming import NAME_BYTES, WAVE_BYTES
+from gossamer.session.records import (
+    QUEUED,
+    RELEASED,
+    DeliveryRecord,
+    SessionRecord,
+    SubscriptionRecord,
+)
+from gossamer.session.session import NEVER, Session
+from gossamer.topics.names import TopicError, check_filter
+from gossamer.topics.shared import split_share
+from gossamer.wire.frames import VARINT_MAX
 
 HEAD: Final = "head"
 ITEM: Final = "item"
 END: Final = "end"
 LATE: Final = "late"
 
+# More than any session has; they only bound what is read.
+_MOST_SUBSCRIPTIONS: Final = 1_000_000
+_MOST_IDENTIFIERS: Final = 1_000_000
+_MOST_SEEN: Final = 1_000_000
+_LATEST: Final = 1e12  # seconds of the wall clock, in thirty thousand years
+_NO_SUBSCRIPTION: Final = "a subscription that is none"
 _RECORD_FIELDS: Final = ("filter", "qos", "no_local", "rap", "handling", "identifier", "user")
 
 
@@ -88,24 +110,23 @@ def end_errand(source: str, client_id: str, to: str) -> Errand:
 def delivery_of(errand: Errand) -> DeliveryRecord:
     """What `item_errand` packed."""
     message = errand.message
-    message.name = _name(errand.text("name"))
+    message.name = errand.binary("name", NAME_BYTES, WAVE_BYTES // NAME_BYTES)
     message.publisher = errand.text("publisher")
     message.user = errand.text("by")
-    identifiers = errand.fields.get("identifiers")
-    if not isinstance(identifiers, list) or not all(isinstance(i, int) for i in identifiers):
-        raise _malformed()
-    qos = errand.number("granted")
-    state = errand.number("state")
-    packet_id = errand.number("packet")
-    if not 0 <= qos <= 2 or not 0 <= state <= 2 or not 0 <= packet_id <= 65_535:
-        raise _malformed()
+    is_empty = errand.flag("empty")
+    state = errand.number("state", QUEUED, RELEASED)
+    qos = errand.number("granted", 0, 2)
+    if is_empty and qos and state != RELEASED:
+        raise malformed("a delivery of nothing")
+    if not is_empty and not message.topic:
+        raise malformed("a delivery without a topic")
     return DeliveryRecord(
         errand.number("number"),
-        None if errand.fields.get("empty") is True else message,
+        None if is_empty else message,
         qos,
-        errand.fields.get("kept") is True,
-        [int(each) for each in identifiers],
-        packet_id,
+        errand.flag("kept"),
+        errand.numbers("identifiers", _MOST_IDENTIFIERS, 1, VARINT_MAX),
+        errand.number("packet", 0, 65_535),
         state,
         errand.text("share"),
     )
@@ -126,19 +147,17 @@ class Head:
     )
 
     def __init__(self, errand: Errand) -> None:
-        try:
-            content = json.loads(errand.message.payload)
-            record = SessionRecord(
-                errand.text("client"), str(content["user"]), int(content["expiry"])
-            )
-            record.is_311 = bool(content["is_311"])
-            self.number = int(content["number"])
-            self.incoming = [int(each) for each in content["incoming"]]
-            self.seen = bytes.fromhex(content["seen"])
-            self.subscriptions = [_subscription(each) for each in content["subscriptions"]]
-            self.seen_at = _position(content.get("position"))
-        except (ValueError, KeyError, TypeError, RecursionError):
-            raise _malformed() from None
+        said = read_fields(errand.message.payload, "a session")
+        record = SessionRecord(
+            errand.text("client"), said.text("user"), said.number("expiry", 0, NEVER)
+        )
+        record.is_311 = said.flag("is_311")
+        self.number = said.number("number")
+        self.incoming = said.numbers("incoming", 65_535, 1, 65_535)
+        self.seen = said.binary("seen", NAME_BYTES, _MOST_SEEN)
+        listed = said.items("subscriptions", _MOST_SUBSCRIPTIONS)
+        self.subscriptions = [_subscription(each) for each in listed]
+        self.seen_at = _position(said)
         self.record = record
         self.source = errand.text("source")
         self.since = errand.number("since")
@@ -156,44 +175,39 @@ def _listed(record: SubscriptionRecord) -> list[object]:
     ]
 
 
-def _subscription(listed: list[object]) -> SubscriptionRecord:
+def _subscription(said: object) -> SubscriptionRecord:
+    listed = list_of(said, len(_RECORD_FIELDS), _NO_SUBSCRIPTION)
+    if len(listed) != len(_RECORD_FIELDS):
+        raise malformed(_NO_SUBSCRIPTION)
     fields = dict(zip(_RECORD_FIELDS, listed, strict=True))
-    numbers = [fields["qos"], fields["handling"], fields["identifier"]]
-    if not all(isinstance(each, int) for each in numbers):
-        raise _malformed()
-    qos, handling, identifier = (each for each in numbers if isinstance(each, int))
+    filter = text_of(fields["filter"], _NO_SUBSCRIPTION)
+    try:
+        check_filter(split_share(filter)[1], 65_535)
+    except TopicError as error:
+        raise malformed(f"{_NO_SUBSCRIPTION}: {error}") from None
     record = SubscriptionRecord(
-        str(fields["filter"]),
-        qos,
+        filter,
+        number_of(fields["qos"], 0, 2, _NO_SUBSCRIPTION),
         fields["no_local"] is True,
         fields["rap"] is True,
-        handling,
-        identifier,
+        number_of(fields["handling"], 0, 2, _NO_SUBSCRIPTION),
+        number_of(fields["identifier"], 0, VARINT_MAX, _NO_SUBSCRIPTION),
     )
-    user = fields["user"]
-    if isinstance(user, list):
-        record.user = [(str(pair[0]), str(pair[1])) for pair in user]
+    for pair in list_of(fields["user"], 65_535, _NO_SUBSCRIPTION):
+        both = list_of(pair, 2, _NO_SUBSCRIPTION)
+        if len(both) != 2:
+            raise malformed(_NO_SUBSCRIPTION)
+        name, value = (text_of(each, _NO_SUBSCRIPTION) for each in both)
+        record.user.append((name, value))
     return record
 
 
-def _position(said: object) -> tuple[Point, float] | None:
-    """ValueError if it is none."""
-    if said is None:
+def _position(said: Said) -> tuple[Point, float] | None:
+    if "position" not in said.fields:
         return None
-    if not isinstance(said, list) or len(said) != 3:
-        raise ValueError
-    lat, lon, at = (float(each) for each in said)
-    if not (-90.0 <= lat <= 90.0 and -360.0 <= lon <= 360.0 and isfinite(at)):
-        raise ValueError
-    return Point(lat, lon), at
-
-
-def _name(text: str) -> bytes:
-    try:
-        return bytes.fromhex(text)
-    except ValueError:
-        raise _malformed() from None
-
-
-def _malformed() -> ProtocolError:
-    return ProtocolError(reasons.MALFORMED_PACKET, "a neighbour sent a session that is none")
+    found = said.items("position", 3)
+    if len(found) != 3:
+        raise malformed("a position that is none")
+    lat = real_of(found[0], -90.0, 90.0, "a position that is none")
+    lon = real_of(found[1], -360.0, 360.0, "a position that is none")
+    return Point(lat, lon), real_of(found[2], 0.0, _LATEST, "a position that is none")

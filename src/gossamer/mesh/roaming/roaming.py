@@ -14,7 +14,8 @@ from gossamer.broker.agenda import Duty
 from gossamer.broker.ending import disconnect_session, end_session
 from gossamer.broker.entering import Login, resume
 from gossamer.mesh.link import Link
-from gossamer.mesh.relay.errands import NO_MESSAGE, Errand, ErrandHandler
+from gossamer.mesh.relay.errand import NO_MESSAGE, Errand
+from gossamer.mesh.relay.errands import ErrandHandler
 from gossamer.mesh.roaming.arrivals import Arrivals
 from gossamer.mesh.roaming.claims import Claim, ClaimListener, Claims
 from gossamer.mesh.roaming.move_names import MOVING, MoveNames
@@ -232,6 +233,9 @@ class Roaming(ClaimListener):
 class Nothing(ErrandHandler):
     def __init__(self, roaming: Roaming) -> None:
         self._roaming = roaming
+
+    def check(self, errand: Errand) -> None:
+        errand.text("client")
 
     def run(self, errand: Errand, origin: Link, now: float) -> None:
         self._roaming.arrived(errand.text("client"), now)

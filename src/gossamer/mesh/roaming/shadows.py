@@ -14,7 +14,8 @@ from gossamer.broker.geofencing import LocatedSubscription
 from gossamer.broker.owing import serve_all
 from gossamer.broker.subscriptions import enter
 from gossamer.mesh.link import Link
-from gossamer.mesh.relay.errands import NO_MESSAGE, Errand, ErrandHandler, Fields
+from gossamer.mesh.relay.errand import NO_MESSAGE, Errand, Fields
+from gossamer.mesh.relay.errands import ErrandHandler
 from gossamer.mesh.roaming.move_names import MoveNames
 from gossamer.mesh.roaming.parcels import ITEM, LATE, end_errand, head_errand, item_errand
 from gossamer.mesh.roaming.whereabouts import MOVED, TAKEN, Moves
@@ -72,13 +73,15 @@ class Shadows(ErrandHandler):
         """Sends the session away, with everything it has; False if no way leads there."""
         if self._mesh.reaching.next_hop(to) is None:
             return False
+        own = self._mesh.settings.name
+        if not self._mesh.errands.can_carry(end_errand(own, session.client_id, to)):
+            return False
         settle(self._core, session, now)
         disconnect_session(self._core, session, reasons.SESSION_TAKEN_OVER, "", now)
         if self._core.sessions.get(session.client_id) is not session:
             return True  # it ended with its connection
         record = session.record
         where = self._moves.of(session)
-        own = self._mesh.settings.name
         client_id = session.client_id
         self._names.ask(now)
         serve_all(self._core, session, now)
@@ -122,12 +125,16 @@ class Shadows(ErrandHandler):
             if shadow.session.queue is not None:
                 self._send_after(shadow, now)
 
+    def check(self, errand: Errand) -> None:
+        errand.text("client")
+        errand.text("source")
+
     def run(self, errand: Errand, origin: Link, now: float) -> None:
         """The session is where it should be."""
         shadow = self._by_client.get(errand.text("client"))
         if shadow is None or shadow.to != errand.text("source"):
             return
-        if errand.fields.get("ends") is True:
+        if errand.flag("ends"):
             self._finish(shadow, now)
             return
         where = self._moves.of(shadow.session)
@@ -160,8 +167,10 @@ class Shadows(ErrandHandler):
         """Whatever ways they take, they are run in this order."""
         if shadow.last:
             errand.fields["after"] = shadow.last
-        is_sent = self._mesh.errands.send(errand, PARCEL_QOS, now)
-        if is_sent and not errand.message.expires_at:  # nobody waits for what may expire on the way
+        errands = self._mesh.errands
+        if not errands.send(errand, PARCEL_QOS, now):
+            errands.put_aside(errand, shadow.to, now)
+        elif not errand.message.expires_at:  # nobody waits for what may expire on the way
             shadow.last = errand.identity()
 
     def _finish(self, shadow: Shadow, now: float) -> None:

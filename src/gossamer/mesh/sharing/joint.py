@@ -16,7 +16,9 @@ from gossamer.broker.groups import Group
 from gossamer.broker.sharing import Sharing, give_to_member
 from gossamer.broker.subscriptions import find_group
 from gossamer.mesh.link import Link
-from gossamer.mesh.relay.errands import Errand, ErrandHandler, Fields
+from gossamer.mesh.relay.errand import Errand, Fields
+from gossamer.mesh.relay.errands import ErrandHandler
+from gossamer.mesh.said import malformed
 from gossamer.mesh.sharing.directory import AWAY, ONLINE
 from gossamer.session.message import Message
 from gossamer.session.session import Session
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 KIND: Final = "share"
 # Brokers that may look for a member, one after the other, before the group counts as empty.
 _MOST_VISITS: Final = 16
+_MOST_NAMED: Final = 1_000  # of those, by a neighbour that allows more
 
 
 class JointSharing(Sharing):
@@ -82,8 +85,9 @@ class JointSharing(Sharing):
             return
         if member is not None:
             give_to_member(name, member, message, now)
-        elif others:
-            self._send(others, name, message, visited, now)
+        elif others and not self._send(others, name, message, visited, now):
+            broker = others[0][1]
+            self._mesh.errands.put_aside(Errand(KIND, broker, {}, message), broker, now)
 
     def _others(self, name: str, visited: list[str]) -> list[tuple[int, str]]:
         """Who else has members, the best first: whom we reach before others, those who have one
@@ -129,6 +133,12 @@ class Shared(ErrandHandler):
         self._mesh = mesh
         self._sharing = sharing
 
+    def check(self, errand: Errand) -> None:
+        errand.text("group")
+        errand.texts("visited", _MOST_NAMED)
+        if not errand.message.topic:
+            raise malformed("a shared message without a topic")
+
     def run(self, errand: Errand, origin: Link, now: float) -> None:
         core = self._mesh.core
         name = errand.text("group")
@@ -140,4 +150,4 @@ class Shared(ErrandHandler):
             and not all(core.locations.may_see(each.session, message) for each in group.members)
         ):
             message = without_place(message)
-        self._sharing.assign(name, group, message, errand.texts("visited"), now)
+        self._sharing.assign(name, group, message, errand.texts("visited", _MOST_NAMED), now)

@@ -42,6 +42,11 @@ ROOM_GAUGES: Final[tuple[tuple[str, str, Reading], ...]] = (
         "Publications that wait for a processor.",
         lambda core: core.operators.workshop.waiting,
     ),
+    (
+        "images_weaknesses",
+        "Ways in which workers that open images are less confined than they should be.",
+        lambda core: core.operators.workshop.weaknesses,
+    ),
     ("positions", "Clients whose position is known.", lambda core: core.locations.counts()[0]),
     ("areas", "Areas that located subscriptions watch.", lambda core: core.locations.counts()[1]),
     (

@@ -58,7 +58,8 @@ class Auth(Section):
     waiting: int = Field(
         default=1000,
         ge=1,
-        description="Logins that wait for those threads; more are told to come later.",
+        description="Logins that wait for those threads, where addresses take turns; past this "
+        "the newest of the address that has most is told to come later.",
     )
 
     @field_validator("client_ids")

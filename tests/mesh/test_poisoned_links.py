@@ -1,0 +1,201 @@
+"""Messages that are as large as MQTT allows, between brokers with their stores on disk.
+
+They arrive; and one that a neighbour of an earlier version cannot take is in nobody's way.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gossamer.mesh.settings import FIRST, GRAPH, TREE
+from gossamer.wire.packets import Connack, Publish, Request, Subscribe
+from tests.support.durable_meshes import DurableNet
+from tests.support.memory import MemoryClient
+
+# A topic has up to 65,535 bytes, of any letters.
+TOPICS = {
+    "ascii": "s/" + "x" * 65_498,
+    "longest": "s/" + "x" * 65_533,
+    "umlauts": "s/" + "é" * 22_000,
+    "quotes": "s/" + '"' * 40_000,
+    "controls": "s/" + "\x01" * 65_533,
+    "storm": "s/" + "☂" * 21_844,
+}
+LONG_ID = "ü" * 32_700  # of a client, of a group
+
+
+@pytest.fixture(params=[GRAPH, TREE])
+def line(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[DurableNet]:
+    """a - b - c."""
+    net = DurableNet(tmp_path, "ssf", request.param)
+    for name in "abc":
+        net.node(name)
+    net.join("a", "b")
+    net.join("c", "b")
+    yield net
+    net.close()
+
+
+def come(net: DurableNet, broker: str, name: str) -> MemoryClient:
+    client = net.nodes[broker].visitor()
+    client.connect(name, clean=False, expiry=1000)
+    net.run()
+    packets = client.take()
+    for packet in packets:
+        if isinstance(packet, Connack):
+            client.connack = packet
+    client._later = [packet for packet in packets if not isinstance(packet, Connack)]
+    assert client.connack.reason == 0
+    return client
+
+
+def subscribe(net: DurableNet, client: MemoryClient, filter: str) -> None:
+    client.send(Subscribe(1, [Request(filter, 2)]))
+    net.run()
+
+
+def publish(net: DurableNet, broker: str, topic: str, payload: str, qos: int = 1) -> None:
+    writer = net.nodes[broker].client(f"writer of {payload}")
+    user = [("unit", "°C"), ("é", "☂" * 1000)]
+    writer.publish(topic, payload, qos=qos, user=user, content_type="text/plain")
+    net.run()
+
+
+def taken(net: DurableNet, client: MemoryClient) -> list[Publish]:
+    found: list[Publish] = []
+    while True:
+        net.run()
+        news = client.messages()
+        if not news:
+            return found
+        found += news
+
+
+def texts(messages: list[Publish]) -> list[tuple[str, bytes]]:
+    for message in messages:
+        assert message.properties is not None
+        assert message.properties.user[0] == ("unit", "°C")
+        assert message.properties.content_type == "text/plain"
+    return [(message.topic, message.payload) for message in messages]
+
+
+@pytest.mark.parametrize("kind", TOPICS)
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_a_shared_subscriber_elsewhere_gets_it(line: DurableNet, kind: str, qos: int) -> None:
+    far = come(line, "c", "far")
+    subscribe(line, far, "$share/g/s/#")
+    publish(line, "a", TOPICS[kind], "large", qos)
+    publish(line, "a", "s/1", "behind", qos)
+    assert texts(taken(line, far)) == [(TOPICS[kind], b"large"), ("s/1", b"behind")]
+
+
+@pytest.mark.parametrize("crashes", ["a", "b", "c", "abc"])
+@pytest.mark.parametrize("kind", ["ascii", "umlauts"])
+def test_so_it_does_after_links_and_brokers_were_down(
+    line: DurableNet, kind: str, crashes: str
+) -> None:
+    far = come(line, "c", "far")
+    subscribe(line, far, "$share/g/s/#")
+    far.lose()
+    line.run()
+    line.cut("a", "b")
+    publish(line, "a", TOPICS[kind], "large")
+    publish(line, "a", "s/1", "behind")
+    for name in crashes:
+        line.crash(name)
+    line.join("a", "b")
+    line.cut("c", "b")
+    line.join("c", "b")
+    line.run()
+    far = come(line, "c", "far")
+    assert texts(taken(line, far)) == [(TOPICS[kind], b"large"), ("s/1", b"behind")]
+    assert all(link.connection is not None for link in line.nodes["b"].mesh.by_name.values())
+
+
+@pytest.mark.parametrize("crashes", ["", "a", "b"])
+@pytest.mark.parametrize("client_id", ["roamer", LONG_ID])
+@pytest.mark.parametrize("kind", TOPICS)
+def test_the_queue_of_a_session_that_roams_arrives(
+    line: DurableNet, kind: str, client_id: str, crashes: str
+) -> None:
+    client = come(line, "a", client_id)
+    subscribe(line, client, "s/#")
+    client.lose()
+    line.run()
+    expected: list[tuple[str, bytes]] = []
+    for number, topic in enumerate(["s/1", TOPICS[kind], "s/2", TOPICS[kind], "s/3"]):
+        publish(line, "a", topic, str(number), 1 + number % 2)
+        expected.append((topic, str(number).encode()))
+    for name in crashes:
+        line.crash(name)
+    client = come(line, "c", client_id)
+    assert client.connack.session_present
+    assert texts(taken(line, client)) == expected
+    publish(line, "b", TOPICS[kind], "after")
+    assert texts(taken(line, client)) == [(TOPICS[kind], b"after")]
+
+
+@pytest.mark.parametrize("group", ["g", LONG_ID])
+def test_a_long_group_is_a_group(line: DurableNet, group: str) -> None:
+    near, far = come(line, "b", "near"), come(line, "c", "far")
+    for client in (near, far):
+        subscribe(line, client, f"$share/{group}/s/#")
+    for number in range(4):
+        publish(line, "a", "s/1", str(number))
+    got = [message.payload for client in (near, far) for message in taken(line, client)]
+    assert sorted(got) == [b"0", b"1", b"2", b"3"]
+
+
+class TestBesideAnEarlierVersion:
+    @pytest.fixture(params=[GRAPH, TREE])
+    def mixed(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[DurableNet]:
+        """a - b - c, of which `b` is of an earlier version."""
+        net = DurableNet(tmp_path, "ssf", request.param)
+        net.node("a")
+        net.node("b", speaks=FIRST)
+        net.node("c")
+        net.join("a", "b")
+        net.join("c", "b")
+        yield net
+        net.close()
+
+    @pytest.mark.parametrize("is_down", [False, True])
+    def test_what_fits_goes_on_and_the_rest_is_set_aside(
+        self, mixed: DurableNet, is_down: bool
+    ) -> None:
+        far = come(mixed, "c", "far")
+        subscribe(mixed, far, "$share/g/s/#")
+        if is_down:
+            mixed.cut("a", "b")
+        publish(mixed, "a", "s/1", "before")
+        publish(mixed, "a", TOPICS["ascii"], "large")
+        publish(mixed, "a", "s/2", "behind")
+        if is_down:
+            mixed.join("a", "b")
+        assert texts(taken(mixed, far)) == [("s/1", b"before"), ("s/2", b"behind")]
+        assert mixed.nodes["a"].mesh.errands.set_aside == 1
+        assert mixed.nodes["a"].mesh.by_name["b"].connection is not None
+
+    def test_a_member_here_gets_what_others_cannot(self, mixed: DurableNet) -> None:
+        near, far = come(mixed, "a", "near"), come(mixed, "c", "far")
+        for client in (near, far):
+            subscribe(mixed, client, "$share/g/s/#")
+        near.lose()
+        mixed.run()
+        publish(mixed, "a", TOPICS["ascii"], "large")
+        assert taken(mixed, far) == []
+        near = come(mixed, "a", "near")
+        assert texts(taken(mixed, near)) == [(TOPICS["ascii"], b"large")]
+
+    def test_a_session_roams_without_what_cannot(self, mixed: DurableNet) -> None:
+        client = come(mixed, "a", "roamer")
+        subscribe(mixed, client, "s/#")
+        client.lose()
+        mixed.run()
+        for number, topic in enumerate(["s/1", TOPICS["ascii"], "s/2"]):
+            publish(mixed, "a", topic, str(number))
+        client = come(mixed, "c", "roamer")
+        assert client.connack.session_present
+        assert texts(taken(mixed, client)) == [("s/1", b"0"), ("s/2", b"2")]
+        assert mixed.nodes["a"].mesh.errands.set_aside == 1
