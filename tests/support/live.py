@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from gossamer.broker.broker import Broker
 from gossamer.net.archiving import open_archive
+from gossamer.net.clock import Clock
 from gossamer.net.config import load, parse
 from gossamer.net.front import Front
 from gossamer.net.loops import run
@@ -32,8 +33,11 @@ P = TypeVar("P", bound=Packet)
 class LiveBroker:
     """Everything the broker does happens in its thread; ask it to do things with `call`."""
 
-    def __init__(self, material: Material, file: Path | None = None) -> None:
+    def __init__(
+        self, material: Material, file: Path | None = None, clock: Clock | None = None
+    ) -> None:
         self.file = file
+        self.clock = clock if clock is not None else Clock()
         self.server: Server
         self.front: Front
         self._loop: asyncio.AbstractEventLoop
@@ -88,7 +92,10 @@ class LiveBroker:
         archive, keeper = open_archive(config, None)
         journal = Journal() if keeper is None else keeper.journal
         self.server = Server(
-            Broker(settings, journal, time.time(), engine_of(config)), keeper, archive
+            Broker(settings, journal, self.clock.now(), engine_of(config), self.clock.offset),
+            keeper,
+            archive,
+            self.clock,
         )
         self.front = await self.server.open(material)
         self._reloader = Reloader(self.front, self.file)
@@ -98,9 +105,9 @@ class LiveBroker:
 
 
 @contextmanager
-def live(text: str = "[[listener]]\nport = 0") -> Iterator[LiveBroker]:
+def live(text: str = "[[listener]]\nport = 0", clock: Clock | None = None) -> Iterator[LiveBroker]:
     """A broker with the configuration that `text` spells."""
-    broker = LiveBroker(read_material(parse(text)))
+    broker = LiveBroker(read_material(parse(text)), clock=clock)
     try:
         yield broker
     finally:

@@ -1,6 +1,7 @@
 """The broker's face to a shell: open connections, pass bytes and time in, write what comes out."""
 
 from gossamer.broker.agenda import Duty
+from gossamer.broker.clocks import KeepClock, keep_clock
 from gossamer.broker.connecting import decide
 from gossamer.broker.connection import Connection
 from gossamer.broker.core import Core
@@ -37,10 +38,17 @@ class Broker:
     """Synchronous and without IO; every call happens on the shell's one thread."""
 
     def __init__(
-        self, settings: Settings, journal: Journal, now: float, engine: Engine | None = None
+        self,
+        settings: Settings,
+        journal: Journal,
+        now: float,
+        engine: Engine | None = None,
+        wall_offset: float = 0.0,
     ) -> None:
+        """`now` and all times after it never jump; with `wall_offset` it is the wall clock's."""
         engine = engine if engine is not None else Engine()
         self.core = Core(settings, journal, engine, now)
+        self._set_offset(wall_offset, now)
         self.core.operators.begin(now)
         listed = capabilities(engine.vocabulary)
         publish(
@@ -53,6 +61,8 @@ class Broker:
             self.core.agenda.add(now, Report(self.core))
         self.core.agenda.add(now + _SWEEP_SECONDS, _Sweep(self.core))
         self.core.agenda.add(now + _SWEEP_SECONDS, _RouteSweep(self.core))
+        if journal.keeps:
+            self.core.agenda.add(now, KeepClock(self.core))
 
     def restore(self, snapshot: Snapshot, now: float) -> None:
         """Once, before the first connection."""
@@ -163,6 +173,20 @@ class Broker:
         self.core.agenda.run(now)
         self.flush(now)
 
+    def clock_set(self, wall_offset: float, now: float) -> None:
+        """Somebody set the wall clock: windows go by it, and nothing else does."""
+        self._set_offset(wall_offset, now)
+        if self.core.journal.keeps:
+            keep_clock(self.core, now)
+        self.flush(now)
+
+    def _set_offset(self, wall_offset: float, now: float) -> None:
+        core = self.core
+        core.wall_offset = wall_offset
+        core.retained.stamp_offset = core.shared.stamp_offset = min(wall_offset, 0.0)
+        core.journal.archive.wall_offset = wall_offset
+        core.operators.clock_set(wall_offset, now)
+
     def next_due(self) -> float:
         return self.core.agenda.next_due()
 
@@ -212,6 +236,8 @@ class Broker:
         """Says goodbye to every client; sessions stay in the store."""
         self.core.stopping = True
         self.core.operators.save()
+        if self.core.journal.keeps:
+            keep_clock(self.core, now)
         for connection in list(self.core.connections.values()):
             connection.fail(reasons.SERVER_SHUTTING_DOWN, "the broker is stopping", now)
         self.flush(now)

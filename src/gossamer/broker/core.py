@@ -56,6 +56,7 @@ class Core:
         "started_at",
         "stopping",
         "tracer",
+        "wall_offset",
     )
 
     def __init__(self, settings: Settings, journal: Journal, engine: Engine, now: float) -> None:
@@ -92,7 +93,16 @@ class Core:
         self.connections: dict[int, Connection] = {}  # by token
         self.last_token = 0
         self.started_at = now
+        self.wall_offset = 0.0  # what the wall clock shows more than the time passed in
         self.stopping = False
+
+    def common_time(self, now: float) -> float:
+        """For what brokers compare with each other: the wall clock's, unless that is ahead.
+
+        A clock that is far ahead would win every comparison, at every broker and for ever; one that
+        is behind is made up for by what was seen of others.
+        """
+        return min(now, now + self.wall_offset)
 
     def retained_for(self, topic: str) -> Retained:
         """The table that a retained message with this topic belongs to."""

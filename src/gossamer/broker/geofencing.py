@@ -172,7 +172,7 @@ class LocatedFilter(Tap):
         for event in events:
             subscription = event.watch.interest.holder
             assert isinstance(subscription, LocatedSubscription)
-            told = _message_of(event)
+            told = _message_of(event, self.locations.core.wall_offset)
             if len(told.topic_bytes) <= MAX_TOPIC_BYTES:
                 self._give_event(subscription, event, told, now)
         due = self._events.next_due()
@@ -220,7 +220,7 @@ def _holders(interests: list[Interest]) -> list[LocatedSubscription]:
     return holders
 
 
-def _message_of(event: FenceEvent) -> Message:
+def _message_of(event: FenceEvent, wall_offset: float) -> Message:
     publisher, topic = event.visitor
     told = {
         "event": event.name,
@@ -228,8 +228,8 @@ def _message_of(event: FenceEvent) -> Message:
         "topic": topic,
         "lat": event.at.lat,
         "lon": event.at.lon,
-        "since": event.since,
-        "time": event.time,
+        "since": event.since + wall_offset,
+        "time": event.time + wall_offset,
     }
     properties = Properties()
     properties.content_type = "application/json"

@@ -191,6 +191,11 @@ class Operators:
         self._awaited = INFINITY
         self._send(self.engine.tick(now), now)
 
+    def clock_set(self, wall_offset: float, now: float) -> None:
+        """Windows end when the wall clock says so."""
+        self.engine.clock_set(wall_offset, now)
+        self._set_alarm()
+
     def save(self) -> None:
         """What was put off is saved with this turn."""
         if self.engine.services.changed:

@@ -45,7 +45,9 @@ class _Kept:
 
     __slots__ = ("forget_at", "message", "nodes", "owner", "size", "stamp", "stamped", "topic")
 
-    def __init__(self, message: Message, stamped: Message, owner: Owner) -> None:
+    def __init__(
+        self, message: Message, stamped: Message, owner: Owner, stamp_offset: float
+    ) -> None:
         self.topic = message.topic
         self.stamp: Stamp | None = stamp_of(stamped)
         self.message: Message | None = message if message.payload else None
@@ -55,7 +57,7 @@ class _Kept:
         self.nodes = 0  # bytes of the tree that its owner is charged with
         self.forget_at = message.expires_at
         if not message.payload and self.stamp is not None:
-            self.forget_at = self.stamp.micros / 1e6 + TOMBSTONE_SECONDS
+            self.forget_at = self.stamp.micros / 1e6 - stamp_offset + TOMBSTONE_SECONDS
 
 
 class Retained:
@@ -69,11 +71,13 @@ class Retained:
         "_tree",
         "account",
         "digests",
+        "stamp_offset",
     )
 
     def __init__(
         self, journal: Journal, counters: Counters, account: Account | None = None
     ) -> None:
+        self.stamp_offset = 0.0  # what the time in stamps is more than the time passed in
         self._journal = journal
         self._counters = counters
         self._tree = NameTree()
@@ -124,14 +128,17 @@ class Retained:
             removal = _removal(topic, stamp)
             if is_stored:
                 self._journal.retained_saved(removal)
-            self._put(known, _Kept(removal, removal, owner))
+            self._put(known, _Kept(removal, removal, owner, self.stamp_offset))
             return True
         if is_stored:
             self._journal.retained_saved(stamped)
         # What is delivered keeps the encodings that are made of it, each as large as its payload;
         # so these are copies.
         copy = _copy(message)
-        self._put(known, _Kept(copy, copy if stamped is message else _copy(stamped), owner))
+        self._put(
+            known,
+            _Kept(copy, copy if stamped is message else _copy(stamped), owner, self.stamp_offset),
+        )
         return True
 
     def is_news(self, stamped: Message) -> bool:
@@ -144,7 +151,10 @@ class Retained:
     def restore(self, stamped: Message) -> None:
         """What a store kept."""
         message = unstamped(stamped)
-        self._put(None, _Kept(message, stamped, Owner(message.publisher, message.user, "")))
+        self._put(
+            None,
+            _Kept(message, stamped, Owner(message.publisher, message.user, ""), self.stamp_offset),
+        )
 
     def discard(self, topic: str) -> bool:
         known = self._find(topic)

@@ -15,12 +15,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gossamer.broker.broker import Broker
+from gossamer.broker.clocks import KEY as CLOCK_KEY
+from gossamer.broker.clocks import ROOM as CLOCK_ROOM
+from gossamer.broker.clocks import resumed
 from gossamer.cli.errors import CommandError, WrongUse
 from gossamer.cli.signals import InputEnd
 from gossamer.net.admin.server import AdminServer
 from gossamer.net.admin.tokens import default_token_file, token_for
 from gossamer.net.archiving import open_archive
 from gossamer.net.census import raise_descriptors
+from gossamer.net.clock import Clock
 from gossamer.net.config import Config, ConfigError, load
 from gossamer.net.config.reporting import warnings
 from gossamer.net.listening import describe
@@ -154,16 +158,36 @@ def _open_archive(
 
 
 def _broker(
-    material: Material, store: SqliteStore | None, journal: Journal, processors: Installed
+    material: Material,
+    store: SqliteStore | None,
+    journal: Journal,
+    processors: Installed,
+    clock: Clock,
 ) -> Broker:
-    now = time.time()
+    now = clock.now()
     config = material.config
     settings = settings_of(config, config.limits)
     engine = engine_of(config, processors.kinds)
-    broker = Broker(settings, journal, now, engine)
+    broker = Broker(settings, journal, now, engine, clock.offset)
     if store is not None:
         broker.restore(store.snapshot, now)
     return broker
+
+
+def _clock(store: SqliteStore | None) -> Clock:
+    """It goes on from what the store knows, if there is one."""
+    if store is None:
+        return Clock()
+    kept = store.snapshot.rooms.get(CLOCK_ROOM, {}).get(CLOCK_KEY)
+    found = resumed(kept, store.written_at, time.time())
+    if found.complaint:
+        logger.warning(
+            "the wall clock shows a time that is %s: it is not believed, nothing counts as expired "
+            "meanwhile, and expiries go on from there; set the clock right (windows and archives "
+            "go by it at once)",
+            found.complaint,
+        )
+    return Clock(found.now)
 
 
 def _way_out(error: OSError, file: Path | None) -> str:
@@ -180,7 +204,9 @@ async def _open_admin(material: Material, server: Server, reloader: Reloader) ->
         return None
     try:
         token = token_for(settings.token_file)
-        admin = AdminServer(server.broker, settings, token, reloader.reload, server.peering)
+        admin = AdminServer(
+            server.broker, settings, token, reloader.reload, server.peering, server.clock
+        )
         port = await admin.open()
     except ConfigError as error:
         raise CommandError(error.problems[0]) from error
@@ -207,7 +233,9 @@ async def _serve(
 ) -> None:
     processors = installed_processors(material.config)
     journal = Journal() if keeper is None else keeper.journal
-    server = Server(_broker(material, store, journal, processors), keeper, archive)
+    clock = _clock(store)
+    broker = _broker(material, store, journal, processors, clock)
+    server = Server(broker, keeper, archive, clock)
     pool = open_pool(server, processors, material.config.vision)
     try:
         front = await server.open(material)

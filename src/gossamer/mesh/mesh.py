@@ -199,7 +199,7 @@ class Mesh(Neighbours):
 
     def next_micros(self, now: float) -> int:
         """Never the same twice, and after all that was seen, whatever the clock does."""
-        self._last_micros = max(self._last_micros + 1, int(now * 1e6))
+        self._last_micros = max(self._last_micros + 1, int(self.core.common_time(now) * 1e6))
         return self._last_micros
 
     def saw_micros(self, micros: int) -> None:

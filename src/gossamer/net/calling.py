@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import time
 from asyncio import Transport
 from collections.abc import Callable
 from typing import Any, Final, Generic, Protocol, TypeVar
@@ -65,7 +64,7 @@ class CallSink(SocketSink, Generic[A]):
         self._attempt = self._begin(self, transport, address)
 
     def data_received(self, data: bytes) -> None:
-        now = time.time()
+        now = self.host.clock.now()
         self.attempt.receive(data, now)
         if self.connection is None and self.attempt.connection is not None:
             self.connection = self.attempt.connection
@@ -75,7 +74,7 @@ class CallSink(SocketSink, Generic[A]):
     def connection_lost(self, error: Exception | None) -> None:
         self.transport = None
         self.connection = None
-        now = time.time()
+        now = self.host.clock.now()
         self.attempt.lost(now)
         self.closed()
         self.host.after_chunk(now)

@@ -1,7 +1,5 @@
 """The broker's front: listeners, logins, permissions and limits, opened and reloaded together."""
 
-import time
-
 from gossamer.broker.policy import Verdict
 from gossamer.broker.rates import AddressRates
 from gossamer.net.auth.logins import Logins
@@ -125,18 +123,18 @@ class Front:
             if known is not None:
                 limits = config.limits_of(listener)
                 known.door.change(material.settings[listener.name], limits, self._addresses)
-        broker.set_permissions(material.permissions, time.time())
+        broker.set_permissions(material.permissions, self._host.clock.now())
 
     def _disconnect(self, users: frozenset[str]) -> None:
         """Users whose login is gone must not stay by having come in time."""
-        now = time.time()
+        now = self._host.clock.now()
         for connection in list(self._host.broker.core.connections.values()):
             if connection.identity.user in users:
                 connection.fail(NOT_AUTHORIZED, "your login was withdrawn", now)
         self._host.after_chunk(now)
 
     def _decided(self, token: int, verdict: Verdict) -> None:
-        now = time.time()
+        now = self._host.clock.now()
         self._host.broker.decide(token, verdict, now)
         self._host.after_chunk(now)
 

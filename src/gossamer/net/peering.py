@@ -90,7 +90,7 @@ class Dialler:
         name = ""
         if self._caller.uses_tls:
             name = certificate_user(transport.get_extra_info("peercert"))
-        return Dial(self._mesh, sink, Origin(address, sink.door.name, name), time.time())
+        return Dial(self._mesh, sink, Origin(address, sink.door.name, name), sink.host.clock.now())
 
     def reaches(self, neighbour: str) -> bool:
         """Whether the other end is, or was last, this neighbour."""
@@ -102,7 +102,7 @@ class Dialler:
             await asyncio.wait((sink.done,), timeout=KEEP_ALIVE_SECONDS / 3)
             if sink.connection is not None:
                 sink.attempt.ping()
-                sink.host.after_chunk(time.time())
+                sink.host.after_chunk(sink.host.clock.now())
 
 
 class Peering:

@@ -1,6 +1,5 @@
 """The processors that a configuration describes, and the workshop that runs them."""
 
-import time
 from typing import Final
 
 from gossamer.net.config import Config
@@ -35,7 +34,7 @@ def open_pool(server: Server, installed: Installed, vision: Vision) -> Pool:
     """On the running event loop; whoever opened it closes it."""
 
     def answer(job: Job, found: bytes | None) -> None:
-        now = time.time()
+        now = server.clock.now()
         server.broker.processed(job, found, now)
         server.host.after_chunk(now)
 

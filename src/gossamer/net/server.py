@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
@@ -13,6 +12,7 @@ from gossamer.broker.broker import Broker
 from gossamer.broker.neighbours import PEER_PREFIX
 from gossamer.mesh.mesh import Mesh
 from gossamer.mesh.reporting import start_reporting
+from gossamer.net.clock import Clock
 from gossamer.net.config import Config
 from gossamer.net.config.listeners import Listener
 from gossamer.net.front import Front
@@ -34,19 +34,26 @@ T = TypeVar("T")
 
 # How often timed matters are looked at; keep-alives and expiries are in whole seconds.
 _TICK_SECONDS = 0.25
+# Seconds by which a wall clock is set that somebody may wonder about.
+_WORTH_A_WORD = 1.0
 
 
 class Server:
     """One broker and its listeners, on the running event loop."""
 
     def __init__(
-        self, broker: Broker, store: Store | None = None, archive: Archive | None = None
+        self,
+        broker: Broker,
+        store: Store | None = None,
+        archive: Archive | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.broker = broker
         self.store = store
         self.failure: asyncio.Future[StoreError] = asyncio.get_running_loop().create_future()
         self.loop: AbstractEventLoop = asyncio.get_running_loop()
-        self.host = Host(broker, self.loop, self._end_turn)
+        self.clock = clock if clock is not None else Clock()
+        self.host = Host(broker, self.loop, self._end_turn, self.clock)
         self.front: Front | None = None
         self.mesh: Mesh | None = None
         self.archive = archive
@@ -66,13 +73,13 @@ class Server:
         """Listens wherever the configuration says and dials neighbours; OSError if it cannot."""
         if material.mesh is not None:
             self.mesh = Mesh(self.broker.core, material.mesh)
-            start_reporting(self.mesh, time.time())
+            start_reporting(self.mesh, self.clock.now())
         else:
             self._warn_of_neighbours()
         trace = material.config.trace
         if trace.endpoint is not None:
             self._spans = Spans(trace.endpoint, trace.service)
-            self.broker.core.tracer = BrokerTracer(self._spans)
+            self.broker.core.tracer = BrokerTracer(self._spans, self.clock)
         front = Front(self.host, material)
         await front.open(material)
         self.front = front
@@ -123,7 +130,7 @@ class Server:
             await self.peering.stop()
         if self.archive_service is not None:
             self.archive_service.stop()
-        self.broker.stop(time.time())
+        self.broker.stop(self.clock.now())
         if self.store is not None:
             self.store.close()
         if self._spans is not None:
@@ -133,11 +140,25 @@ class Server:
     def _tick(self) -> None:
         # First the next one: whatever goes wrong in this tick, the clock goes on.
         self._ticker = self.loop.call_later(_TICK_SECONDS, self._tick)
-        now = time.time()
+        now = self.clock.now()
+        self._guarded("the clock", self._look_at_clock, now)
         self._guarded("the tick", self._tick_broker, now)
         if self.archive is not None:
             self._guarded("the archive's tick", self._tick_archive, now)
         self._guarded("the end of the tick", self.host.after_chunk, now)
+
+    def _look_at_clock(self, now: float) -> None:
+        step = self.clock.look()
+        if not step:
+            return
+        if abs(step) >= _WORTH_A_WORD:
+            logger.warning(
+                "the wall clock was set %.1f s %s: windows go by it from now on, and what has a "
+                "duration takes as long as it would have",
+                abs(step),
+                "forward" if step > 0.0 else "back",
+            )
+        self.broker.clock_set(self.clock.offset, now)
 
     def _tick_broker(self, now: float) -> None:
         self.broker.tick(now)
@@ -163,11 +184,11 @@ class Server:
             self.loop.call_soon_threadsafe(call, argument)
 
     def _committed(self, batch: int) -> None:
-        self.broker.committed(batch, time.time())
+        self.broker.committed(batch, self.clock.now())
         self._end_turn()
 
     def _store_read(self, _: None) -> None:
-        self.broker.was_read(time.time())
+        self.broker.was_read(self.clock.now())
         self._end_turn()
 
     def _store_failed(self, error: StoreError) -> None:

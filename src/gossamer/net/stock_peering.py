@@ -71,7 +71,7 @@ class StockDialler:
 
     def _begin(self, sink: CallSink[StockDial], transport: Transport, address: str) -> StockDial:
         origin = Origin(address, sink.door.name)
-        return StockDial(sink.host.broker.core, self._stock, sink, origin, time.time())
+        return StockDial(sink.host.broker.core, self._stock, sink, origin, sink.host.clock.now())
 
     async def _keep_awake(self, sink: StockSink) -> None:
         started = time.monotonic()
@@ -79,7 +79,7 @@ class StockDialler:
             await asyncio.wait((sink.done,), timeout=STOCK_KEEP_ALIVE / 3)
             if sink.attempt.connection is not None:
                 sink.attempt.ping()
-                sink.host.after_chunk(time.time())
+                sink.host.after_chunk(sink.host.clock.now())
             elif time.monotonic() - started > _LOGIN_SECONDS:
                 sink.abort()
 
@@ -90,7 +90,7 @@ class StockPeering:
     def __init__(self, host: Host, mesh: Mesh, sections: tuple[StockSection, ...]) -> None:
         settings = [stock_settings(section) for section in sections]
         self._host = host
-        self._stocks = stocks = Stocks(mesh, settings, time.time())
+        self._stocks = stocks = Stocks(mesh, settings, host.clock.now())
         self._tasks = [
             host.loop.create_task(
                 StockDialler(host, stocks.by_name[section.name], section).run(),
@@ -100,7 +100,7 @@ class StockPeering:
         ]
 
     async def stop(self) -> None:
-        now = time.time()
+        now = self._host.clock.now()
         self._stocks.leave(now)
         self._host.after_chunk(now)
         for task in self._tasks:

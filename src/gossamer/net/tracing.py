@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.tracing import Tracer
+from gossamer.net.clock import Clock
 from gossamer.net.config.errors import ConfigError
 from gossamer.session.message import Message
 
@@ -57,9 +58,10 @@ class Spans:
 class BrokerTracer(Tracer):
     """Tells of what a broker passes on."""
 
-    def __init__(self, spans: Spans) -> None:
+    def __init__(self, spans: Spans, clock: Clock) -> None:
         super().__init__()
         self.follows = True
+        self._clock = clock
         self._spans = spans
 
     def published(
@@ -73,4 +75,5 @@ class BrokerTracer(Tracer):
             "gossamer.link" if is_peer else "messaging.client.id": by,
             "gossamer.receivers": receivers,
         }
-        self._spans.tell("link" if is_peer else "publish", trace, now, about)
+        begun = now + self._clock.offset
+        self._spans.tell("link" if is_peer else "publish", trace, begun, about)

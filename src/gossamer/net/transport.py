@@ -17,6 +17,7 @@ from gossamer.broker.broker import Broker
 from gossamer.broker.connection import Connection
 from gossamer.broker.policy import Meter, Origin
 from gossamer.broker.settings import Settings
+from gossamer.net.clock import Clock
 from gossamer.session.outlet import Sink
 
 # Why a connection is not read from now; each reason ends by itself.
@@ -36,10 +37,15 @@ class Host:
     """What all connections of a process share: the broker, and the end of each turn."""
 
     def __init__(
-        self, broker: Broker, loop: AbstractEventLoop, end_turn: Callable[[], None]
+        self,
+        broker: Broker,
+        loop: AbstractEventLoop,
+        end_turn: Callable[[], None],
+        clock: Clock | None = None,
     ) -> None:
         self.broker = broker
         self.loop = loop
+        self.clock = clock if clock is not None else Clock()
         self.journal = broker.core.journal
         self._end_turn = end_turn
         self._scheduled = False
@@ -124,7 +130,7 @@ class SocketSink(Sink):
         if not self._ticket:
             transport.abort()
             return
-        now = time.time()
+        now = self.host.clock.now()
         transport.set_write_buffer_limits(high=door.write_buffer)
         self._meter = door.meter(address, now)
         origin = Origin(address, door.name, door.certificate_user(transport), door.settings)
@@ -138,7 +144,7 @@ class SocketSink(Sink):
             self._rest = self._rest[self._rest_at :] + data
             self._rest_at = 0
             return
-        now = time.time()
+        now = self.host.clock.now()
         if len(data) <= SLICE_BYTES and self._meter is None:
             connection.receive(data, now)
         else:
@@ -154,7 +160,7 @@ class SocketSink(Sink):
         if connection is not None:
             self.connection = None
             self.door.leave(connection.origin.address, self._ticket)
-            now = time.time()
+            now = self.host.clock.now()
             if self._rest:
                 connection.receive(self._rest[self._rest_at :], now)
                 self._rest = b""
@@ -180,7 +186,7 @@ class SocketSink(Sink):
     def resume_writing(self) -> None:
         connection = self.connection
         if connection is not None:
-            now = time.time()
+            now = self.host.clock.now()
             self._resume(WRITE_BLOCKED)
             connection.unblocked(now)
             self.host.after_chunk(now)
@@ -244,7 +250,7 @@ class SocketSink(Sink):
         connection = self.connection
         if connection is None or not self._rest:
             return
-        now = time.time()
+        now = self.host.clock.now()
         self._receive_slices(connection, self._rest, self._rest_at, now)
         self.host.after_chunk(now)
 

@@ -95,11 +95,18 @@ class Engine:
         """When `tick` should be called; infinite if at no time."""
         return self.services.next_due()
 
+    def clock_set(self, wall_offset: float, now: float) -> None:
+        """The wall clock shows `wall_offset` more than `now` from here on."""
+        if wall_offset != self.services.wall_offset:
+            self.services.wall_offset = wall_offset
+            for state in self.states.values():
+                state.clock_set(now)
+
     def tick(self, now: float) -> list[tuple[OperatorState, Result]]:
         """Ends windows and sends what is owed. A state that fails does not stop the others."""
         if now < self._latest_tick:
             for state in self.states.values():
-                state.clock_set_back(now)
+                state.clock_set(now)
         self._latest_tick = now
         results: list[tuple[OperatorState, Result]] = []
         due = self.services.take_due(now)
@@ -127,7 +134,9 @@ class Engine:
                 continue
             asked = ready.publication
             # The answer is as old as the question: its validity was settled on arrival.
-            valid_until = asked.valid_until(now, self.services.implicit_ttl)
+            valid_until = asked.valid_until(
+                now, self.services.implicit_ttl, self.services.wall_offset
+            )
             publication = Publication(asked.topic, ready.answer, valid_until)
             for key in ready.waiting:
                 state = self.states.get(key)

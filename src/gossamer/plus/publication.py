@@ -77,7 +77,7 @@ class Publication:
     ) -> None:
         self.topic = topic
         self.payload = payload
-        self.expires_at = expires_at  # wall clock, 0 without a Message Expiry Interval
+        self.expires_at = expires_at  # 0 without a Message Expiry Interval
         self.properties = properties
         self.trouble = ""
         self._number = 0.0
@@ -108,12 +108,15 @@ class Publication:
         found = self._look_up(field)
         return None if found is MISSING else text_of(found)
 
-    def valid_until(self, now: float, implicit: float) -> float:
-        """The end of the value's validity; a malformed `plus_ttl` raises ValueError, once."""
+    def valid_until(self, now: float, implicit: float, wall_offset: float = 0.0) -> float:
+        """The end of the value's validity; a malformed `plus_ttl` raises ValueError, once.
+
+        That is a time of the wall clock, which shows `wall_offset` more than `now`.
+        """
         if self._valid_until == 0.0:
             self._valid_until = now + implicit
             user = self.properties.user if self.properties is not None else []
-            self._valid_until = valid_until(self.expires_at, user, now + implicit)
+            self._valid_until = valid_until(self.expires_at, user, now + implicit, wall_offset)
         return self._valid_until
 
     def _field_as_number(self, field: Field) -> float:

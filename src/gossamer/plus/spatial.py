@@ -68,7 +68,7 @@ class SpatialState(OperatorState):
         self._expire(now)
         return self._results()
 
-    def clock_set_back(self, now: float) -> None:
+    def clock_set(self, now: float) -> None:
         if self._sent_at > now:
             self._sent_at = now
         if self.due != INFINITY and self.due > now + self._every:

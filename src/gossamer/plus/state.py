@@ -70,8 +70,8 @@ class OperatorState:
         """What a new subscriber is sent at once."""
         raise NotImplementedError
 
-    def clock_set_back(self, now: float) -> None:
-        """The wall clock now shows an earlier time than before."""
+    def clock_set(self, now: float) -> None:
+        """The wall clock was set, or (if it drives the engine itself) `now` is before the last."""
 
     def take_changes(self) -> list[tuple[str, bytes | None]]:
         """The parts that changed since the last call, with None for those that are gone."""
@@ -111,11 +111,12 @@ class OperatorState:
         raise NotImplementedError
 
     def valid_until(self, publication: Publication, now: float) -> float:
+        services = self.services
         try:
-            return publication.valid_until(now, self.services.implicit_ttl)
+            return publication.valid_until(now, services.implicit_ttl, services.wall_offset)
         except ValueError:
-            self.services.skip(BAD_TTL)
-            return publication.valid_until(now, self.services.implicit_ttl)
+            services.skip(BAD_TTL)
+            return publication.valid_until(now, services.implicit_ttl, services.wall_offset)
 
 
 class Services:
@@ -124,6 +125,7 @@ class Services:
     def __init__(self, implicit_ttl: float = IMPLICIT_TTL, limits: Limits | None = None) -> None:
         self.implicit_ttl = implicit_ttl
         self.limits = limits if limits is not None else Limits()
+        self.wall_offset = 0.0  # what the wall clock shows more than the times passed in
         self.saves = False  # whether somebody takes the changes and makes them last
         self.changed: dict[str, OperatorState] = {}  # by key: those with something to save
         self.skipped: dict[str, int] = {}

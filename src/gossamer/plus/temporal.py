@@ -19,8 +19,11 @@ from gossamer.plus.values import INFINITY
 class TemporalState(OperatorState):
     """One window is open while it has a value. The last window's results are kept for newcomers.
 
-    A clock that is set back moves the open window to the time that it shows, with what was
-    counted; a window that ended while the broker was down fires when it is back.
+    Windows begin and end by the wall clock. One that is set forward past a window's end ends it,
+    with what was counted. One that is set back moves the open window to the time that it shows,
+    with what was counted; but a window that has fired is not opened again, so after less than a
+    window back what comes is counted in the next one. A window that ended while the broker was
+    down fires when it is back.
     """
 
     def __init__(self, key: str, plan: Plan, services: Services, temporal: Temporal) -> None:
@@ -30,8 +33,9 @@ class TemporalState(OperatorState):
         self._window = temporal.window
         self._outer = checks_of(plan.outer)
         self._prefix = plan.chain + "/"
-        self._start = 0.0
+        self._start = 0.0  # by the wall clock, as the end
         self._end = INFINITY
+        self._fired_until = 0.0  # the end of the last window that fired
         self._topics: dict[str, Aggregate] = {}
         self._topics_bytes = 0
         self._last: list[Result] = []
@@ -43,10 +47,11 @@ class TemporalState(OperatorState):
             self.services.skip(publication.trouble)
             return []
         results: list[Result] = []
-        if now >= self._end:
+        wall = now + self.services.wall_offset
+        if wall >= self._end:
             results = self._fire()
-        if not self._start <= now < self._end or not self._topics:
-            self._open(now)
+        if not self._start <= wall < self._end or not self._topics:
+            self._open(wall)
         self._count(publication.topic, value)
         return results
 
@@ -56,9 +61,12 @@ class TemporalState(OperatorState):
     def last_results(self, now: float) -> list[Result]:
         return list(self._last)
 
-    def clock_set_back(self, now: float) -> None:
-        if self._topics and now < self._start:
-            self._open(now)
+    def clock_set(self, now: float) -> None:
+        wall = now + self.services.wall_offset
+        if self._topics and wall < self._start:
+            self._open(wall)
+        elif self._topics:
+            self.services.schedule(self, self._end - self.services.wall_offset)
 
     def part(self, name: str) -> bytes | None:
         if not name:
@@ -70,7 +78,7 @@ class TemporalState(OperatorState):
         return json.dumps([SAVED_VERSION, *aggregate.save()]).encode()
 
     def restore(self, parts: list[tuple[str, bytes]], now: float) -> None:
-        start = now
+        start = wall = now + self.services.wall_offset
         for name, part in parts:
             try:
                 version, *saved = json.loads(part)
@@ -89,7 +97,9 @@ class TemporalState(OperatorState):
             except (ValueError, TypeError, IndexError, AttributeError):
                 self.mark(name)
         if self._topics:
-            self._open(min(start, now))
+            self._open(min(start, wall))
+        elif self._last:
+            self._fired_until = self._window.start(start) + self._window.seconds
 
     def results_of(self, values: list[tuple[str, float]]) -> list[Result]:
         """What the topics' values of one window become."""
@@ -102,11 +112,13 @@ class TemporalState(OperatorState):
                 results.append(Result(address, self._function.write(value)))
         return results
 
-    def _open(self, now: float) -> None:
-        self._start = self._window.start(now)
+    def _open(self, wall: float) -> None:
+        self._start = self._window.start(wall)
+        if self._start < self._fired_until <= wall + self._window.seconds:
+            self._start = self._fired_until
         self._end = self._start + self._window.seconds
         self.mark("")
-        self.services.schedule(self, self._end)
+        self.services.schedule(self, self._end - self.services.wall_offset)
 
     def _count(self, topic: str, value: float) -> None:
         aggregate = self._topics.get(topic)
@@ -143,6 +155,7 @@ class TemporalState(OperatorState):
         self._topics = {}
         self.weigh(-self._topics_bytes)
         self._topics_bytes = 0
+        self._fired_until = self._end
         self._end = INFINITY
         self.services.unschedule(self)
         results = self.results_of(values)

@@ -32,7 +32,9 @@ def read_time(text: str) -> float:
     return seconds
 
 
-def valid_until(expires_at: float, user: list[tuple[str, str]], otherwise: float) -> float:
+def valid_until(
+    expires_at: float, user: list[tuple[str, str]], otherwise: float, wall_offset: float = 0.0
+) -> float:
     """The end of a value's validity, or `otherwise` if the publisher set none.
 
     `expires_at` is where the Message Expiry Interval ends, 0 without one. Where both are given
@@ -41,7 +43,7 @@ def valid_until(expires_at: float, user: list[tuple[str, str]], otherwise: float
     ends = expires_at if expires_at > 0.0 else 0.0
     for name, value in user:
         if name == TTL_PROPERTY:
-            stated = read_time(value)
+            stated = read_time(value) - wall_offset
             if ends == 0.0 or stated < ends:
                 ends = stated
     return ends if ends != 0.0 else otherwise

@@ -94,6 +94,7 @@ class Collector:
         "is_required",
         "keeps_publishers",
         "unwritten",
+        "wall_offset",
     )
 
     def __init__(self) -> None:
@@ -112,6 +113,7 @@ class Collector:
         self._user = ""
         self._flags = -1
         self._now = 0.0
+        self.wall_offset = 0.0  # rows have the wall clock's time
 
     def append(
         self, topic: bytes, payload: bytes, flags: int, publisher: str, user: str, now: float
@@ -211,7 +213,8 @@ class Collector:
         self._now = now
         if not self.keeps_publishers:
             publisher = user = ""
-        self._block.begin_run(topic, publisher, user, flags, int(now * MICROSECONDS))
+        time = int((now + self.wall_offset) * MICROSECONDS)
+        self._block.begin_run(topic, publisher, user, flags, time)
 
     def _close_block(self) -> None:
         self._full.append(self._block)

@@ -79,6 +79,12 @@ class SqliteJournal(CollectingJournal):
         return []
 
 
+def _written_at(path: Path) -> float:
+    """When the files of the store were last changed; 0.0 if there are none."""
+    found = [one.stat().st_mtime for one in (path, *companions(path)) if one.exists()]
+    return max(found, default=0.0)
+
+
 class SqliteStore:
     """One broker's store. `journal` is for the core, `snapshot` is what the core starts from."""
 
@@ -88,6 +94,7 @@ class SqliteStore:
         self._committed: Callable[[int], None] = _ignore_commit
         self._failed: Callable[[StoreError], None] = _ignore_failure
         self._was_read: Callable[[], None] = _ignore_reading
+        self.written_at = _written_at(self.path)
         self._connection = open_store(self.path)
         try:
             self._connection.execute(f"PRAGMA synchronous = {SYNC_MODES[sync]}")

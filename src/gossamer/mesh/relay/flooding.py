@@ -58,7 +58,8 @@ class Flooding:
         self.core = core
         self.name = name
         self.handlers: dict[int, Handler] = {}
-        self.life = (int(core.started_at * 1e6) << _LIFE_SHIFT) | secrets.randbits(_LIFE_SHIFT)
+        begun = int(core.common_time(core.started_at) * 1e6)
+        self.life = (begun << _LIFE_SHIFT) | secrets.randbits(_LIFE_SHIFT)
         self.damped = 0  # words that came too fast
         self._links = links
         self._counter = 0
@@ -107,7 +108,8 @@ class Flooding:
     def hear(self, link: Link, payload: bytes, now: float) -> None:
         """A word, from anybody, over this link."""
         word = decode_word(payload, 1)
-        if word.life >> _LIFE_SHIFT > int(now * 1e6) + _AHEAD_MICROS:
+        latest = int(max(now, now + self.core.wall_offset) * 1e6)
+        if word.life >> _LIFE_SHIFT > latest + _AHEAD_MICROS:
             raise ProtocolError(
                 reasons.PROTOCOL_ERROR, f"a word of {word.origin!r} from too far in the future"
             )

@@ -117,7 +117,7 @@ class BrokerCollector(Collector):
             yield CounterMetricFamily(f"gossamer_{name}", text, read(self._core))
         for name, text, read in ROOM_GAUGES:
             yield GaugeMetricFamily(f"gossamer_{name}", text, read(self._core))
-        started = self._core.started_at
+        started = self._core.started_at + self._core.wall_offset
         yield GaugeMetricFamily("gossamer_start_time_seconds", "When it was started.", started)
         about = GaugeMetricFamily("gossamer_build_info", "Its version.", labels=["version"])
         about.add_metric([__version__], 1)

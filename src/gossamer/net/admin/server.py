@@ -15,6 +15,7 @@ from gossamer.net.admin.http import LONGEST_HEAD, HttpError, Request, Response, 
 from gossamer.net.admin.metrics import CONTENT_TYPE, exposition
 from gossamer.net.admin.routes import Route, find, openapi
 from gossamer.net.admin.tokens import is_authorized
+from gossamer.net.clock import Clock
 from gossamer.net.config import ConfigError
 from gossamer.net.config.observe import Admin
 from gossamer.net.peering import Dialler, Peering
@@ -45,9 +46,11 @@ class AdminServer:
         token: str,
         reload: Reload,
         peering: Peering | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self._broker = broker
         self._peering = peering
+        self._clock = clock if clock is not None else Clock()
         self._core = broker.core
         self._settings = settings
         self._token = token
@@ -162,7 +165,7 @@ class AdminServer:
         ]
 
     async def _health(self, request: Request) -> Response:
-        uptime = round(time.time() - self._core.started_at, 3)
+        uptime = round(self._clock.now() - self._core.started_at, 3)
         faults = self._core.faults.total
         return Response.json(
             {"status": "ok", "version": __version__, "uptime": uptime, "internal_faults": faults}
@@ -184,19 +187,19 @@ class AdminServer:
         return Response.json(views.subscriptions(self._core, request.query))
 
     async def _retained(self, request: Request) -> Response:
-        return Response.json(views.retained(self._core, request.query, time.time()))
+        return Response.json(views.retained(self._core, request.query, self._clock.now()))
 
     async def _positions(self, request: Request) -> Response:
-        return Response.json(place_views.positions(self._core, request.query, time.time()))
+        return Response.json(place_views.positions(self._core, request.query, self._clock.now()))
 
     async def _fences(self, request: Request) -> Response:
-        return Response.json(place_views.fences(self._core, request.query, time.time()))
+        return Response.json(place_views.fences(self._core, request.query, self._clock.now()))
 
     async def _disconnect(self, request: Request, client_id: str) -> Response:
         discard = request.query.get("discard", "false")
         if discard not in ("true", "false"):
             raise HttpError(400, "discard is true or false")
-        if not self._broker.disconnect(client_id, time.time(), discard == "true"):
+        if not self._broker.disconnect(client_id, self._clock.now(), discard == "true"):
             raise HttpError(404, f"there is no session {client_id}")
         return Response.json({"done": True})
 
@@ -207,13 +210,13 @@ class AdminServer:
         return Response.json(mesh_views.choices_view(self._core, request.query))
 
     async def _switch(self, request: Request, mode: str) -> Response:
-        now = time.time()
+        now = self._clock.now()
         mesh_views.decide_mode(self._core, mode, now)
         self._broker.flush(now)
         return Response.json({"done": True})
 
     async def _forget(self, request: Request, name: str) -> Response:
-        now = time.time()
+        now = self._clock.now()
         if not mesh_views.mesh_in(self._core).neighbourhood.forget(name, now):
             raise HttpError(404, f"there is no neighbour {name}")
         self._broker.flush(now)

@@ -77,7 +77,8 @@ def page(query: dict[str, str]) -> tuple[int, int]:
     return offset, limit
 
 
-def session_view(session: Session) -> dict[str, Any]:
+def session_view(session: Session, wall_offset: float) -> dict[str, Any]:
+    """Times in it are the wall clock's."""
     record = session.record
     identity = session.identity
     return {
@@ -87,7 +88,7 @@ def session_view(session: Session) -> dict[str, Any]:
         "listener": identity.listener,
         "connected": session.outlet is not None,
         "expiry": record.expiry,
-        "disconnected_at": record.disconnected_at or None,
+        "disconnected_at": record.disconnected_at + wall_offset if record.disconnected_at else None,
         "subscriptions": len(session.subscriptions),
         "queued": session.queued(),
         "inflight": len(session.inflight),
@@ -99,13 +100,16 @@ def sessions(core: Core, query: dict[str, str]) -> dict[str, Any]:
     wanted = query.get("search", "").lower()
     if not wanted:
         chosen = islice(core.sessions.values(), offset, offset + limit)
-        return {"total": len(core.sessions), "entries": [session_view(one) for one in chosen]}
+        return {
+            "total": len(core.sessions),
+            "entries": [session_view(one, core.wall_offset) for one in chosen],
+        }
     found = [
         one
         for one in core.sessions.values()
         if wanted in one.client_id.lower() or wanted in one.user.lower()
     ]
-    entries = [session_view(one) for one in found[offset : offset + limit]]
+    entries = [session_view(one, core.wall_offset) for one in found[offset : offset + limit]]
     return {"total": len(found), "entries": entries}
 
 
@@ -113,7 +117,7 @@ def one_session(core: Core, client_id: str) -> dict[str, Any]:
     session = core.sessions.get(client_id)
     if session is None:
         raise HttpError(404, f"there is no session {client_id}")
-    return session_view(session)
+    return session_view(session, core.wall_offset)
 
 
 def subscriptions(core: Core, query: dict[str, str]) -> dict[str, Any]:
@@ -150,11 +154,11 @@ def retained(core: Core, query: dict[str, str], now: float) -> dict[str, Any]:
     except TopicError as error:
         raise HttpError(400, str(error)) from error
     found = core.retained.search(filter, now)
-    entries = [_message(one) for one in found[offset : offset + limit]]
+    entries = [_message(one, core.wall_offset) for one in found[offset : offset + limit]]
     return {"total": len(found), "entries": entries}
 
 
-def _message(message: Message) -> dict[str, Any]:
+def _message(message: Message, wall_offset: float) -> dict[str, Any]:
     try:
         payload, encoding = message.payload.decode("utf-8"), "utf-8"
     except UnicodeDecodeError:
@@ -167,5 +171,5 @@ def _message(message: Message) -> dict[str, Any]:
         "encoding": encoding,
         "publisher": message.publisher,
         "user": message.user,
-        "expires_at": message.expires_at or None,
+        "expires_at": message.expires_at + wall_offset if message.expires_at else None,
     }

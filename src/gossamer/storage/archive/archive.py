@@ -90,7 +90,10 @@ class Archive:
         with self._writing:
             log = self.catalog.current
             age = (now_micros() - log.created) / MICROSECONDS
-            is_old = 0 < self.settings.segment_seconds <= age
+            # A log from the future began before the clock was set back: nobody knows how old it is.
+            is_old = self.settings.segment_seconds > 0 and not (
+                0 <= age < self.settings.segment_seconds
+            )
             if log.next > log.first and (is_old or is_forced):
                 self._begin_log(log)
 

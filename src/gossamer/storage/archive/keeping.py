@@ -14,8 +14,7 @@ from gossamer.storage.archive.archive import Archive
 from gossamer.storage.archive.catalog import Segment
 from gossamer.storage.archive.errors import ArchiveError
 from gossamer.storage.archive.log import LogFile, sync_folder
-from gossamer.storage.archive.opening import now_micros
-from gossamer.storage.archive.retention import expired
+from gossamer.storage.archive.retention import RetentionTime, expired
 from gossamer.storage.archive.sealed import SealedSegment, parse_name
 from gossamer.storage.archive.worker import SealingWorker
 
@@ -38,6 +37,7 @@ class Keeper:
         self._archive = archive
         self._worker = SealingWorker()
         self._seal = self._worker.seal if seal is None else seal
+        self._time = RetentionTime(archive.catalog.segments)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="gossamer-archive", daemon=True)
 
@@ -99,7 +99,7 @@ class Keeper:
 
     def _retain(self) -> None:
         archive = self._archive
-        for segment in expired(archive.catalog.segments, archive.settings, now_micros()):
+        for segment in expired(archive.catalog.segments, archive.settings, self._time.now()):
             archive.catalog.remove(segment)
             self._delete(segment)
             logger.info("retention removed the offsets %d to %d", segment.first, segment.next - 1)

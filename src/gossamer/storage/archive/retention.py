@@ -1,19 +1,26 @@
 """Which segments have to go: by age, and by the size of all of them. The oldest go first."""
 
-from collections.abc import Sequence
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from gossamer.storage.archive.catalog import Segment, size_of, times_of
+from gossamer.storage.archive.opening import now_micros
 from gossamer.storage.archive.settings import ArchiveSettings
 
+logger = logging.getLogger("gossamer.archive")
+
 MICROSECONDS = 1_000_000
+# A year and a day: nobody leaves an archive alone for so long and then wants it thinned out.
+LONGEST_PAUSE_SECONDS: Final = 367 * 86_400
+_RECENT: Final = 8  # segments: enough to find the newest row, and soon read wherever they are
 
 
-def expired(
-    segments: Sequence[Segment], settings: ArchiveSettings, now_micros: int
-) -> list[Segment]:
+def expired(segments: Sequence[Segment], settings: ArchiveSettings, now: int) -> list[Segment]:
     """Those to remove. Never the last one, which is being written; and never one that is newer
     than one that stays, so that what is left has no gap."""
-    oldest = now_micros - int(settings.retention_seconds * MICROSECONDS)
+    oldest = now - int(settings.retention_seconds * MICROSECONDS)
     total = sum(map(size_of, segments))
     found: list[Segment] = []
     for segment in segments[:-1]:
@@ -25,3 +32,37 @@ def expired(
         found.append(segment)
         total -= size_of(segment)
     return found
+
+
+class RetentionTime:
+    """The time by which retention goes: what it removes cannot be brought back, so of a clock that
+    was set it believes the earlier time.
+
+    It goes on as the monotonic clock does, from the wall clock's time at the start, or, if that is
+    far ahead of everything that was ever archived, from the last of that.
+    """
+
+    def __init__(
+        self,
+        segments: Sequence[Segment],
+        wall: Callable[[], int] = now_micros,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._wall = wall
+        self._monotonic = monotonic
+        self._began = monotonic()
+        recent = [times_of(segment) for segment in segments[-_RECENT:]]
+        newest = max((times[1] for times in recent if times is not None), default=0)
+        shown = wall()
+        is_far = newest > 0 and shown - newest > LONGEST_PAUSE_SECONDS * MICROSECONDS
+        if is_far:
+            logger.warning(
+                "the wall clock is %d days after what was archived last: retention does not "
+                "believe it and goes on from there",
+                (shown - newest) // (86_400 * MICROSECONDS),
+            )
+        self._start = newest if is_far else shown
+
+    def now(self) -> int:
+        passed = int((self._monotonic() - self._began) * MICROSECONDS)
+        return min(self._wall(), self._start + passed)
