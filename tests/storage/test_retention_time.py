@@ -6,11 +6,12 @@ import pytest
 
 from gossamer.session.archive import Collector
 from gossamer.storage.archive.archive import Archive
+from gossamer.storage.archive.opening import now_micros
 from gossamer.storage.archive.retention import MICROSECONDS, RetentionTime, expired
 from tests.support.archives import Row, settings, write
 
 DAY = 86_400 * MICROSECONDS
-NOW = 20_000 * DAY
+NOW = now_micros()
 
 
 class Clocks:

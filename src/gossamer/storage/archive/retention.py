@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from gossamer.storage.archive.catalog import Segment, size_of, times_of
+from gossamer.storage.archive.log import LogFile
 from gossamer.storage.archive.opening import now_micros
 from gossamer.storage.archive.settings import ArchiveSettings
 
@@ -39,7 +40,8 @@ class RetentionTime:
     was set it believes the earlier time.
 
     It goes on as the monotonic clock does, from the wall clock's time at the start, or, if that is
-    far ahead of everything that was ever archived, from the last of that.
+    far ahead of everything that was archived and of every log that was begun, from the last of
+    that.
     """
 
     def __init__(
@@ -53,6 +55,8 @@ class RetentionTime:
         self._began = monotonic()
         recent = [times_of(segment) for segment in segments[-_RECENT:]]
         newest = max((times[1] for times in recent if times is not None), default=0)
+        begun = max((one.created for one in segments if isinstance(one, LogFile)), default=0)
+        newest = max(newest, begun)
         shown = wall()
         is_far = newest > 0 and shown - newest > LONGEST_PAUSE_SECONDS * MICROSECONDS
         if is_far:
