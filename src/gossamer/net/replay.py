@@ -34,8 +34,8 @@ from gossamer.storage.archive.frames import (
     BAD,
     FAILED,
     REFUSED,
-    VERSION,
     BadFrame,
+    check_version,
     frame,
     read_request,
 )
@@ -149,8 +149,7 @@ class ReplayService:
         request = read_request(caller.exactly)
         if not self.strangers.heard(stranger):
             return
-        if request.get("version", VERSION) != VERSION:
-            raise BadRequest(f"this broker speaks version {VERSION} of the protocol")
+        check_version(request, "the broker, or ask with an older client")
         rights = self._rights(request, caller.address, _certificate_user(caller.connection))
         self.strangers.leave(stranger)
         if not self.places.take(rights.who):

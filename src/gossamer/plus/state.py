@@ -11,12 +11,18 @@ from gossamer.plus.publication import BAD_TTL, BUSY, NO_ROOM, Publication
 from gossamer.plus.ttl import IMPLICIT_TTL
 from gossamer.plus.values import INFINITY
 
-# The first item of every saved part; a part of another version is not read.
+# The first item of every saved part, which is a JSON list. A store with a later one is not opened.
 SAVED_VERSION: Final = 1
 # Where no broker sets a budget.
 UNBOUNDED: Final = 1 << 62
 # Entries without a point are swept out once there are more of them than others, and than this.
 _FEW: Final = 64
+
+
+def saved_version(part: bytes) -> int:
+    """The version of a saved part, found without reading all of it; 0 for what is none."""
+    digits = part[1 : part.find(b",")] if part.startswith(b"[") else b""
+    return int(digits) if digits.isdigit() and len(digits) < 10 else 0
 
 
 class Result:

@@ -36,8 +36,19 @@ class StoreTooNew(StoreError):
 
     def __init__(self, path: Path, found: int, known: int) -> None:
         super().__init__(
-            f"the store {path} has format {found} and this version knows {known}: "
-            f"use a newer gossamer, or another folder with --data"
+            f"the store {path} has format {found} and this version knows {known}; it is left as it "
+            f"is: use a newer gossamer, restore what was saved before the upgrade, or name another "
+            f"folder with --data"
+        )
+
+
+class ValuesTooNew(StoreError):
+    """What a later version saved inside of a store whose format is known."""
+
+    def __init__(self, path: Path, what: str, found: int, known: int) -> None:
+        super().__init__(
+            f"the store {path} has {what} of version {found} and this version knows {known}; it is "
+            f"left as it is: use a newer gossamer, or restore what was saved before the upgrade"
         )
 
 

@@ -4,6 +4,7 @@ import logging
 import os
 import sqlite3
 import stat
+import struct
 from pathlib import Path
 from typing import Final
 
@@ -37,6 +38,10 @@ CACHED_STATEMENTS: Final = 160
 # What SQLite raises on damage; its messages quote the damaged file and may be no text themselves.
 DAMAGE: Final = (sqlite3.DatabaseError, UnicodeDecodeError)
 
+# In SQLite's file header: the user version and the application's identity, after 60 bytes and four
+# between them.
+_HEAD: Final = struct.Struct(">60xI4xI")
+
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -66,6 +71,7 @@ def companions(path: Path) -> list[Path]:
 def open_store(path: Path) -> sqlite3.Connection:
     """Open for this process alone, creating the tables in an empty file, and bringing a file of an
     earlier format to the present one."""
+    _refuse_newer(path)
     make_private(path)
     connection = _identified(path, create=True)
     try:
@@ -86,7 +92,41 @@ def open_existing(path: Path) -> sqlite3.Connection:
     """Open what must be there already, in whatever format this version knows."""
     if not path.exists():
         raise NoStore(path)
+    _refuse_newer(path)
     return _identified(path, create=False)
+
+
+def _refuse_newer(path: Path) -> None:
+    """Before the file is opened to be written: whoever closes it copies its log into it."""
+    found = _format_of(path)
+    if found > FORMAT:
+        raise StoreTooNew(path, found, FORMAT)
+
+
+def _format_of(path: Path) -> int:
+    """As far as it can be told without changing anything; 0 leaves it to those who open it."""
+    log, index = companions(path)
+    if not path.exists():
+        return 0
+    if not log.exists() or not log.stat().st_size:
+        with path.open("rb") as file:
+            head = file.read(_HEAD.size)
+        version, application = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, 0)
+        return int(version) if application == APPLICATION else 0
+    is_new = not index.exists()
+    connection: sqlite3.Connection | None = None
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=0)
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+    except DAMAGE:
+        return 0
+    finally:
+        if connection is not None:
+            connection.close()
+        if is_new:
+            index.unlink(missing_ok=True)
+    return int(version) if application == APPLICATION else 0
 
 
 def _identified(path: Path, create: bool) -> sqlite3.Connection:

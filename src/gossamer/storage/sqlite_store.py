@@ -10,9 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from gossamer.plus.state import SAVED_VERSION, saved_version
 from gossamer.session.records import Snapshot
 from gossamer.storage.collecting import CollectingJournal
-from gossamer.storage.errors import StoreDamaged, StoreError
+from gossamer.storage.errors import StoreDamaged, StoreError, ValuesTooNew
 from gossamer.storage.files import DAMAGE, FILE_NAME, companions, open_store
 from gossamer.storage.index import Index
 from gossamer.storage.loading import Loaded, load, note_spills
@@ -184,6 +185,9 @@ def _load(connection: sqlite3.Connection, path: Path) -> Loaded:
         note_spills(loaded, connection.execute(COUNT_SPILL), last)
     except DAMAGE as error:
         raise StoreDamaged(path, [str(error)]) from error
+    newest = max((saved_version(data) for _, _, data in loaded.snapshot.operators), default=0)
+    if newest > SAVED_VERSION:
+        raise ValuesTooNew(path, "values of operators", newest, SAVED_VERSION)
     if loaded.problems:
         raise StoreDamaged(path, loaded.problems)
     connection.executemany(MESSAGE.delete(1), [(key,) for key in loaded.orphans])

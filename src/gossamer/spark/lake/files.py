@@ -44,6 +44,16 @@ class Files:
         finally:
             out.close()
 
+    def read_text(self, path: str) -> str | None:
+        """None if there is no such file."""
+        if not self.exists(path):
+            return None
+        source = self._system.open(self._path(path))
+        try:
+            return bytes(source.readAllBytes()).decode()
+        finally:
+            source.close()
+
     def remove(self, path: str) -> None:
         self._system.delete(self._path(path), True)
 

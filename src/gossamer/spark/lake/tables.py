@@ -15,6 +15,15 @@ from gossamer.spark.lake.files import Files, joined
 from gossamer.spark.lake.hours import BATCH, DATE, HOUR, Hour
 
 CHECKPOINTS: Final = "_checkpoints"
+# Of the tables, how they are cut into folders, and what stands beside them. It is in a file of this
+# name among the checkpoints; where that is not there, it is 1.
+FORMAT: Final = 1
+FORMAT_FILE: Final = "format"
+
+
+def format_of(stated: str | None) -> int:
+    """ValueError if it is no number."""
+    return 1 if stated is None else int(stated)
 
 
 class Table:

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from gossamer.spark.lake.files import Files, joined
-from gossamer.spark.lake.tables import CHECKPOINTS
+from gossamer.spark.lake.tables import CHECKPOINTS, FORMAT, FORMAT_FILE, format_of
 from gossamer.spark.pipelines.pipeline import Pipeline, PipelineError, Settings, Work
 
 _LOOK_SECONDS: Final = 0.5
@@ -45,6 +45,7 @@ class Run:
         fit_shuffles(spark)
         self._stopping = threading.Event()
         try:
+            check_format(Files(spark, settings.lake), settings.lake)
             self._work: Work = pipeline.open(spark, settings)
             self._query = self._start(spark, pipeline)
         except PySparkException as problem:
@@ -116,7 +117,22 @@ def checkpoint(spark: SparkSession, lake: str, name: str) -> str:
             f"the checkpoint {path} is gone: put it back, or begin in an empty folder (--lake)"
         )
     files.make(marker)
+    files.write_text(joined(lake, CHECKPOINTS, FORMAT_FILE), str(FORMAT))
     return path
+
+
+def check_format(files: Files, lake: str) -> None:
+    """Raises PipelineError for a lake of a later version, before anything in it is changed."""
+    stated = files.read_text(joined(lake, CHECKPOINTS, FORMAT_FILE))
+    try:
+        found = format_of(stated)
+    except ValueError:
+        raise PipelineError(f"the lake {lake} states no number as its format: {stated!r}") from None
+    if found > FORMAT:
+        raise PipelineError(
+            f"the lake {lake} has format {found} and this version knows {FORMAT}; it is left as it "
+            "is: use a newer gossamer, or begin in another folder (--lake)"
+        )
 
 
 def reason_of(problem: Exception) -> str:

@@ -6,6 +6,7 @@ one that is no longer listed keeps its place in the map and is not read.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -23,6 +24,21 @@ from gossamer.spark.source.settings import Settings
 from gossamer.storage.archive.client import Address
 
 Offsets = dict[str, int]
+# What Spark keeps of a stream in its checkpoint is such a map. In another format it would have this
+# name in it, which no broker can have; without it, it is of format 1.
+FORMAT_NAME: Final = "$format"
+FORMAT: Final = 1
+
+
+def checked(offsets: Offsets) -> Offsets:
+    """Raises SourceError if a later version has written the checkpoint."""
+    found = offsets.get(FORMAT_NAME, FORMAT)
+    if found != FORMAT or not all(isinstance(at, int) for at in offsets.values()):
+        raise SourceError(
+            f"the checkpoint of this stream has offsets of format {found}, and this version knows "
+            f"{FORMAT}: use a newer gossamer, or begin with another checkpoint"
+        )
+    return offsets
 
 
 class Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -43,6 +59,7 @@ class Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target = {name: replay.next for name, replay in self._look().items()}
 
     def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:
+        checked(start)
         target = self._target
         if target is None:
             target = {name: replay.next for name, replay in self._look().items()}
@@ -64,7 +81,8 @@ class Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Offsets, end: Offsets) -> list[InputPartition]:
         found: list[InputPartition] = []
-        for name, until in end.items():
+        checked(start)
+        for name, until in checked(end).items():
             if until > start.get(name, until):
                 whole = Range(self._address(name), start[name], until, self._settings.filters)
                 found += cut(whole, self._settings.rows_per_partition)

@@ -25,6 +25,7 @@ from gossamer.storage.archive.frames import (
     UNTRUSTED,
     VERSION,
     BadFrame,
+    check_version,
     frame,
     read_frame,
 )
@@ -132,6 +133,7 @@ def _ask(address: Address, credentials: Credentials, message: dict[str, Any]) ->
 
 
 def _checked(answer: dict[str, Any]) -> dict[str, Any]:
+    check_version(answer, "this reader")
     if answer.get("ok"):
         return answer
     text = str(answer.get("error", "the service says no"))
@@ -160,7 +162,7 @@ def _exchange(
             f"the certificate of {address} is not trusted: {error.verify_message}", UNTRUSTED
         ) from error
     except BadFrame as error:
-        raise ReplayError(f"{address} is no replay service: {error}") from error
+        raise ReplayError(f"the answer of {address} cannot be read: {error}") from error
     except OSError as error:
         raise Unreachable(f"{address}: {error.strerror or error}") from error
 

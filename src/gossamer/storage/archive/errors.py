@@ -19,6 +19,17 @@ class ArchiveDamaged(ArchiveError):
         )
 
 
+class ArchiveTooNew(ArchiveError):
+    """Written by a later version; nothing of it is read or changed."""
+
+    def __init__(self, path: Path | str, found: int, known: int) -> None:
+        super().__init__(
+            f"the archive's file {path} has format {found} and this version knows {known}; it is "
+            f"left as it is: use a newer gossamer, restore what was saved before the upgrade, or "
+            f"name another folder in [archive]"
+        )
+
+
 class ArchiveInUse(ArchiveError):
     """Another process writes there."""
 

@@ -12,6 +12,8 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final
 
+# Of requests and answers alike; 1 where it is not stated. A service answers every version up to
+# its own, in that version.
 VERSION: Final = 1
 MOST_REQUEST_BYTES: Final = 1 << 20
 MOST_ANSWER_BYTES: Final = 1 << 28
@@ -32,11 +34,26 @@ BAD: Final = "bad"  # the request itself
 UNTRUSTED: Final = "untrusted"  # what the client says of the service's certificate
 FAILED: Final = "failed"  # the archive could not be read to the end
 
+# How every answer begins that is no refusal.
+ACCEPTED: Final = {"ok": True, "version": VERSION}
+
 ReadExactly = Callable[[int], bytes]
 
 
 class BadFrame(Exception):
     """What came is no frame; the text says why."""
+
+
+def check_version(message: dict[str, Any], side: str) -> None:
+    """BadFrame if a later version than this one wrote it; `side` is who has to be upgraded."""
+    found = message.get("version", 1)
+    if isinstance(found, bool) or not isinstance(found, int) or found < 1:
+        raise BadFrame("its version is no number")
+    if found > VERSION:
+        raise BadFrame(
+            f"it is of version {found} of the protocol, and version {VERSION} is known here: "
+            f"upgrade {side}"
+        )
 
 
 def frame(message: dict[str, Any]) -> bytes:

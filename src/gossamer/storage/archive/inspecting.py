@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from gossamer.storage.archive.blocks import HEADER, MAGIC, Header, is_whole
 from gossamer.storage.archive.catalog import Catalog, Segment, end_of
-from gossamer.storage.archive.errors import ArchiveDamaged, ArchiveError
+from gossamer.storage.archive.errors import ArchiveDamaged, ArchiveError, ArchiveTooNew
 from gossamer.storage.archive.log import (
     FileHeader,
     LogFile,
@@ -20,7 +20,7 @@ from gossamer.storage.archive.log import (
     read_file_header,
     sync_folder,
 )
-from gossamer.storage.archive.opening import find_logs, find_sealed, lock
+from gossamer.storage.archive.opening import find_logs, find_sealed, lock, refuse_newer
 from gossamer.storage.archive.places import open_folder
 from gossamer.storage.archive.reading import Reader
 from gossamer.storage.archive.recovery import Scan, log_of
@@ -96,7 +96,11 @@ def repair(folder: Path, uri: str = "") -> list[str]:
     done: list[str] = []
     descriptor = lock(folder)
     try:
-        for segment in _sealed(folder, uri):
+        segments = _sealed(folder, uri)
+        refuse_newer(find_logs(folder), [])
+        for segment in segments:
+            refuse_newer([], [segment])
+        for segment in segments:
             if _problems_of(segment):
                 kept = f"{segment.path}.damaged"
                 segment.files.move(segment.path, kept)
@@ -117,6 +121,7 @@ def _sealed(folder: Path, uri: str) -> list[SealedSegment]:
 
 def _problems_of(segment: SealedSegment) -> list[str]:
     try:
+        segment.check_format()
         offsets = segment.first
         with segment.files.open_input_file(segment.path) as source:
             file = pq.ParquetFile(source, page_checksum_verification=True)
@@ -126,7 +131,9 @@ def _problems_of(segment: SealedSegment) -> list[str]:
                 if batch.column("offset")[0].as_py() != offsets:
                     return [f"{segment.path}: offset {offsets} is not where it should be"]
                 offsets += batch.num_rows
-    except (OSError, pa.ArrowException) as error:
+    except ArchiveTooNew:
+        raise
+    except (OSError, pa.ArrowException, ArchiveError) as error:
         return [f"{segment.path}: cannot be read: {error}"]
     if offsets != segment.next:
         return [f"{segment.path}: has {offsets - segment.first} rows, and its name says otherwise"]

@@ -15,8 +15,12 @@ from typing import Final
 
 from gossamer.session.archive import Block
 from gossamer.storage.archive.blocks import ALIGNMENT, encode
+from gossamer.storage.archive.errors import ArchiveError
 
+# The digit is the format of the file and of the blocks in it.
 FILE_MAGIC: Final = b"GOSSARC1"
+_FAMILY: Final = FILE_MAGIC[:-1]
+FORMAT: Final = 1
 # magic, checksum of what follows, length of the name, first offset, where the log before this one
 # ended (the same offset unless rows were lost in between), creation in microseconds
 FILE_HEADER: Final = struct.Struct("<8sIIQQq")
@@ -180,8 +184,19 @@ def file_header(header: FileHeader) -> bytes:
     return FILE_MAGIC + struct.pack("<I", zlib.crc32(rest)) + rest
 
 
+class NewerLog(ArchiveError):
+    """A later version wrote it: `found` is its format."""
+
+    def __init__(self, found: int) -> None:
+        super().__init__(f"it has format {found}, and this version knows {FORMAT}")
+        self.found = found
+
+
 def read_file_header(data: bytes) -> FileHeader:
-    """ValueError if it is damaged."""
+    """ValueError if it is damaged, NewerLog if it is of a later version."""
+    mark = data[len(_FAMILY) : len(FILE_MAGIC)]
+    if data.startswith(_FAMILY) and mark.isdigit() and int(mark) > FORMAT:
+        raise NewerLog(int(mark))
     if len(data) < FILE_HEADER.size:
         raise ValueError("its header is cut off")
     magic, checksum, length, first, ended, created = FILE_HEADER.unpack_from(data)

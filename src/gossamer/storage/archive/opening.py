@@ -12,11 +12,18 @@ import pyarrow as pa
 import pyarrow.fs
 
 from gossamer.storage.archive.catalog import Catalog, Segment, end_of
-from gossamer.storage.archive.errors import ArchiveDamaged, ArchiveError, ArchiveInUse
+from gossamer.storage.archive.errors import (
+    ArchiveDamaged,
+    ArchiveError,
+    ArchiveInUse,
+    ArchiveTooNew,
+)
 from gossamer.storage.archive.log import (
+    FORMAT,
     SUFFIX,
     FileHeader,
     LogFile,
+    NewerLog,
     create_log,
     file_header,
     read_file_header,
@@ -51,7 +58,9 @@ def lock(folder: Path) -> int:
 def open_catalog(
     settings: ArchiveSettings, files: pa.fs.FileSystem, folder: str, committed: int | None
 ) -> Catalog:
-    """Repairs what a crash left and opens the log to go on with. ArchiveDamaged for the rest."""
+    """Repairs what a crash left and opens the log to go on with. ArchiveDamaged for the rest,
+    ArchiveTooNew before anything is changed."""
+    refuse_newer(find_logs(settings.logs), find_sealed(files, folder))
     sealed = find_sealed(files, folder, clean=True)
     logs = _remove_sealed_logs(find_logs(settings.logs), sealed)
     recovered = recover_logs(logs, committed)
@@ -73,6 +82,26 @@ def open_catalog(
         segments.append(create_log(settings.logs, settings.broker, first, now_micros(), written))
     _warn_of_gaps(settings.logs, segments)
     return Catalog(segments)
+
+
+def refuse_newer(logs: list[Path], sealed: list[SealedSegment]) -> None:
+    """ArchiveTooNew if a later version has written here: any of the logs, or the last of the sealed
+    segments, which may be many and far away. Others are refused when they are read."""
+    for path in logs:
+        with path.open("rb") as file:
+            try:
+                read_file_header(file.read(MOST_HEADER_BYTES))
+            except NewerLog as error:
+                raise ArchiveTooNew(path, error.found, FORMAT) from None
+            except ValueError:
+                continue  # what is damaged is told by those who read it
+    if sealed:
+        try:
+            sealed[-1].check_format()
+        except ArchiveTooNew:
+            raise
+        except (ArchiveError, FileNotFoundError):
+            return  # so is this
 
 
 def find_logs(folder: Path) -> list[Path]:

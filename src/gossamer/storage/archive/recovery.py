@@ -11,8 +11,8 @@ import os
 from pathlib import Path
 
 from gossamer.storage.archive.blocks import CONTINUED, HEADER, JOINT, MAGIC, Header, is_whole
-from gossamer.storage.archive.errors import ArchiveDamaged
-from gossamer.storage.archive.log import LogFile, Marks, read_file_header
+from gossamer.storage.archive.errors import ArchiveDamaged, ArchiveTooNew
+from gossamer.storage.archive.log import FORMAT, LogFile, Marks, NewerLog, read_file_header
 
 logger = logging.getLogger("gossamer.archive")
 
@@ -28,6 +28,8 @@ class Scan:
             self.size = os.fstat(file.fileno()).st_size
             try:
                 header = read_file_header(file.read(1 << 16))
+            except NewerLog as error:
+                raise ArchiveTooNew(path, error.found, FORMAT) from None
             except ValueError as error:
                 raise ArchiveDamaged(path, str(error)) from None
             self.broker = header.broker

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet as pq
 
-from gossamer.storage.archive.errors import ArchiveError
+from gossamer.storage.archive.errors import ArchiveError, ArchiveTooNew
 from gossamer.storage.archive.log import DIGITS
 from gossamer.storage.archive.selection import Selection
 
@@ -23,6 +23,8 @@ UNFINISHED: Final = ".unfinished"
 _NAME: Final = re.compile(rf"(\d{{{DIGITS}}})-(\d{{{DIGITS}}})\.parquet")
 
 # The footer's entries of our own.
+FORMAT_KEY: Final = b"gossamer.format"  # of the columns and the footer; 1 where it is not stated
+FORMAT: Final = 1
 TIMES_KEY: Final = b"gossamer.times"  # JSON: least and greatest, in microseconds
 TOPICS_KEY: Final = b"gossamer.topics"  # JSON: every topic, where that is not too long
 
@@ -64,7 +66,16 @@ class SealedSegment:
                 raise
             except (OSError, pa.ArrowException) as error:
                 raise ArchiveError(f"{self.path} cannot be read: {error}") from error
+            self.check_format()
         return self._footer
+
+    def check_format(self) -> None:
+        """ArchiveTooNew if a later version has sealed it."""
+        stated = (self.footer.metadata or {}).get(FORMAT_KEY, b"1")
+        if not stated.isdigit() or int(stated) > FORMAT:
+            found = int(stated) if stated.isdigit() else 0
+            self._footer = None
+            raise ArchiveTooNew(self.path, found, FORMAT)
 
     @property
     def times(self) -> tuple[int, int]:

@@ -20,7 +20,14 @@ from gossamer.storage.archive.log import FileHeader, read_file_header
 from gossamer.storage.archive.log_reading import READ_BYTES, headers, select
 from gossamer.storage.archive.parts import Parts
 from gossamer.storage.archive.schema import SCHEMA
-from gossamer.storage.archive.sealed import TIMES_KEY, TOPICS_KEY, UNFINISHED, sealed_name
+from gossamer.storage.archive.sealed import (
+    FORMAT,
+    FORMAT_KEY,
+    TIMES_KEY,
+    TOPICS_KEY,
+    UNFINISHED,
+    sealed_name,
+)
 from gossamer.storage.archive.selection import Selection
 
 ROW_GROUP_ROWS: Final = 131_072
@@ -126,7 +133,7 @@ class _Writing:
     def finish(self) -> None:
         """Everything is written, and on disk where the filesystem is a local one."""
         self._write_group()
-        footer = {TIMES_KEY: json.dumps(self._times)}
+        footer = {FORMAT_KEY: str(FORMAT), TIMES_KEY: json.dumps(self._times)}
         if self._topics is not None:
             footer[TOPICS_KEY] = json.dumps(sorted(self._topics))
         self._writer.add_key_value_metadata(footer)

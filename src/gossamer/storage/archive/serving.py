@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from gossamer.storage.archive.archive import Archive
 from gossamer.storage.archive.errors import ArchiveError, RowsLost
-from gossamer.storage.archive.frames import BAD, DENIED, FAILED, LOST, frame
+from gossamer.storage.archive.frames import ACCEPTED, BAD, DENIED, FAILED, LOST, frame
 from gossamer.storage.archive.hiding import MayLocate, PositionGuard
 from gossamer.storage.archive.schema import UnknownColumns, projection
 from gossamer.storage.archive.selection import FOREVER, Allows, Selection
@@ -81,13 +81,13 @@ class Answering:
         self._stopping = stopping
 
     def describe(self) -> dict[str, Any]:
-        return {"ok": True, **self._reader.describe()}
+        return {**ACCEPTED, **self._reader.describe()}
 
     def locate(self, request: dict[str, Any]) -> dict[str, Any]:
         time = _number(request, "time", None)
         if time is None:
             raise BadRequest("locate needs a time in microseconds")
-        return {"ok": True, "offset": self._reader.locate(time)}
+        return {**ACCEPTED, "offset": self._reader.locate(time)}
 
     def reading(self, request: dict[str, Any]) -> Reading:
         """BadRequest for what nobody can answer, RowsLost for what is gone."""
@@ -127,8 +127,8 @@ class Answering:
 
     def send(self, reading: Reading, connection: socket.socket) -> None:
         """The status, the rows, and whether they are complete."""
-        connection.sendall(frame({"ok": True}))
-        end: dict[str, Any] = {"ok": True}
+        connection.sendall(frame(dict(ACCEPTED)))
+        end: dict[str, Any] = dict(ACCEPTED)
         out = pa.PythonFile(_Outlet(connection), "w")
         with pa.ipc.new_stream(out, reading.guard.schema) as stream:
             try:

@@ -1,0 +1,242 @@
+"""What a later version has written is refused in words, and left as it is, byte for byte.
+
+One case for each format: how its number is raised, and every way in which it can be opened.
+"""
+
+import io
+import json
+import shutil
+import sqlite3
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+import pyarrow.parquet as pq  # noqa: E402
+
+from gossamer.bloom import wire as bloom  # noqa: E402
+from gossamer.bloom.errors import SummaryError  # noqa: E402
+from gossamer.bloom.hashing import TopicHasher  # noqa: E402
+from gossamer.bloom.summary import Summary  # noqa: E402
+from gossamer.plus.state import SAVED_VERSION  # noqa: E402
+from gossamer.session.archive import Collector  # noqa: E402
+from gossamer.storage import checking, exporting, repairing, schema  # noqa: E402
+from gossamer.storage.archive import client, frames, inspecting, log, sealed  # noqa: E402
+from gossamer.storage.archive.archive import Archive  # noqa: E402
+from gossamer.storage.archive.errors import ArchiveError  # noqa: E402
+from gossamer.storage.archive.selection import Selection  # noqa: E402
+from gossamer.storage.errors import StoreError  # noqa: E402
+from gossamer.storage.files import FILE_NAME  # noqa: E402
+from gossamer.storage.rows import operator_row  # noqa: E402
+from gossamer.storage.sqlite_store import SqliteStore  # noqa: E402
+from tests.support.archives import keep_up, read, settings  # noqa: E402
+from tests.support.kept_fixtures import Fixture  # noqa: E402
+
+NAME = "keeper"
+Way = Callable[[Path], object]
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    """The lock is no data."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != "lock"]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+# The store -----------------------------------------------------------------------------------
+
+
+def raise_store(data: Path) -> None:
+    """Everything is in the file itself."""
+    with sqlite3.connect(data / FILE_NAME) as connection:
+        connection.execute(f"PRAGMA user_version = {schema.FORMAT + 1}")
+    connection.close()
+
+
+def raise_store_in_its_log(data: Path) -> None:
+    """As a kill leaves it: the number, and much else, is in the write-ahead log only."""
+    other = data.with_name("other")
+    shutil.copytree(data, other)
+    connection = sqlite3.connect(other / FILE_NAME)
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
+    connection.execute(f"PRAGMA user_version = {schema.FORMAT + 1}")
+    connection.execute("DELETE FROM subscription")
+    for file in (FILE_NAME, FILE_NAME + "-wal"):
+        shutil.copy(other / file, data / file)
+    connection.close()
+    assert (data / (FILE_NAME + "-wal")).stat().st_size > 0
+
+
+STORE_WAYS: dict[str, Way] = {
+    "start": lambda data: SqliteStore(data),
+    "check": lambda data: checking.check(data / FILE_NAME),
+    "export": lambda data: exporting.export(data / FILE_NAME, io.StringIO()),
+    "repair": lambda data: repairing.repair(data / FILE_NAME),
+}
+
+
+@pytest.mark.parametrize("way", STORE_WAYS)
+@pytest.mark.parametrize("change", [raise_store, raise_store_in_its_log])
+def test_a_newer_store(data: Path, change: Callable[[Path], None], way: str) -> None:
+    change(data)
+    before = bytes_of(data)
+    found, known = schema.FORMAT + 1, schema.FORMAT
+    with pytest.raises(StoreError, match=rf"format {found} .* knows {known}.* newer gossamer"):
+        STORE_WAYS[way](data)
+    assert bytes_of(data) == before
+
+
+def test_newer_values_in_a_store(data: Path) -> None:
+    """Within a format that is known: the rows stay as they are."""
+    SqliteStore(data).close()
+    path = data / FILE_NAME
+    with sqlite3.connect(path) as connection:
+        key, state, part, value, _ = connection.execute("SELECT * FROM operator").fetchone()
+        newer = json.dumps([SAVED_VERSION + 1, *json.loads(value)[1:]]).encode()
+        row = operator_row(key, state, part, newer)
+        connection.execute("REPLACE INTO operator VALUES (?, ?, ?, ?, ?)", row)
+    connection.close()
+    before = rows_in(path)
+    with pytest.raises(StoreError, match=r"values of operators of version 2 .* knows 1.* newer"):
+        SqliteStore(data)
+    assert rows_in(path) == before
+
+
+def rows_in(path: Path) -> dict[str, list[Any]]:
+    connection = sqlite3.connect(path)
+    tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master")]
+    found = {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in tables}
+    connection.close()
+    return found
+
+
+# The archive ---------------------------------------------------------------------------------
+
+
+def logs_of(data: Path) -> list[Path]:
+    return sorted((data / "archive" / NAME).glob("*.log"))
+
+
+def segments_of(data: Path) -> list[Path]:
+    return sorted((data / "archive" / NAME).glob("*.parquet"))
+
+
+def raise_log(data: Path) -> None:
+    path = logs_of(data)[-1]
+    path.write_bytes(path.read_bytes().replace(log.FILE_MAGIC, b"GOSSARC2", 1))
+
+
+def raise_empty_log(data: Path) -> None:
+    """It has a header and nothing else, as one that was being created."""
+    path = logs_of(data)[-1]
+    size = log.read_file_header(path.read_bytes()).size
+    path.write_bytes(b"GOSSARC2" + path.read_bytes()[8:size])
+
+
+def raise_segment(data: Path) -> None:
+    path = segments_of(data)[-1]
+    table = pq.read_table(path)
+    kept = dict(pq.read_metadata(path).metadata)
+    kept = {key: value for key, value in kept.items() if key.startswith(b"gossamer.")}
+    kept[sealed.FORMAT_KEY] = str(sealed.FORMAT + 1).encode()
+    with pq.ParquetWriter(path, table.schema) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata(kept)
+
+
+def open_with_store(data: Path) -> None:
+    store = SqliteStore(data)
+    try:
+        store.open_archive(settings(data / "archive", broker=NAME))
+    finally:
+        store.close()
+
+
+ARCHIVE_WAYS: dict[str, Way] = {
+    "start": lambda data: Archive(settings(data / "archive", broker=NAME), Collector()),
+    "verify": lambda data: inspecting.verify(data / "archive" / NAME),
+    "repair": lambda data: inspecting.repair(data / "archive" / NAME),
+    "read": lambda data: list(inspecting.open_reader(data / "archive" / NAME).read(Selection())),
+}
+
+
+@pytest.mark.parametrize("way", ARCHIVE_WAYS)
+@pytest.mark.parametrize("change", [raise_log, raise_empty_log, raise_segment])
+def test_a_newer_archive(data: Path, change: Callable[[Path], None], way: str) -> None:
+    change(data)
+    before = bytes_of(data / "archive")
+    with pytest.raises(ArchiveError, match=r"format 2 .* knows 1.* newer gossamer"):
+        ARCHIVE_WAYS[way](data)
+    assert bytes_of(data / "archive") == before
+
+
+def test_a_newer_archive_beside_a_store(data: Path) -> None:
+    """The store is opened first; the archive keeps the broker from starting all the same."""
+    raise_log(data)
+    before = bytes_of(data / "archive")
+    with pytest.raises(ArchiveError, match="newer gossamer"):
+        open_with_store(data)
+    assert bytes_of(data / "archive") == before
+
+
+def test_a_newer_segment_among_known_ones(data: Path) -> None:
+    """What is before it can be read; where it begins, the reader is told why it ends."""
+    raise_segment(data)
+    first = int(segments_of(data)[-1].stem.split("-")[0])
+    reader = inspecting.open_reader(data / "archive" / NAME)
+    before = list(reader.read(Selection(end=first)))
+    assert sum(batch.num_rows for batch in before) == first > 0
+    with pytest.raises(ArchiveError, match=r"format 2 .* knows 1"):
+        list(reader.read(Selection(start=first)))
+
+
+def test_what_this_version_seals_states_its_format(data: Path) -> None:
+    before = segments_of(data)
+    archive = Archive(settings(data / "archive", broker=NAME), Collector())
+    keep_up(archive)
+    new = set(segments_of(data)) - set(before)
+    assert new
+    assert {pq.read_metadata(path).metadata[sealed.FORMAT_KEY] for path in new} == {b"1"}
+    assert len(read(archive)) == 100
+    archive.close()
+
+
+# Between processes ---------------------------------------------------------------------------
+
+
+def test_a_newer_request_and_a_newer_answer() -> None:
+    with pytest.raises(frames.BadFrame, match=r"version 2 .* version 1 is known here: upgrade it"):
+        frames.check_version({"version": frames.VERSION + 1}, "it")
+    for wrong in (0, -1, "1", None, True, 1.5):
+        with pytest.raises(frames.BadFrame):
+            frames.check_version({"version": wrong}, "it")
+    frames.check_version({}, "it")
+    with pytest.raises(frames.BadFrame, match="upgrade this reader"):
+        client._checked({"ok": True, "version": frames.VERSION + 1})
+    assert client._checked({"ok": True}) == {"ok": True}
+
+
+def test_a_newer_bloom_summary() -> None:
+    told = bytearray(Summary(TopicHasher()).full())
+    told[len(bloom.MAGIC)] = bloom.FORMAT + 1
+    told[-4:] = zlib.crc32(bytes(told[:-4])).to_bytes(4, "big")
+    with pytest.raises(SummaryError, match=r"format 2; only 1 is understood"):
+        bloom.decode(bytes(told))
+
+
+def test_newer_offsets_of_a_stream() -> None:
+    pytest.importorskip("pyspark")
+    from gossamer.spark.source.replaying import SourceError
+    from gossamer.spark.source.streaming import FORMAT_NAME, checked
+
+    assert checked({"b1": 7}) == {"b1": 7}
+    with pytest.raises(SourceError, match=r"format 2, and this version knows 1: use a newer"):
+        checked({"b1": 7, FORMAT_NAME: 2})
+
+
+def test_every_fixture_says_who_wrote_it(fixture: Fixture) -> None:
+    manifest = fixture.table("manifest")
+    assert manifest["version"] == fixture.version
+    assert len(manifest["commit"]) == 40
