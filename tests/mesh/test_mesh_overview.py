@@ -1,7 +1,10 @@
 """The figures of every broker of a mesh, read on another."""
 
+import pytest
+
 from gossamer.mesh.overview import MAIN, PREFIX
 from gossamer.mesh.reporting import start_reporting
+from gossamer.wire.errors import ProtocolError
 from tests.support.meshes import Net
 
 INTERVAL = 1.5  # links would take longer silence for death
@@ -73,6 +76,9 @@ def test_what_is_no_report_is_not_shown() -> None:
     net = reporting_line()
     wait(net, 0.0)
     overview = net.nodes["a"].mesh.overview
-    for body in (b"\xff", b"[]", b"{}", b'{"interval": 1, "figures": {"+/#": "x", "uptime": 3}}'):
-        overview.hear("liar", body, net.nodes["a"].now)
+    for body in (b"\xff", b"[]", b"{}"):
+        with pytest.raises(ProtocolError):
+            overview.hear("liar", body, net.nodes["a"].now)
+    odd = b'{"interval": 1, "figures": {"+/#": "x", "uptime": 3}}'
+    overview.hear("liar", odd, net.nodes["a"].now)
     assert shown(net, "a", "liar") == {}

@@ -156,7 +156,9 @@ class Connection:
             position = self._handle_packets(data, now)
         except ProtocolError as error:
             counters.protocol_errors += 1
-            logger.debug(
+            # Clients do it all day; a neighbour that does is one that somebody must look at.
+            logger.log(
+                logging.WARNING if self.is_peer else logging.DEBUG,
                 "client %r from %s broke the protocol (0x%02x): %s",
                 self.identity.client_id,
                 self.origin.address,

@@ -27,7 +27,7 @@ def listen(mesh: Mesh, link: Link, payload: bytes, now: float) -> None:
         held = payload[1:] if fabric is None else fabric.markers.asked(link, payload)
         mesh.telling.answer(link, held)
     elif kind == control.EPOCH:
-        mesh.neighbourhood.hear_epoch(link, payload[1:17].decode("ascii", "replace"))
+        mesh.neighbourhood.hear_epoch(link, payload[1:])
     elif kind == control.REACH:
         mesh.reaching.hear(link, payload[1:])
     elif kind == control.RETAINED:

@@ -25,6 +25,7 @@ from gossamer.session.records import SessionRecord
 from gossamer.session.session import NEVER, Session
 from gossamer.session.subscription import Receiver
 from gossamer.wire import reasons
+from gossamer.wire.errors import ProtocolError
 
 if TYPE_CHECKING:
     from gossamer.mesh.mesh import Mesh
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 # A neighbour that is away keeps its messages; only the disk bounds how many.
 _UNBOUNDED: Final = 1 << 60
 _WINDOW: Final = 65_535
+_EPOCH_LETTERS: Final = 16  # hexadecimal
 
 
 class Neighbourhood:
@@ -139,14 +141,17 @@ class Neighbourhood:
         name = session.client_id[len(PEER_PREFIX) :]
         note = self._mesh.notes.of(name)
         if not note.own:
-            note.own = secrets.token_hex(8)
+            note.own = secrets.token_hex(_EPOCH_LETTERS // 2)
             self._mesh.notes.save(name)
         return note.own
 
-    def hear_epoch(self, link: Link, epoch: str) -> None:
+    def hear_epoch(self, link: Link, said: bytes) -> None:
         """A neighbour that lost its state numbers its QoS 2 messages anew: old numbers mean
         nothing."""
         session = link.session
+        epoch = said[:_EPOCH_LETTERS].decode("ascii", "replace")
+        if len(epoch) != _EPOCH_LETTERS or not epoch.isalnum() or not epoch.isascii():
+            raise ProtocolError(reasons.MALFORMED_PACKET, f"{link.name} sent an epoch that is none")
         note = self._mesh.notes.of(link.name)
         if note.theirs == epoch:
             return

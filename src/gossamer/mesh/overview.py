@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from gossamer.broker.agenda import Duty
 from gossamer.broker.distributing import publish
 from gossamer.broker.reporting import statistics
+from gossamer.mesh.said import malformed, read_fields
 from gossamer.session.message import Message
 
 if TYPE_CHECKING:
@@ -80,23 +81,20 @@ class Overview(Duty):
         return now + interval
 
     def hear(self, origin: str, body: bytes, now: float) -> None:
-        """What cannot be read is not shown: it may be of a later version."""
-        try:
-            heard = json.loads(body)
-        except (ValueError, RecursionError):
-            return
-        if not isinstance(heard, dict) or not self._interval():
-            return
-        figures = heard.get("figures")
-        interval = heard.get("interval")
-        if not isinstance(figures, dict) or not isinstance(interval, int | float):
+        """A figure that is none is not shown: it may be of a later version."""
+        heard = read_fields(body, "figures")
+        figures = heard.fields.get("figures")
+        if not isinstance(figures, dict):
+            raise malformed("figures that are none")
+        interval = heard.real("interval", 0.0, _LONGEST_INTERVAL)
+        if not self._interval():
             return
         shown: dict[str, str] = {}
         for topic in MAIN:
             value = figures.get(topic)
-            if isinstance(value, str) and len(value) <= _MOST_LETTERS:
+            if isinstance(value, str) and value.isprintable() and len(value) <= _MOST_LETTERS:
                 shown[topic] = value
-        self._show(origin, shown, min(float(interval), _LONGEST_INTERVAL), now)
+        self._show(origin, shown, interval, now)
 
     def _show(self, name: str, figures: dict[str, str], interval: float, now: float) -> None:
         known = self._known.get(name)

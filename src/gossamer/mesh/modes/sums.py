@@ -7,14 +7,16 @@ a thousand brokers behind it as for one.
 from __future__ import annotations
 
 import json
-from math import isfinite
 from typing import Final
 
-from gossamer.wire import reasons
-from gossamer.wire.errors import ProtocolError
+from gossamer.mesh.said import list_of, malformed, number_of, read_json, real_of, text_of
 
 # Of all branches these many are told; a mesh with more of them floods none of the rest.
 MOST_BRANCHES: Final = 256
+# What a neighbour may say of those behind it: far more than a mesh has, and fit to be added up.
+_MOST_BROKERS: Final = 1_000_000_000
+_MOST_BYTES: Final = 1e18
+_NONE: Final = "measures that are none"
 _DIGITS: Final = 2  # so that what hardly changes is not told again
 
 
@@ -77,24 +79,26 @@ def encode(sums: Sums, first: dict[str, None]) -> bytes:
 
 def decode(body: bytes) -> Sums:
     """Whatever is wrong with it is the neighbour's error."""
+    said = list_of(read_json(body, "measures"), 3, _NONE)
+    parts = said[2] if len(said) == 3 else None
+    if not isinstance(parts, dict):
+        raise malformed(_NONE)
+    if len(parts) > MOST_BRANCHES:
+        raise malformed("measures of too many branches")
     sums = Sums()
-    try:
-        brokers, everywhere, parts = json.loads(body)
-        sums.brokers, sums.everywhere = int(brokers), int(everywhere)
-        for branch, (interested, published, subscribed) in parts.items():
-            sums.branches[branch] = Part(int(interested), float(published), float(subscribed))
-        is_sane = sums.brokers >= 0 and sums.everywhere >= 0 and all(map(_is_sane, parts.values()))
-    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
-        is_sane = False
-    if not is_sane:
-        raise ProtocolError(reasons.MALFORMED_PACKET, "measures that are none")
-    if len(sums.branches) > MOST_BRANCHES:
-        raise ProtocolError(reasons.PROTOCOL_ERROR, "measures of too many branches")
+    sums.brokers = number_of(said[0], 0, _MOST_BROKERS, _NONE)
+    sums.everywhere = number_of(said[1], 0, _MOST_BROKERS, _NONE)
+    for name, each in parts.items():
+        branch = text_of(name, _NONE)
+        part = list_of(each, 3, _NONE)
+        if len(part) != 3:
+            raise malformed(_NONE)
+        sums.branches[branch] = Part(
+            number_of(part[0], 0, _MOST_BROKERS, _NONE),
+            real_of(part[1], 0.0, _MOST_BYTES, _NONE),
+            real_of(part[2], 0.0, _MOST_BYTES, _NONE),
+        )
     return sums
-
-
-def _is_sane(part: list[float]) -> bool:
-    return all(isfinite(number) and number >= 0 for number in part)
 
 
 def _rounded(size: float) -> int:

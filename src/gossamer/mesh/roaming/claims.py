@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Final
 from gossamer.broker.distributing import publish
 from gossamer.broker.neighbours import SHARED_TOPICS
 from gossamer.broker.routes import Tap
+from gossamer.mesh.said import read_fields
 from gossamer.session.message import Message
 from gossamer.session.session import Session
+from gossamer.wire.errors import ProtocolError
 from gossamer.wire.properties import Properties
 
 if TYPE_CHECKING:
@@ -115,19 +117,16 @@ def _topic(client_id: str) -> str:
 
 
 def _read(payload: bytes) -> Claim | None:
-    """None for what is not ours to read."""
+    """None for what is not ours to read: whoever passed it on need not have written it."""
     try:
-        fields = json.loads(payload)
-    except (ValueError, RecursionError):
+        said = read_fields(payload, "a claim")
+        return Claim(
+            said.text("client"),
+            said.text("owner"),
+            said.text("user"),
+            said.number("at"),
+            said.number("cleared"),
+            said.text("prior"),
+        )
+    except ProtocolError:
         return None
-    if not isinstance(fields, dict):
-        return None
-    texts = [fields.get(name) for name in ("client", "owner", "user", "prior")]
-    numbers = [fields.get(name) for name in ("at", "cleared")]
-    if not all(isinstance(each, str) for each in texts):
-        return None
-    if not all(isinstance(each, int) for each in numbers):
-        return None
-    client, owner, user, prior = (str(each) for each in texts)
-    at, cleared = (int(each) for each in numbers if each is not None)
-    return Claim(client, owner, user, at, cleared, prior)

@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.ending import disconnect_session
+from gossamer.mesh.said import read_fields
 from gossamer.session.session import Session
 from gossamer.wire import reasons
 
@@ -42,12 +43,10 @@ class Presence:
         self._mesh.flooding.say(CONNECTED, json.dumps(word).encode(), now, lasting=False)
 
     def heard(self, origin: str, body: bytes, now: float) -> None:
-        """What cannot be read is not for us: it may be of a later version."""
-        try:
-            word = json.loads(body)
-            client_id, user, at = str(word["client"]), str(word["user"]), int(word["at"])
-        except (ValueError, KeyError, TypeError, RecursionError):
-            return
+        word = read_fields(body, "a word of a client")
+        client_id = word.text("client")
+        user = word.text("user")
+        at = word.number("at")
         mesh = self._mesh
         mesh.saw_micros(at)
         session = mesh.core.sessions.get(client_id)

@@ -7,8 +7,7 @@ the first by name of those that reach it and were heard of lately; the others st
 import json
 from typing import Final
 
-from gossamer.wire import reasons
-from gossamer.wire.errors import ProtocolError
+from gossamer.mesh.said import malformed, read_fields, text_of
 
 # The kind of these words among those that are flooded.
 STOCK_WORD: Final = 0x53
@@ -18,6 +17,7 @@ SILENCE_SECONDS: Final = 7.0
 _MOST_STOCKS: Final = 1_000
 _REACHED: Final = 1
 _OWNED: Final = 2
+_MOST_FLAGS: Final = 0xFFFF  # a later version may have more of them
 
 
 def encode_claims(reached: set[str], owned: set[str]) -> bytes:
@@ -38,20 +38,18 @@ class Claim:
 
 def decode_claims(body: bytes, now: float) -> Claim:
     """Whatever is wrong with it is the neighbour's error."""
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or len(found) > _MOST_STOCKS:
-        raise ProtocolError(reasons.MALFORMED_PACKET, "claims of stock brokers that are none")
+    said = read_fields(body, "claims of stock brokers")
+    if len(said.fields) > _MOST_STOCKS:
+        raise malformed("claims of too many stock brokers")
     reached: set[str] = set()
     owned: set[str] = set()
-    for name, flags in found.items():
-        if isinstance(flags, int):
-            if flags & _REACHED:
-                reached.add(name)
-            if flags & _OWNED:
-                owned.add(name)
+    for key in said.fields:
+        name = text_of(key, "a stock broker without a name")
+        flags = said.number(key, 0, _MOST_FLAGS)
+        if flags & _REACHED:
+            reached.add(name)
+        if flags & _OWNED:
+            owned.add(name)
     return Claim(now, reached, owned)
 
 
