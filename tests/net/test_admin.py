@@ -298,6 +298,9 @@ def test_ctl(
     assert main.run(["ctl", "subscriptions", "--client", "c1", "--json", *where]) == 0
     assert json.loads(capsys.readouterr().out)["filter"] == "t/#"
     assert main.run(["ctl", "retained", *where]) == 0
+    assert main.run(["ctl", "memory", "--json", *where]) == 0
+    tables = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "table" in line]
+    assert next(one for one in tables if one["table"] == "subscriptions")["bytes"] > 0
     assert main.run(["ctl", "disconnect", "c1", *where]) == 0
     assert main.run(["ctl", "disconnect", "c1", *where]) == 1
     assert main.run(["ctl", "reload", *where]) == 0

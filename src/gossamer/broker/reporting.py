@@ -39,6 +39,10 @@ def statistics(core: Core, now: float) -> dict[str, str]:
         "operators/count": str(counters.operators),
         "operators/offloaded": str(core.operators.offloaded()),
         **{
+            f"memory/{account.name}": str(account.held) for account in core.ledger.accounts.values()
+        },
+        "refused/memory": str(sum([one.refused for one in core.ledger.accounts.values()])),
+        **{
             f"operators/skipped/{reason}": str(count)
             for reason, count in core.operators.engine.services.skipped.items()
         },

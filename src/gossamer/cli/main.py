@@ -37,6 +37,7 @@ COMMANDS: tuple[str, ...] = (
     "ctl sessions",
     "ctl subscriptions",
     "ctl retained",
+    "ctl memory",
     "ctl disconnect",
     "ctl mesh",
     "ctl mesh-forget",

@@ -26,6 +26,21 @@ from gossamer.net.tls import client_context, server_context
 MESH_KEY_LETTERS = 16
 
 
+# The accounts of the ledger, and the key that has the budget of each.
+BUDGET_KEYS = {
+    "routes": "route_bytes",
+    "grants": "grant_bytes",
+    "aliases": "alias_bytes",
+    "packets": "packet_bytes",
+    "sessions": "session_bytes",
+    "subscriptions": "subscription_bytes",
+    "retained": "retained_bytes",
+    "mesh": "mesh_bytes",
+    "operators": "operator_bytes",
+    "geo": "geo_bytes",
+}
+
+
 class Material:
     """Ready to be put in force."""
 
@@ -173,6 +188,12 @@ def settings_of(config: Config, limits: Limits) -> Settings:
     settings.max_user_properties = limits.user_properties
     settings.max_topic_alias = limits.topic_aliases
     settings.max_retained = limits.retained_messages
+    settings.budgets = {name: getattr(limits, key) for name, key in BUDGET_KEYS.items()}
+    # A client must be able to send the largest packet, whatever its share.
+    settings.budgets["packets"] = max(limits.packet_bytes, 4 * limits.packet_size)
+    settings.client_share = limits.client_share
+    settings.user_share = limits.user_share
+    settings.address_share = limits.address_share
     settings.max_session_expiry = int(limits.session_expiry)
     settings.max_sessions = limits.sessions
     settings.max_sessions_per_user = limits.sessions_per_user

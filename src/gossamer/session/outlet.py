@@ -203,6 +203,11 @@ class Outlet:
                 self.put(chunk)
         return self._held_chunks is not None
 
+    def waiting_bytes(self) -> int:
+        """Of what is collected, and of what waits for the disk."""
+        held = self._held_chunks
+        return self.size + (0 if held is None else sum([len(chunk) for chunk in held]))
+
     def flush(self) -> None:
         """Writes everything collected, in one go."""
         if self._gate:

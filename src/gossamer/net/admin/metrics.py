@@ -49,6 +49,15 @@ GAUGES: Final = (
     ("subscriptions", "subscriptions", "Subscriptions of all sessions."),
     ("retained", "retained_messages", "Retained messages."),
 )
+# Of each table that clients can fill.
+MEMORY_TOTALS: Final = (
+    ("refused", "What clients asked for and had no room."),
+    ("evicted", "What a cache let go of to make room."),
+)
+MEMORY_GAUGES: Final = (
+    ("bytes", "Bytes that the table holds."),
+    ("budget_bytes", "Bytes that it may hold."),
+)
 # The same of each link to another broker.
 LINK_TOTALS: Final = (
     ("messages_received", "PUBLISH packets from the neighbour."),
@@ -123,6 +132,7 @@ class BrokerCollector(Collector):
         about.add_metric([__version__], 1)
         yield about
         yield self._skipped()
+        yield from self._memory_metrics()
         yield self._faults()
         yield from self._archive_metrics()
         yield from self._link_metrics()
@@ -143,6 +153,18 @@ class BrokerCollector(Collector):
         for place, count in self._core.faults.by_place.items():
             total.add_metric([place], count)
         return total
+
+    def _memory_metrics(self) -> Iterator[Metric]:
+        counts = {
+            account.name: {
+                "bytes": account.held,
+                "budget_bytes": account.budget,
+                "refused": account.refused,
+                "evicted": account.evicted,
+            }
+            for account in self._core.ledger.accounts.values()
+        }
+        yield from _labelled("memory", "table", counts, MEMORY_TOTALS, MEMORY_GAUGES)
 
     def _archive_metrics(self) -> Iterator[Metric]:
         archive = self._core.journal.archive

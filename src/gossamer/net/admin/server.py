@@ -132,6 +132,14 @@ class AdminServer:
             ),
             Route(
                 "GET",
+                "/v1/memory",
+                self._memory,
+                "What holds how much memory.",
+                views.listing(views.MEMORY),
+                views.PAGE,
+            ),
+            Route(
+                "GET",
                 "/v1/positions",
                 self._positions,
                 "Where clients are.",
@@ -188,6 +196,9 @@ class AdminServer:
 
     async def _retained(self, request: Request) -> Response:
         return Response.json(views.retained(self._core, request.query, self._clock.now()))
+
+    async def _memory(self, request: Request) -> Response:
+        return Response.json(views.memory(self._core, request.query))
 
     async def _positions(self, request: Request) -> Response:
         return Response.json(place_views.positions(self._core, request.query, self._clock.now()))

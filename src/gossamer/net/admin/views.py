@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Any, Final
 
 from gossamer.broker.core import Core
+from gossamer.broker.memory import holdings
 from gossamer.geo.glp import PREFIX
 from gossamer.net.admin.http import HttpError
 from gossamer.session.message import Message
@@ -54,6 +55,15 @@ SESSION: Final = schema(
     inflight="integer",
 )
 SUBSCRIPTION: Final = schema(client_id="string", filter="string", qos="integer", glp="array[]")
+MEMORY: Final = schema(
+    table="string",
+    bytes="integer",
+    budget="integer?",
+    refused="integer",
+    evicted="integer",
+    largest_client="string?",
+    largest_bytes="integer",
+)
 RETAINED: Final = schema(
     topic="string",
     qos="integer",
@@ -142,6 +152,24 @@ def subscriptions(core: Core, query: dict[str, str]) -> dict[str, Any]:
             "glp": [pair for pair in record.user if pair[0].startswith(PREFIX)],
         }
         for client_id, filter, record in found[offset : offset + limit]
+    ]
+    return {"total": len(found), "entries": entries}
+
+
+def memory(core: Core, query: dict[str, str]) -> dict[str, Any]:
+    offset, limit = page(query)
+    found = holdings(core)
+    entries = [
+        {
+            "table": one.name,
+            "bytes": one.held,
+            "budget": one.budget or None,
+            "refused": one.refused,
+            "evicted": one.evicted,
+            "largest_client": one.largest or None,
+            "largest_bytes": one.largest_held,
+        }
+        for one in found[offset : offset + limit]
     ]
     return {"total": len(found), "entries": entries}
 

@@ -109,6 +109,68 @@ class Limits(Section):
     retained_messages: int = Field(
         default=1_000_000, ge=0, description="Retained messages, in all."
     )
+    route_bytes: Size = Field(
+        default=64 << 20,
+        ge=64 << 10,
+        description="Memory for topics in use, with their receivers; a cache: the oldest go.",
+    )
+    grant_bytes: Size = Field(
+        default=32 << 20,
+        ge=64 << 10,
+        description="Memory for what clients are known to be allowed; a cache.",
+    )
+    alias_bytes: Size = Field(
+        default=32 << 20,
+        ge=64 << 10,
+        description="Memory for topic aliases, in both directions.",
+    )
+    packet_bytes: Size = Field(
+        default=64 << 20,
+        ge=64 << 10,
+        description="Memory for packets of which a part has come; at least four of `packet_size`.",
+    )
+    session_bytes: Size = Field(
+        default=256 << 20,
+        ge=64 << 10,
+        description="Memory for sessions with their client ids and wills, without queues.",
+    )
+    subscription_bytes: Size = Field(
+        default=128 << 20,
+        ge=64 << 10,
+        description="Memory for subscriptions, their filters and their tree.",
+    )
+    retained_bytes: Size = Field(
+        default=256 << 20,
+        ge=64 << 10,
+        description="Memory for retained messages: topics, payloads, properties.",
+    )
+    mesh_bytes: Size = Field(
+        default=128 << 20,
+        ge=64 << 10,
+        description="Memory for what all brokers of a mesh keep for each other.",
+    )
+    operator_bytes: Size = Field(
+        default=64 << 20,
+        ge=64 << 10,
+        description="Memory for operator subscriptions, their windows and values.",
+    )
+    geo_bytes: Size = Field(
+        default=64 << 20,
+        ge=64 << 10,
+        description="Memory for areas, and for who is in them.",
+    )
+    client_share: float = Field(
+        default=0.25,
+        gt=0,
+        le=1,
+        description="Part of each of these budgets that one client may hold.",
+    )
+    user_share: float = Field(
+        default=0.5, gt=0, le=1, description="Part that the clients of one user may hold."
+    )
+    address_share: float = Field(
+        default=0.5, gt=0, le=1, description="Part that clients from one address may hold."
+    )
     turn: Duration = Field(
         default=0.000_25,
         gt=0,

@@ -1,0 +1,88 @@
+"""What holds how much memory is told by the admin API, the metrics, `$SYS` and `gossamer ctl`."""
+
+import json
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from gossamer.broker.memory import holdings
+from gossamer.broker.reporting import statistics
+from gossamer.budget.ledger import BUDGETS
+from gossamer.net.admin import views
+from gossamer.net.admin.metrics import exposition
+from gossamer.net.config import Config
+from gossamer.net.config.limits import Limits
+from gossamer.net.material import BUDGET_KEYS, settings_of
+from tests.support.attacks import MIB, Target
+
+
+def filled() -> Target:
+    target = Target()
+    greedy = target.stranger("greedy")
+    for number in range(30):
+        greedy.publish(f"t/{number}", "x" * 50_000, retain=True)
+    return target
+
+
+def test_every_table_is_named_with_its_bytes_its_budget_and_its_largest_holder() -> None:
+    core = filled().broker.core
+    shown = {one["table"]: one for one in views.memory(core, {})["entries"]}
+    assert set(shown) == {name for name, _ in BUDGETS} | {"queues", "output"}
+    retained = shown["retained"]
+    assert retained["largest_client"] == "greedy"
+    assert retained["largest_bytes"] <= retained["bytes"] <= retained["budget"] == 2 * MIB
+    assert retained["refused"] > 0
+    assert shown["queues"]["budget"] is None
+    assert json.dumps(shown)
+
+
+def test_queues_and_output_are_added_up() -> None:
+    target = Target()
+    away = target.stranger("away", expiry=1000, clean=False)
+    away.subscribe("t", qos=1)
+    away.lose()
+    target.writer.publish("t", "x" * 10_000, qos=1)
+    shown = {one.name: one for one in holdings(target.broker.core)}
+    assert shown["queues"].held >= 10_000
+    assert shown["queues"].largest == "away"
+
+
+def test_the_metric_and_the_topics_say_the_same() -> None:
+    core = filled().broker.core
+    held = core.ledger.retained.held
+    samples = {
+        sample.name: sample.value
+        for family in text_string_to_metric_families(exposition(core).decode())
+        for sample in family.samples
+        if sample.labels == {"table": "retained"}
+    }
+    assert samples["gossamer_memory_bytes"] == held
+    assert samples["gossamer_memory_budget_bytes"] == 2 * MIB
+    assert samples["gossamer_memory_refused_total"] > 0
+    assert samples["gossamer_memory_evicted_total"] == 0
+    told = statistics(core, 0.0)
+    assert told["memory/retained"] == str(held)
+    assert int(told["refused/memory"]) > 0
+
+
+def test_every_account_has_a_key_of_the_configuration() -> None:
+    assert set(BUDGET_KEYS) == {name for name, _ in BUDGETS}
+    limits = Limits()
+    for name, budget in BUDGETS:
+        assert getattr(limits, BUDGET_KEYS[name]) == budget
+    settings = settings_of(Config(), Limits(retained_bytes=1 << 20, client_share=0.5))
+    assert settings.budgets["retained"] == 1 << 20
+    assert settings.client_share == 0.5
+    assert settings_of(Config(), Limits(packet_size=100 << 20)).budgets["packets"] == 400 << 20
+
+
+def test_a_reload_changes_budgets_in_force() -> None:
+    target = filled()
+    core = target.broker.core
+    held = core.ledger.retained.held
+    settings = settings_of(Config(), Limits(retained_bytes=64 << 10))
+    target.broker.set_settings(settings)
+    assert core.ledger.retained.budget == 64 << 10
+    assert core.ledger.retained.held == held  # what was promised stays
+    target.writer.publish("new", "x" * 10_000, 1, retain=True)
+    assert core.ledger.retained.held == held
+    assert core.ledger.retained.refused > 0
