@@ -168,8 +168,8 @@ class Connection:
             )
             self._end_with(error.reason, error.text, now)
             return
-        except Exception as error:
-            self.fault("a packet", error, now)
+        except Exception as fault:  # a name of its own: mypyc gives each name one type
+            self.fault("a packet", fault, now)
             return
         self.messages_received += counters.messages_received - before
         if position < len(data) and self.stage != CLOSED:
