@@ -1,5 +1,6 @@
 """The replay service among strangers: slow, hostile and many, beside more clients than 1,024."""
 
+import random
 import resource
 import socket
 import ssl
@@ -18,7 +19,12 @@ from gossamer.net.strangers import MOST_STRANGERS, Shares, Strangers
 from gossamer.storage.archive import serving
 from gossamer.storage.archive.client import Address, Credentials, ReplayError, Request, describe
 from gossamer.storage.archive.client import read as read_rows
-from gossamer.storage.archive.frames import FAILED, MOST_REQUEST_BYTES, frame
+from gossamer.storage.archive.frames import (
+    FAILED,
+    MOST_REQUEST_BYTES,
+    _has_more_lists,
+    frame,
+)
 from tests.net.test_replay import NOBODY, address, archiving, guarded, payloads, publish
 from tests.support.certificates import authority
 from tests.support.live import PATIENCE, LiveBroker, eventually
@@ -150,6 +156,8 @@ HOSTILE = {
     "objects in objects": LENGTH.pack(1_000_000) + (b'{"a":' * 200_000),
     "deep below a key": LENGTH.pack(200_005) + b'{"a":' + b"[" * 200_000,
     "a million small lists": LENGTH.pack(900_000) + b'{"a":[' + b"[]," * 299_997 + b"[]}",
+    "a text without an end": LENGTH.pack(900_017) + b"[" * 16 + b'"' + b'\\"' * 450_000,
+    "a text of backslashes": LENGTH.pack(900_017) + b"[" * 16 + b'"' + b"[\\" * 450_000,
     "a number of a million digits": LENGTH.pack(1_000_006) + b'{"a":' + b"9" * 1_000_000 + b"}",
     "no UTF-8": LENGTH.pack(4) + b"\xff\xfe\xfd\xfc",
     "half a character": frame({"action": "describe", "user": "\ud800"}),
@@ -173,6 +181,29 @@ def test_hostile_first_frames_are_refused(
         assert describe(address(broker), NOBODY)["next"] == 0
         assert "failed" not in caplog.text
         assert service(broker).places.free > 0
+
+
+def lists_in(text: bytes) -> int:
+    """Brackets outside of texts, counted byte by byte."""
+    found = at = 0
+    while at < len(text):
+        if text[at] == ord('"'):
+            at += 1
+            while at < len(text) and text[at] != ord('"'):
+                at += 2 if text[at] == ord("\\") else 1
+        else:
+            found += text[at] in b"[{"
+        at += 1
+    return found
+
+
+def test_lists_are_counted_as_a_parser_would() -> None:
+    seed = 20_261
+    chance = random.Random(seed)
+    for _ in range(20_000):
+        text = bytes(chance.choices(b'"\\[{a,\n', k=chance.randint(0, 25)))
+        most = chance.randint(0, 4)
+        assert _has_more_lists(text, most) == (lists_in(text) > most), (seed, text, most)
 
 
 def test_brackets_in_texts_are_no_lists(tmp_path: Path) -> None:

@@ -18,13 +18,15 @@ VERSION: Final = 1
 MOST_REQUEST_BYTES: Final = 1 << 20
 MOST_ANSWER_BYTES: Final = 1 << 28
 _LENGTH: Final = struct.Struct(">I")
+_QUOTE: Final = ord('"')
 # Lists and objects in a request, which is an object with two lists. Frames come from strangers,
 # and a megabyte of brackets would become a hundred of Python's objects, or too deep to parse.
 MOST_LISTS_ASKED: Final = 16
 # An answer has an object for each segment.
 MOST_LISTS_ANSWERED: Final = 10_000_000
-_TEXTS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_OPENING: Final = re.compile(rb"[\[{]")
+# A text, or an opening bracket outside of one. Possessive, and a text without an end is taken to the
+# end of all: every byte is looked at once, whatever they are.
+_TOKENS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[{]', re.DOTALL)
 
 # Why a request is not answered.
 REFUSED: Final = "refused"  # the login
@@ -78,10 +80,8 @@ def read_request(read: ReadExactly) -> dict[str, Any]:
 
 def parsed(text: bytes, most_lists: int) -> dict[str, Any]:
     """BadFrame for everything that is no JSON object of that many lists and objects."""
-    if text.count(b"[") + text.count(b"{") > most_lists:
-        found = len(_OPENING.findall(_TEXTS.sub(b"", text)))
-        if found > most_lists:
-            raise BadFrame(f"a frame with {found} lists and objects is not answered")
+    if text.count(b"[") + text.count(b"{") > most_lists and _has_more_lists(text, most_lists):
+        raise BadFrame(f"a frame with more than {most_lists} lists and objects is not answered")
     try:
         message = json.loads(text)
         if b"\\u" in text:  # JSON can spell half a character, which no encoding has
@@ -93,3 +93,13 @@ def parsed(text: bytes, most_lists: int) -> dict[str, Any]:
     if not isinstance(message, dict):
         raise BadFrame("a frame is no JSON object")
     return message
+
+
+def _has_more_lists(text: bytes, most: int) -> bool:
+    """Brackets in texts do not count."""
+    found = 0
+    for token in _TOKENS.finditer(text):
+        found += text[token.start()] != _QUOTE
+        if found > most:
+            return True
+    return False
