@@ -24,8 +24,8 @@ _QUOTE: Final = ord('"')
 MOST_LISTS_ASKED: Final = 16
 # An answer has an object for each segment.
 MOST_LISTS_ANSWERED: Final = 10_000_000
-# A text, or an opening bracket outside of one. Possessive, and a text without an end is taken to the
-# end of all: every byte is looked at once, whatever they are.
+# A text, or an opening bracket outside of one. Possessive, and a text without an end is taken to
+# the end of all: every byte is looked at once, whatever they are.
 _TOKENS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[{]', re.DOTALL)
 
 # Why a request is not answered.
