@@ -28,7 +28,7 @@ SUFFIX = EXTENSION_SUFFIXES[0]
 # No debug information: it would make the build three times as long and nobody steps through it.
 C_FLAGS = ("-DNDEBUG", "-fvisibility=hidden", "-g0", "-w")
 # The rooms that every message passes; the others are compiled in two thirds of the time.
-HOT_ROOMS = ("wire", "topics", "bloom", "plus", "session", "broker", "net")
+HOT_ROOMS = ("budget", "wire", "topics", "bloom", "plus", "session", "broker", "net")
 HOT, COLD = "-O3", "-O1"
 # Object files of other states of the sources that are kept: enough to go back and forth.
 KEPT_OBJECTS = 2000

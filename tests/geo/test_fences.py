@@ -119,3 +119,15 @@ def test_entering_and_leaving_take_turns(way: list[float]) -> None:
         assert names[-1] == "enter"
     if way and way[-1] > RADIUS + 10.1:
         assert not names or names[-1] == "exit"
+
+
+def test_going_in_and_out_keeps_nothing() -> None:
+    """Each visit would be looked at after the dwell time; those that ended are not kept for it."""
+    track = Track(watch(ALL), max_age=1e6)
+    for step in range(10_000):
+        track.at(step / 1000, 50 if step % 2 else 500)
+    assert len(track.told) == 9_999
+    assert len(track.events._due) < 200
+    track.at(10.0, 50)
+    track.wait(71.0)
+    assert track.told[-1] == (71.0, "dwell")

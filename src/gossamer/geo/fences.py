@@ -6,7 +6,7 @@ has lasted the dwell time, whether or not a position arrives just then. Time is 
 """
 
 import math
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Final
 
 from gossamer.budget.ledger import Account
@@ -19,6 +19,9 @@ DWELL_TIME: Final = 60.0  # seconds
 MAX_VISITS: Final = 100_000  # at once in one watch; past it no more are begun
 VISIT_BYTES: Final = 800  # beside the names of the visitor
 UNBOUNDED: Final = 1 << 62  # where no broker sets a budget
+# Visits that have ended are swept out once they are more than the others, and than this: somebody
+# who goes in and out as fast as it can leaves none behind.
+_FEW: Final = 64
 
 Visitor = tuple[str, str]  # a publisher and the topic of its positions
 
@@ -77,7 +80,7 @@ class FenceEvent:
 class FenceEvents:
     """All visits to all watches. A visitor not seen for `max_age` seconds is silently forgotten."""
 
-    __slots__ = ("_due", "_pushed", "_visits", "account", "max_age")
+    __slots__ = ("_due", "_ended", "_pushed", "_visits", "account", "max_age")
 
     def __init__(self, max_age: float, account: Account | None = None) -> None:
         self.max_age = max_age
@@ -85,6 +88,7 @@ class FenceEvents:
         self._visits: dict[Visitor, list[Visit]] = {}
         self._due: list[tuple[float, int, Visit]] = []  # when to look at each again
         self._pushed = 0
+        self._ended = 0  # of the visits in `_due`, at most
 
     def moved(
         self, visitor: Visitor, at: Point, inside: list[Watch], now: float
@@ -123,6 +127,7 @@ class FenceEvents:
         while self._due and self._due[0][0] <= now:
             _, _, visit = heappop(self._due)
             if visit.ended:
+                self._ended -= 1
                 continue
             if visit.seen + self.max_age <= now:
                 self._forget(visit)
@@ -165,6 +170,11 @@ class FenceEvents:
         visit.ended = True
         del visit.watch.visits[visit.visitor]
         self.account.grow(-_size_of(visit.visitor))
+        self._ended += 1
+        if self._ended > _FEW and 2 * self._ended > len(self._due):
+            self._due = [entry for entry in self._due if not entry[2].ended]
+            heapify(self._due)
+            self._ended = 0
 
     def _keep(self, visitor: Visitor, visits: list[Visit]) -> None:
         if visits:

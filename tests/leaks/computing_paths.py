@@ -1,0 +1,125 @@
+"""Subscriptions that compute: every operator, fences and places."""
+
+from functools import partial
+
+from gossamer.broker.broker import Broker
+from gossamer.broker.workshop import Workshop
+from gossamer.plus.aggregates.table import FUNCTIONS
+from gossamer.plus.engine import Engine
+from gossamer.plus.jobs import Job
+from gossamer.plus.rules import RULES
+from gossamer.plus.windows import DEFAULT_WINDOWS
+from gossamer.session.journal import Journal
+from tests.leaks.message_paths import Paths, send
+from tests.support.leakage import Round
+from tests.support.located import OSLO, PISA, ROUND_ME, ROUND_PISA
+from tests.support.memory import World
+from tests.support.plus import PROCESSORS, VOCABULARY
+
+FILTERS = {
+    **{f"${rule.keyword}": f"${rule.keyword};20/s/+" for rule in RULES},
+    **{f"${function.keyword}": f"${function.keyword}/s/+" for function in FUNCTIONS},
+    **{
+        f"${window.name}{function.keyword}": f"${window.name}{function.keyword}/s/1"
+        for window in DEFAULT_WINDOWS[1:2]
+        for function in FUNCTIONS
+    },
+}
+
+
+def operator(filter: str) -> Round:
+    """Subscribed beside others of its kind, fed over its window, and unsubscribed."""
+    world = World()
+    writer = world.client("w")
+    steady = world.client("steady")
+    steady.subscribe(filter, qos=1)
+
+    def go() -> None:
+        reader = world.client("r")
+        reader.subscribe(filter, qos=1)
+        for value in ("10", "20", "30", "text 20"):
+            for topic in ("s/1", "s/2"):
+                writer.publish(topic, value, qos=1)
+        writer.take()
+        world.wait(3600)
+        reader.messages()
+        steady.messages()
+        reader.unsubscribe(filter)
+        reader.disconnect()
+
+    return go
+
+
+class Desk(Workshop):
+    """Keeps the jobs until they are answered."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
+
+    def start(self, job: Job) -> None:
+        self.jobs.append(job)
+
+
+def processor(keyword: str) -> Round:
+    """An operator that somebody else answers, or does not."""
+    world = World()
+    world.broker = Broker(world.settings, Journal(), world.now, Engine(VOCABULARY))
+    desk = Desk()
+    world.broker.core.operators.workshop = desk
+    writer, reader = world.client("w"), world.client("r")
+    reader.subscribe(f"${keyword}/camera", qos=1)
+
+    def go() -> None:
+        for answer in (b"3", None):
+            writer.publish("camera", "an image", qos=1)
+            writer.take()
+            for job in desk.jobs:
+                world.broker.processed(job, answer, world.now)
+            desk.jobs.clear()
+            world.broker.flush(world.now)
+            reader.messages()
+
+    return go
+
+
+def fenced() -> Round:
+    """In and out of a fence."""
+    world = World()
+    guard, van = world.client("guard"), world.client("van")
+    yard = ("gpl_circleStatic", "1;m;1;45;7;100")
+    guard.subscribe("fleet/+", qos=1, user=[yard, ("gpl_events", "enter,exit,dwell")])
+
+    def go() -> None:
+        for place in ("45.01;7", "45.0005;7", "45.01;7"):
+            send(van, [guard], "fleet/van", qos=1, user=[("gpl_current_pos", place)])
+
+    return go
+
+
+def located() -> Round:
+    """Areas that stand, and one that moves with its client."""
+    world = World()
+    writer = world.client("w")
+    steady = world.client("steady")
+    steady.subscribe("t", qos=1, user=[ROUND_PISA])
+
+    def go() -> None:
+        reader = world.client("r")
+        reader.subscribe("t", qos=1, user=[OSLO, ROUND_ME])
+        for place in (PISA, OSLO):
+            send(writer, [steady, reader], "t", qos=1, user=[place])
+        send(writer, [steady, reader], "t", qos=1)
+        reader.publish("r/position", "", user=[PISA])
+        send(writer, [steady, reader], "t", qos=1, user=[PISA])
+        reader.disconnect()
+        world.wait(1.0)
+
+    return go
+
+
+COMPUTING: Paths = {
+    **{name: partial(operator, filter) for name, filter in FILTERS.items()},
+    **{f"${kind.keyword}": partial(processor, kind.keyword) for kind in PROCESSORS},
+    "fence events": fenced,
+    "areas and positions": located,
+}

@@ -1,0 +1,118 @@
+"""Three brokers in a line, in every mode: links, interest, messages, groups, roaming."""
+
+from functools import partial
+
+from gossamer.mesh.settings import MODES
+from tests.leaks.message_paths import Paths
+from tests.support.leakage import Round
+from tests.support.memory import MemoryClient
+from tests.support.meshes import Net
+
+
+def line(mode: str) -> Net:
+    net = Net(mode)
+    for name in "abc":
+        net.node(name)
+    net.join("a", "b")
+    net.join("c", "b")
+    return net
+
+
+def later(net: Net, seconds: float) -> None:
+    """Time passes for all, and nobody takes the silence of a link for its death."""
+    for near, far in net.links.values():
+        near.end.connection.last_seen = far.end.last_seen = 1e12  # type: ignore[attr-defined]
+    for node in net.nodes.values():
+        node.wait(seconds)
+    net.run()
+
+
+def settle(net: Net, *clients: MemoryClient) -> None:
+    for _ in range(3):
+        net.run()
+        for client in clients:
+            client.messages()
+
+
+def messages(mode: str) -> Round:
+    """At every QoS over two links, while subscriptions come and go."""
+    net = line(mode)
+    writer = net.nodes["a"].client("w")
+    steady = net.nodes["c"].client("steady")
+    steady.subscribe("t/#", "$share/g/u", qos=2)
+    settle(net, steady)
+
+    def go() -> None:
+        reader = net.nodes["b"].client("r")
+        reader.subscribe("t/a", "x/+/y", "$share/g/u", qos=1)
+        settle(net, reader)
+        for qos in (0, 1, 2):
+            for topic in ("t/a", "x/1/y", "u", "unwanted"):
+                writer.publish(topic, qos=qos)
+        settle(net, writer, reader, steady)
+        reader.disconnect()
+        later(net, 1.0)
+
+    return go
+
+
+def retained(mode: str) -> Round:
+    net = line(mode)
+    writer = net.nodes["a"].client("w")
+
+    def go() -> None:
+        for payload in ("kept", "kept again", ""):
+            writer.publish("r/t", payload, qos=1, retain=True)
+            settle(net, writer)
+        later(net, 1.0)
+
+    return go
+
+
+def links(mode: str) -> Round:
+    """A link breaks with messages waiting for it, and comes again."""
+    net = line(mode)
+    writer = net.nodes["a"].client("w")
+    reader = net.nodes["c"].client("r")
+    reader.subscribe("t/#", qos=1)
+    settle(net, reader)
+
+    def go() -> None:
+        net.cut("a", "b")
+        writer.publish("t/x", qos=1)
+        settle(net, writer, reader)
+        net.join("a", "b")
+        later(net, 1.0)
+        settle(net, writer, reader)
+
+    return go
+
+
+def roaming(mode: str) -> Round:
+    """A session that follows its client round and round."""
+    net = line(mode)
+    writer = net.nodes["b"].client("w")
+
+    def go() -> None:
+        for broker in "abc":
+            roamer = net.nodes[broker].visitor()
+            roamer.connect("roamer", clean=False, expiry=100_000)
+            settle(net, roamer)
+            roamer.subscribe("t/+", qos=1)
+            settle(net, roamer)
+            writer.publish("t/1", qos=1)
+            settle(net, writer, roamer)
+            roamer.lose()
+            writer.publish("t/2", qos=1)
+            settle(net, writer)
+            for _ in range(4):
+                later(net, 20.0)
+
+    return go
+
+
+MESH: Paths = {
+    f"{what.__name__}, {mode}": partial(what, mode)
+    for what in (messages, retained, links, roaming)
+    for mode in MODES
+}
