@@ -10,7 +10,7 @@ from typing import Protocol
 import pytest
 
 from gossamer.broker.broker import Broker
-from gossamer.session.backlog import SPILL_ABOVE
+from gossamer.session.backlog import AWAY_MESSAGES
 from gossamer.session.records import Snapshot
 from gossamer.storage.collecting import CollectingJournal
 from gossamer.storage.memory_journal import MemoryJournal
@@ -19,7 +19,7 @@ from tests.support.meshes import Net, Node
 from tests.support.stores import TurnedStore
 
 SPILLED = 2_500
-MESSAGES = SPILL_ABOVE + SPILLED
+MESSAGES = AWAY_MESSAGES + SPILLED
 
 
 class Disk(Protocol):
@@ -92,7 +92,6 @@ class Spilling:
         self.net = Net("ssf")
         self.near = self.net.node("near", journal=disk.journal)
         self.net.node("far")
-        self.far.settings.max_queued = 2 * MESSAGES
         self.net.join("far", "near")
         self.reader: MemoryClient = self.far.client("reader", expiry=1000, receive_maximum=65535)
         self.reader.subscribe("t", qos=1)
@@ -148,7 +147,7 @@ def test_spilled_messages_arrive_in_order(disk: Disk, restarts: bool) -> None:
     mesh = Spilling(disk)
     mesh.cut()
     mesh.publish(0, MESSAGES)
-    assert len(mesh.near.broker.core.sessions["$mesh/far"].queue or ()) == SPILL_ABOVE
+    assert len(mesh.near.broker.core.sessions["$mesh/far"].queue or ()) == AWAY_MESSAGES
     assert mesh.spilled == SPILLED
     if restarts:
         mesh.kill()

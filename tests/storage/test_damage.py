@@ -18,7 +18,7 @@ from gossamer.storage.repairing import fill, repair
 from gossamer.storage.sqlite_store import SqliteStore
 from tests.support.store_driver import Driver
 from tests.support.store_model import Model, a_message, snapshot_state
-from tests.support.stores import SqliteUnderTest
+from tests.support.stores import SqliteUnderTest, whole
 
 
 def filled(folder: Path, messages: int = 300) -> Path:
@@ -44,8 +44,10 @@ def overwrite(path: Path, offset: int, content: bytes) -> None:
 
 def start(path: Path) -> Snapshot:
     store = SqliteStore(path.parent, "off")
-    store.close()
-    return store.snapshot
+    try:
+        return whole(store)
+    finally:
+        store.close()
 
 
 def place_of(path: Path, content: bytes) -> int:

@@ -23,7 +23,7 @@ from gossamer.storage.writer import Writer
 from tests.support.failing_files import FULL, SYNC_FAILED, WRITE_FAILED, FailingFiles
 from tests.support.store_driver import Driver
 from tests.support.store_model import Model, State, snapshot_state
-from tests.support.stores import PATIENCE
+from tests.support.stores import PATIENCE, whole
 
 STEPS = 60
 STEPS_A_TURN = 4
@@ -84,7 +84,7 @@ class Run:
         self.store._writer.ask(copy)
         assert is_idle.wait(PATIENCE)
         again = SqliteStore(folder, "off")
-        found = snapshot_state(again.snapshot)
+        found = snapshot_state(whole(again))
         again.close()
         shutil.rmtree(folder)
         assert any(found == state for batch, state in self.states.items() if batch >= safe)
@@ -93,7 +93,7 @@ class Run:
         self.wait()
         self.store.close()
         again = SqliteStore(self.folder, "off")
-        assert snapshot_state(again.snapshot) == self.model.state()
+        assert snapshot_state(whole(again)) == self.model.state()
         again.close()
 
 
@@ -154,7 +154,8 @@ class Gate:
             raise writer.NO_ROOM[0]("database or disk is full")
         self.written.append(batch)
 
-    def tidy(self) -> None: ...
+    def tidy(self) -> bool:
+        return False
 
 
 def test_what_is_handed_over_during_a_retry_is_not_overwritten() -> None:

@@ -45,6 +45,7 @@ def test_any_history_reads_back_as_its_committed_part(
         committed = model.state()
         if driver.random.random() < 0.3:
             assert snapshot_state(store.reopen()) == committed
+            driver.reopened()
     committed = model.state()
     for _ in range(5):
         driver.step(store.journal)

@@ -9,7 +9,7 @@ from gossamer.storage.files import FILE_NAME, PAGE_BYTES
 from gossamer.storage.sqlite_store import SqliteStore
 from tests.support.store_driver import Driver
 from tests.support.store_model import Model, State, snapshot_state
-from tests.support.stores import SqliteUnderTest
+from tests.support.stores import SqliteUnderTest, whole
 
 LOG_HEADER = 32  # bytes, as the file format of SQLite says
 FRAME_HEADER = 24
@@ -44,7 +44,7 @@ class Recording:
         (folder / f"{FILE_NAME}-wal").write_bytes(self.log[:length])
         store = SqliteStore(folder, "off")
         try:
-            return snapshot_state(store.snapshot)
+            return snapshot_state(whole(store))
         finally:
             store.close()
 

@@ -5,6 +5,7 @@ import random
 from gossamer.session.journal import Journal
 from gossamer.session.message import Message
 from gossamer.session.records import QUEUED, SENT, DeliveryRecord, SessionRecord, SubscriptionRecord
+from gossamer.session.sizes import stored_bytes
 from tests.support.store_model import Model, a_message
 
 CLIENTS = ("anna", "ben", "çelik", "d/+#")
@@ -22,7 +23,13 @@ class Driver:
         self.model = model
         self.number = 0
         self.shared: list[Message] = []
+        self.spilled: set[int] = set()  # numbers of deliveries that are in the store only
+        self.back: dict[str, list[DeliveryRecord]] = {}  # read back of what was spilled
         self.steps = (
+            *[self.spill] * 4,
+            self.read_back,
+            *[self.send_spilled] * 3,
+            self.remove_spilled,
             *[self.queue] * 6,
             *[self.send] * 4,
             *[self.release] * 2,
@@ -61,6 +68,43 @@ class Driver:
         self.shared = [*self.shared[-5:], message]
         return message
 
+    def reopened(self) -> None:
+        """Another life of the store: what was read back is read again."""
+        self.back.clear()
+
+    def spill(self, journal: Journal) -> None:
+        if (client := self.client()) is not None:
+            self.number += 1
+            message = self.message()
+            share = self.random.choice(("", "$share/g/a/+"))
+            record = DeliveryRecord(self.number, message, 1, False, [3], 0, QUEUED, share)
+            record.size = stored_bytes(message)
+            self.spilled.add(self.number)
+            self.both(journal, "delivery_spilled", client, record)
+
+    def read_back(self, journal: Journal) -> None:
+        if (client := self.client()) is not None:
+            self.back.setdefault(client, []).extend(journal.unspill(client))
+
+    def send_spilled(self, journal: Journal) -> None:
+        client = self.client()
+        if client is not None and self.back.get(client):
+            record = self.back[client].pop(0)
+            if self.random.random() < 0.2:  # it has expired
+                self.both(journal, "spilled_removed", client, record, True)
+                return
+            record.state = SENT
+            record.packet_id = self.random.randrange(1, 65536)
+            self.spilled.discard(record.number)
+            self.both(journal, "spilled_taken", client, record)
+
+    def remove_spilled(self, journal: Journal) -> None:
+        client = self.client()
+        if client is not None and self.back.get(client):
+            record = self.random.choice(self.back[client])
+            self.back[client].remove(record)
+            self.both(journal, "spilled_removed", client, record, False)
+
     def save_session(self, journal: Journal) -> None:
         record = SessionRecord(self.random.choice(CLIENTS), "user", self.random.randrange(1 << 32))
         if self.random.random() < 0.5:
@@ -74,6 +118,8 @@ class Driver:
 
     def remove_session(self, journal: Journal) -> None:
         if (client := self.client()) is not None:
+            for record in self.back.pop(client, []):
+                self.both(journal, "spilled_removed", client, record, True)
             self.both(journal, "session_removed", client)
 
     def subscribe(self, journal: Journal) -> None:
@@ -110,7 +156,7 @@ class Driver:
             (client, number)
             for client, session in sorted(self.model.sessions.items())
             for number, delivery in session["deliveries"].items()
-            if not states or delivery["state"] in states
+            if (not states or delivery["state"] in states) and number not in self.spilled
         ]
         return self.random.choice(found) if found else None
 

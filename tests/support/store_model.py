@@ -144,6 +144,15 @@ class Model(Journal):
     def delivery_removed(self, client_id: str, number: int) -> None:
         self.sessions[client_id]["deliveries"].pop(number, None)
 
+    def delivery_spilled(self, client_id: str, record: DeliveryRecord) -> None:
+        self.delivery_queued(client_id, record)
+
+    def spilled_taken(self, client_id: str, record: DeliveryRecord) -> None:
+        self.delivery_queued(client_id, record)
+
+    def spilled_removed(self, client_id: str, record: DeliveryRecord, is_first: bool) -> None:
+        self.delivery_removed(client_id, record.number)
+
     def incoming_added(self, client_id: str, packet_id: int) -> None:
         self.sessions[client_id]["incoming"].add(packet_id)
 

@@ -9,10 +9,42 @@ from gossamer.broker.broker import Broker
 from gossamer.session.records import Snapshot
 from gossamer.storage.collecting import CollectingJournal
 from gossamer.storage.memory_journal import MemoryJournal
-from gossamer.storage.schema import TABLES
+from gossamer.storage.rows import Row, waiting_from
+from gossamer.storage.schema import PLACES, TABLES, WAITING
 from gossamer.storage.sqlite_store import SqliteStore, Sync
 
 PATIENCE = 30.0  # seconds for something that takes milliseconds on an idle machine
+
+
+def with_lanes(snapshot: Snapshot, journal: CollectingJournal, rows: list[Row]) -> Snapshot:
+    """The snapshot with the deliveries that a store keeps to itself until they are asked for."""
+    for stored in snapshot.sessions:
+        lane = journal._index.sessions[stored.record.client_id].lane
+        if lane is None:
+            assert stored.spilled == 0
+            continue
+        found = [waiting_from(row) for row in rows if row[0] // PLACES == lane.key]
+        found.sort(key=lambda record: record.place)
+        assert stored.spilled == lane.messages == len(found)
+        assert stored.spilled_bytes == sum(record.size for record in found)
+        assert all(record.number <= stored.last_number for record in found)
+        stored.deliveries += found
+        stored.deliveries.sort(key=lambda record: record.number)
+    return snapshot
+
+
+def whole(store: SqliteStore) -> Snapshot:
+    """Everything in a store that was just opened."""
+    rows: list[Row] = []
+    is_read = threading.Event()
+
+    def read() -> None:
+        rows.extend(store._connection.execute(WAITING.select).fetchall())
+        is_read.set()
+
+    store._writer.ask(read)
+    assert is_read.wait(PATIENCE)
+    return with_lanes(store.snapshot, store.journal, rows)
 
 
 class MemoryUnderTest:
@@ -28,7 +60,8 @@ class MemoryUnderTest:
 
     def reopen(self) -> Snapshot:
         self._journal = self._journal.restarted()
-        return self._journal.snapshot
+        rows = list(self._journal.tables.rows[WAITING].values())
+        return with_lanes(self._journal.snapshot, self._journal, rows)
 
     def rows(self) -> int:
         return sum(len(rows) for rows in self._journal.tables.rows.values())
@@ -64,7 +97,7 @@ class SqliteUnderTest:
         self.journal.take()
         self.store.close()
         self._open()
-        return self.store.snapshot
+        return whole(self.store)
 
     def rows(self) -> int:
         query = " + ".join(f"(SELECT count(*) FROM {table.name})" for table in TABLES)

@@ -11,6 +11,7 @@ from gossamer.broker.keeping import expect_login
 from gossamer.broker.operation import RESULT_QOS
 from gossamer.broker.owing import serve
 from gossamer.broker.policy import Origin, Permissions, Verdict
+from gossamer.broker.queueing import Rights, bound_queue, look_for_room, settle_estates
 from gossamer.broker.reporting import Report
 from gossamer.broker.restoring import restore
 from gossamer.broker.revoking import revoke
@@ -49,6 +50,7 @@ class Broker:
         engine = engine if engine is not None else Engine()
         self.core = Core(settings, journal, engine, now)
         self._set_offset(wall_offset, now)
+        self.core.hub.guard = Rights(self.core)
         self.core.operators.begin(now)
         listed = capabilities(engine.vocabulary)
         publish(
@@ -166,11 +168,17 @@ class Broker:
         for session in starving:
             session.is_starving = False
             self._pump(session, now)
+        if self.core.journal.estates:
+            settle_estates(self.core, now)
         self.flush(now)
 
     def tick(self, now: float) -> None:
         """Does what is due; call it about once a second, or at `next_due`."""
         self.core.agenda.run(now)
+        if self.core.hub.full:
+            look_for_room(self.core)
+        if self.core.journal.estates:
+            settle_estates(self.core, now)
         self.flush(now)
 
     def clock_set(self, wall_offset: float, now: float) -> None:
@@ -216,6 +224,8 @@ class Broker:
         core.ledger.allow(
             settings.budgets, settings.client_share, settings.user_share, settings.address_share
         )
+        for session in core.sessions.values():
+            bound_queue(session, settings)
 
     def set_permissions(self, permissions: Permissions, now: float) -> None:
         """New rules: they hold for live sessions too, at once."""

@@ -9,6 +9,7 @@ from gossamer.broker.locations import Locations
 from gossamer.broker.neighbours import SHARED_ROOM, SHARED_TOPICS, Neighbours
 from gossamer.broker.operators import Operators
 from gossamer.broker.policy import Authenticator, Permissions
+from gossamer.broker.refusing import Refusals
 from gossamer.broker.retained import Retained
 from gossamer.broker.room_journal import RoomJournal
 from gossamer.broker.routes import RouteTable
@@ -46,6 +47,7 @@ class Core:
         "operators",
         "permissions",
         "policy_changes",
+        "refusals",
         "retained",
         "rooms",
         "routes",
@@ -74,6 +76,7 @@ class Core:
         # none of the clients'.
         shared_journal = RoomJournal(journal, SHARED_ROOM)
         self.shared = Retained(shared_journal, Counters(), self.ledger.mesh)
+        self.refusals = Refusals()
         self.faults = self.hub.faults
         self.agenda = Agenda(self.faults)
         # Timers of sessions whose clients are away, by client id.

@@ -120,6 +120,8 @@ def end_session(core: Core, session: Session, now: float) -> None:
     session.subscriptions.clear()
     forgive_all(core, session)
     core.locations.forget(session)
+    session.end_fullness()
+    session.leave_lane()
     core.journal.session_removed(session.client_id)
     core.neighbours.ended(session, now)
     for delivery in session.left_over():

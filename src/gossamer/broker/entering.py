@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gossamer.broker.ending import disconnect_session, end_session, settle, stop_timers
 from gossamer.broker.keeping import keep_alive, stop_timer
 from gossamer.broker.publishing import message_from
+from gossamer.broker.queueing import bound_queue
 from gossamer.broker.revoking import revoke
 from gossamer.broker.session_sizes import weigh_session
 from gossamer.broker.stages import CLOSED, DECIDING, OPEN
@@ -130,13 +131,14 @@ def _take_session(
     if existing is None:
         record = SessionRecord(client_id, user, expiry)
         record.is_311 = connect.version != V5
-        session = Session(core.hub, record, connection.settings.max_queued)
-        session.queue_bytes_limit = connection.settings.max_queued_bytes
+        session = Session(core.hub, record)
+        bound_queue(session, connection.settings)
         session.owner = connection.owner
         core.sessions[client_id] = session
         core.counters.sessions = len(core.sessions)
         return session, False
     stop_timers(core, client_id)
+    bound_queue(existing, connection.settings)
     record = existing.record
     record.expiry = expiry
     record.disconnected_at = 0.0

@@ -9,6 +9,7 @@ from gossamer.broker.archiving import archive_plain, archive_run, must_refuse
 from gossamer.broker.arriving import distribute_arrived
 from gossamer.broker.distributing import distribute
 from gossamer.broker.known_topics import forget_topics, remember_topic
+from gossamer.broker.refusing import is_refused, is_withheld
 from gossamer.broker.routes import Route
 from gossamer.session.frames import IDENTIFIERS, PUBACK_HEAD, PUBREC_HEAD
 from gossamer.session.message import Message
@@ -194,9 +195,12 @@ def forward_acknowledged(
     session = connection.session
     assert session is not None
     qos = head >> 1 & 3
+    if core.refusals.missed or core.hub.refusing:
+        return False
     if qos == 2:
         if session.is_incoming(packet_id):
-            connection.outlet.put_promise(PUBREC_HEAD + IDENTIFIERS[packet_id])
+            if not is_withheld(connection, packet_id):
+                connection.outlet.put_promise(PUBREC_HEAD + IDENTIFIERS[packet_id])
             return True
         check_quota(connection)
         session.accept_incoming(packet_id)
@@ -225,6 +229,8 @@ def forward_acknowledged(
         else:
             message.preset_head(version, data[start:after_topic], data[after_topic + 2 : stop])
             distribute(message, route, session, now)
+        if core.hub.refusing and is_refused(connection, message, packet_id, now):
+            return True
         answer = PUBACK_HEAD if qos == 1 else PUBREC_HEAD
         connection.outlet.put_promise(answer + IDENTIFIERS[packet_id])
     else:

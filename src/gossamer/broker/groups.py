@@ -26,10 +26,13 @@ class Group:
                 continue
             session = member.session
             outlet = session.outlet
-            if outlet is not None and not outlet.blocked and session.queue is None:
+            is_idle = session.queue is None and not session.spilled
+            if outlet is not None and not outlet.blocked and is_idle:
                 self.turn = (self.turn + step + 1) % count
                 return member
-            if fallback is None and (outlet is not None or session.persistent):
+            if outlet is None and not session.persistent:
+                continue
+            if fallback is None or (fallback.session.is_full and not session.is_full):
                 fallback = member
         if fallback is not None:
             self.turn = (members.index(fallback) + 1) % count

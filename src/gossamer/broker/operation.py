@@ -123,12 +123,16 @@ class Operation(Tap):
 
     def _send(self, message: Message, origin: Session | None, now: float) -> None:
         self.owner.core.counters.operators_bytes_sent += self._bytes_for_all(message)
+        before = len(self.owner.core.hub.refusing)
         for receiver in self._receivers:
             if receiver.session is not origin or not receiver.no_local:
                 receiver.session.deliver(message, receiver, now)
         for group in self.groups.values():
             if self.owner.core.routes.sharing.leads(group.name):
                 give_to_group(group, message, now)
+        refusing = self.owner.core.hub.refusing
+        while len(refusing) > before:  # a result is not its publisher's: nobody can be told
+            refusing.pop().queue.count_dropped()
 
 
 def made(result: Result) -> Message:

@@ -112,7 +112,8 @@ def restore(core: Core, kept: dict[str, bytes]) -> None:
 
 def _takes_more(session: Session) -> bool:
     outlet = session.outlet
-    return outlet is not None and not outlet.blocked and not session.queued()
+    is_idle = not session.queued() and not session.spilled
+    return outlet is not None and not outlet.blocked and is_idle
 
 
 def _begin_next(core: Core, session: Session, owed: Owed, now: float) -> bool:

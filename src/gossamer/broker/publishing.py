@@ -23,6 +23,7 @@ from gossamer.broker.neighbours import (
     PASSED,
     WAVE,
 )
+from gossamer.broker.refusing import drop_refused, is_refused, is_withheld, send_again
 from gossamer.broker.routes import Route
 from gossamer.broker.tracing import trace_in
 from gossamer.geo.errors import GlpError
@@ -56,8 +57,12 @@ def handle_publish(connection: Connection, packet: Publish, name: bytes, now: fl
     core.counters.messages_received += 1
     if packet.qos == 0 and not name and not session.gives_plain:
         return  # a neighbour of an earlier tree: who is to have it gets it another way
+    if packet.dup and is_withheld(connection, packet.packet_id):
+        return
     if packet.qos == 2:
         if session.is_incoming(packet.packet_id):
+            if is_withheld(connection, packet.packet_id):
+                return
             # [MQTT-4.3.3-10]
             connection.outlet.put_promise(PUBREC_HEAD + IDENTIFIERS[packet.packet_id])
             return
@@ -110,6 +115,12 @@ def handle_publish(connection: Connection, packet: Publish, name: bytes, now: fl
             connection, packet.qos, packet.packet_id, reasons.QUOTA_EXCEEDED, refusal, False
         )
         return
+    if packet.qos:
+        drop_refused(core)
+        if core.refusals.missed and send_again(
+            connection, message, packet.packet_id, packet.dup, now
+        ):
+            return
     if packet.qos == 2:
         session.accept_incoming(packet.packet_id)
     if is_archived:
@@ -125,6 +136,8 @@ def handle_publish(connection: Connection, packet: Publish, name: bytes, now: fl
         distribute_retained(core, message, route, session, now)
     else:
         distribute(message, route, session, now)
+    if core.hub.refusing and is_refused(connection, message, packet.packet_id, now):
+        return
     if core.tracer.follows and properties is not None:
         trace = trace_in(properties)
         if trace:
@@ -178,6 +191,7 @@ def _handle_errand(
             False,
         )
         raise
+    drop_refused(core)
     if packet.qos == 2:
         session.accept_incoming(packet.packet_id)
     verdict = core.neighbours.admit(session, message, now) if name else NEW
@@ -185,6 +199,8 @@ def _handle_errand(
         core.neighbours.errand(session, message, verdict == WAVE, now)
     if verdict in (WAVE, PASSED):
         distribute_onwards(core, message, session, now)
+    if core.hub.refusing and is_refused(connection, message, packet.packet_id, now):
+        return
     answer_publish(connection, packet.qos, packet.packet_id, reasons.SUCCESS, "", True)
 
 

@@ -5,6 +5,7 @@ from gossamer.broker.ending import end_session, expect_expiry, expect_will
 from gossamer.broker.neighbours import SHARED_ROOM
 from gossamer.broker.owing import ROOM as OWED
 from gossamer.broker.owing import restore as restore_owed
+from gossamer.broker.queueing import bound_queue
 from gossamer.broker.session_sizes import weigh_session
 from gossamer.broker.subscriptions import asked_of, enter, make
 from gossamer.geo.errors import GlpError
@@ -39,9 +40,10 @@ def restore(core: Core, snapshot: Snapshot, now: float) -> None:
 
 
 def _restore_session(core: Core, stored: StoredSession, now: float) -> Session:
-    session = Session(core.hub, stored.record, core.settings.max_queued)
-    session.queue_bytes_limit = core.settings.max_queued_bytes
-    session.restore(stored.deliveries, stored.incoming, stored.spilled)
+    session = Session(core.hub, stored.record)
+    bound_queue(session, core.settings)
+    session.restore(stored.deliveries, stored.incoming)
+    session.restore_spilled(stored.spilled, stored.spilled_bytes, stored.last_number)
     core.sessions[session.client_id] = session
     core.counters.sessions = len(core.sessions)
     core.session_quotas.update(session)

@@ -3,6 +3,7 @@
 from typing import Final
 
 from gossamer.budget.ledger import ADDRESS_SHARE, BUDGETS, CLIENT_SHARE, USER_SHARE
+from gossamer.session.fullness import DROP_NEWEST
 
 NO_LIMIT: Final = 0
 # The largest packet that MQTT has: header, length and 268,435,455 bytes.
@@ -18,8 +19,12 @@ class Settings:
         # will (65,535 bytes) and everything beside it.
         self.max_connect_packet = 131_072
         self.max_packet = 1_048_576 + 65_536  # a megabyte of payload and its header
-        self.max_queued = 10_000  # QoS 1 and 2 messages that wait for one session
-        self.max_queued_bytes = 67_108_864  # of their payloads
+        # QoS 1 and 2 messages that wait for one session: how many (0 if only bytes count), and
+        # their bytes, where the store holds what is too much for memory and where memory holds all.
+        self.max_queued = 0
+        self.max_queued_bytes = 1 << 30
+        self.max_queued_memory = 64 << 20
+        self.queue_policy = DROP_NEWEST
         self.max_inflight = 1_000  # of ours towards a client that names no Receive Maximum
         self.receive_maximum = 1_000  # of a client's towards us
         self.max_subscriptions = 10_000  # of one session

@@ -103,6 +103,7 @@ def serve(
     store = None
     if settings.kind == "disk":
         store = _open_store(settings.folder or default_folder(), settings.sync)
+        store.queue_share = settings.queue_share
     archive, keeper = _open_archive(material.config, store)
     run(_serve(material, config, store, keeper, archive, with_parent))
 

@@ -21,6 +21,7 @@ from gossamer.mesh.modes.hearing import held_digest
 from gossamer.mesh.retaining import digests_packet
 from gossamer.mesh.settings import ENVELOPES, FIRST
 from gossamer.session.backlog import NO_BYTES_LIMIT
+from gossamer.session.fullness import DROP_NEWEST, REFUSE
 from gossamer.session.records import SessionRecord
 from gossamer.session.session import NEVER, Session
 from gossamer.session.subscription import Receiver
@@ -30,8 +31,9 @@ from gossamer.wire.errors import ProtocolError
 if TYPE_CHECKING:
     from gossamer.mesh.mesh import Mesh
 
-# A neighbour that is away keeps its messages; only the disk bounds how many.
-_UNBOUNDED: Final = 1 << 60
+# A neighbour that is away keeps its messages; only the disk bounds how many, and without a store
+# memory does.
+_MEMORY_BYTES: Final = 1 << 30
 _WINDOW: Final = 65_535
 _EPOCH_LETTERS: Final = 16  # hexadecimal
 
@@ -81,7 +83,7 @@ class Neighbourhood:
         client_id = PEER_PREFIX + name
         session = core.sessions.get(client_id)
         if session is None:
-            session = Session(core.hub, SessionRecord(client_id, "$mesh", NEVER), _UNBOUNDED)
+            session = Session(core.hub, SessionRecord(client_id, "$mesh", NEVER))
             core.sessions[client_id] = session
             core.counters.sessions = len(core.sessions)
             core.journal.session_saved(session.record)
@@ -206,5 +208,9 @@ def _unbind(session: Session) -> None:
     """A neighbour's session, and not a client's: no limit of a client's applies."""
     session.is_peer = True
     session.owner = NOBODY
-    session.queue_limit = _UNBOUNDED
+    session.queue_limit = 0
     session.queue_bytes_limit = NO_BYTES_LIMIT
+    session.queue_memory_limit = _MEMORY_BYTES
+    # What cannot be kept for a neighbour is not taken from a publisher either; without a store
+    # nobody relies on it.
+    session.queue_policy = REFUSE if session.hub.journal.spills else DROP_NEWEST

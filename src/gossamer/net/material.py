@@ -21,6 +21,7 @@ from gossamer.net.config.tls import Tls
 from gossamer.net.offloading import offload_rule
 from gossamer.net.permissions import RulePermissions, load_rules
 from gossamer.net.tls import client_context, server_context
+from gossamer.session.fullness import POLICIES
 
 # Shorter keys can be guessed by somebody who has seen one handshake.
 MESH_KEY_LETTERS = 16
@@ -181,6 +182,8 @@ def settings_of(config: Config, limits: Limits) -> Settings:
     settings.max_packet = limits.packet_size
     settings.max_queued = limits.queue_messages
     settings.max_queued_bytes = limits.queue_bytes
+    settings.max_queued_memory = limits.queue_memory
+    settings.queue_policy = POLICIES[limits.queue_full]
     settings.max_inflight = limits.inflight
     settings.receive_maximum = limits.receive_maximum
     settings.max_subscriptions = limits.subscriptions

@@ -1,27 +1,53 @@
 """What waits for its turn to be sent to one client: the queue, its bounds, and what spills over.
 
 An acknowledgement makes room in the window, so it is here that the next message leaves the queue.
+
+The queue of a session that lasts lives in the store. Memory holds its head, up to so many messages
+and bytes; what comes behind that is *spilled*, and read back as the head gets shorter. Without a
+store, and for a session that ends with its connection, memory holds all of it, within a smaller
+limit. Neighbours' sessions are like clients'. What a full queue does is in `fullness.py`.
 """
 
 from __future__ import annotations
 
+import logging
 from collections import deque
-from collections.abc import Iterable
 from typing import Final
 
 from gossamer.session.flight import SENT_EXACTLY, SENT_ONCE, Flight
+from gossamer.session.fullness import (
+    CONSEQUENCES,
+    DROP_NEWEST,
+    DROP_OLDEST,
+    OVER_LIMIT,
+    REFUSE,
+    ROOM_AGAIN,
+    Refused,
+    Withheld,
+)
 from gossamer.session.message import Message
 from gossamer.session.naming import NAME_BYTES
 from gossamer.session.outlet import Hub
 from gossamer.session.owed import Owed
 from gossamer.session.records import QUEUED, SENT, DeliveryRecord
 from gossamer.session.seen import Seen
+from gossamer.session.sizes import message_bytes, stored_bytes
 from gossamer.session.subscription import Receiver
 
+logger = logging.getLogger(__name__)
+
 NO_BYTES_LIMIT: Final = 1 << 62
-# A neighbour that is away or slow has this many messages in memory; the rest waits in the store.
-SPILL_ABOVE: Final = 10_000
-UNSPILL_AT_ONCE: Final = 1_000
+# The head of a queue that memory holds while its client is away: what a thousand sessions of one
+# machine can afford. While it is connected a burst should not need the disk to pass.
+AWAY_MESSAGES: Final = 1_000
+AWAY_BYTES: Final = 1 << 20
+PRESENT_MESSAGES: Final = 10_000
+PRESENT_BYTES: Final = 8 << 20
+# The next messages are asked for while there are still some, so that the client need not wait.
+REFILL_BELOW: Final = 500
+REFILL_BYTES: Final = 1 << 19
+# What brokers say to each other is not for a full disk to drop.
+BROKERS_OWN: Final = "$gossamer/"
 # Enough output for one turn: a long queue is sent in pieces, so that a client that does not read
 # costs no more than this beside its queue.
 TURN_BYTES: Final = 262_144
@@ -32,6 +58,8 @@ class Backlog(Flight):
 
     __slots__ = (
         "_number",
+        "dropped",
+        "is_full",
         "is_peer",
         "is_starving",
         "owed",
@@ -39,19 +67,31 @@ class Backlog(Flight):
         "queue_bytes",
         "queue_bytes_limit",
         "queue_limit",
+        "queue_memory_limit",
+        "queue_policy",
         "spilled",
+        "spilled_bytes",
+        "waiters",
+        "withheld",
     )
 
-    def __init__(self, hub: Hub, client_id: str, persistent: bool, queue_limit: int) -> None:
+    def __init__(self, hub: Hub, client_id: str, persistent: bool) -> None:
         super().__init__(hub, client_id, persistent)
         self.is_peer = False  # a neighbouring broker's
-        self.queue: deque[DeliveryRecord] | None = None
-        self.queue_limit = queue_limit
-        self.queue_bytes = 0  # payloads in the queue
-        self.queue_bytes_limit = NO_BYTES_LIMIT
+        self.queue: deque[DeliveryRecord] | None = None  # its head, if some is spilled
+        self.queue_limit = 0  # messages; 0 if only bytes count
+        self.queue_bytes = 0  # topics, payloads and properties in `queue`
+        self.queue_bytes_limit = NO_BYTES_LIMIT  # where the store holds what memory should not
+        self.queue_memory_limit = NO_BYTES_LIMIT  # where memory holds everything
+        self.queue_policy = DROP_NEWEST
         self.spilled = 0  # messages that follow those in the queue, and are in the store only
         self.owed: Owed | None = None  # retained messages that are not in the queue yet
+        self.spilled_bytes = 0
+        self.dropped = 0  # messages that its full queue did not take, or let go of
+        self.is_full = False  # since it was, and until it has room to speak of
         self.is_starving = False  # waits for the store to give back what was spilled
+        self.waiters: list[Withheld] | None = None  # publishers that wait for room here
+        self.withheld: dict[int, Withheld] | None = None  # its own publications that wait elsewhere
         self._number = 0
 
     def enqueue(
@@ -97,26 +137,41 @@ class Backlog(Flight):
             return
         if outlet is None and not self.persistent:
             return
-        if queue is None:
-            queue = deque()
-            self.queue = queue
-        elif (
-            len(queue) >= self.queue_limit
-            or self.queue_bytes + len(message.payload) > self.queue_bytes_limit
-        ):
-            # A full queue keeps what it has promised and refuses what is new.
-            self.hub.counters.dropped_full += 1
-            return
+        size = self._size(message)
+        if self._lacks_room(size) and not (self.is_peer and message.topic.startswith(BROKERS_OWN)):
+            self._begin_fullness()
+            if self.queue_policy == REFUSE and message.publisher:
+                self.hub.refusing.append(Refused(self, message, qos, retain, identifiers, share))
+                return
+            if self.queue_policy != DROP_OLDEST:
+                self.count_dropped()
+                return
+            self._drop_oldest(size)
         delivery = self._new_delivery(message, qos, retain, identifiers, share)
-        journal = self.hub.journal
-        if self.is_peer and journal.spills and (self.spilled or len(queue) >= SPILL_ABOVE):
-            self.spilled += 1
-            journal.delivery_spilled(self.client_id, delivery)
-            return
-        queue.append(delivery)
-        self.queue_bytes += len(message.payload)
-        if self.persistent:
-            journal.delivery_queued(self.client_id, delivery)
+        delivery.size = size
+        self._append(delivery)
+
+    def enqueue_over(self, refused: Refused, withheld: Withheld) -> bool:
+        """A message whose publisher cannot be refused, and will wait instead; False if the queue
+        is so far over its limit that it does not take that either."""
+        message = refused.message
+        size = self._size(message)
+        places = self.queue_limit
+        if self._waiting_bytes() + size > self._bytes_limit() * OVER_LIMIT or (
+            places and self.queued() + self.spilled >= places * OVER_LIMIT
+        ):
+            self.count_dropped()
+            return False
+        delivery = self._new_delivery(
+            message, refused.qos, refused.retain, refused.identifiers, refused.share
+        )
+        delivery.size = size
+        self._append(delivery)
+        if self.waiters is None:
+            self.waiters = []
+        self.waiters.append(withheld)
+        withheld.queues += 1
+        return True
 
     def enqueue_retained(self, messages: list[Message], receiver: Receiver, now: float) -> None:
         """Retained messages of a new subscription, at QoS 0 too; the queue's limit does not apply.
@@ -127,12 +182,17 @@ class Backlog(Flight):
         if queue is None:
             queue = deque()
             self.queue = queue
+        journal = self.hub.journal
         for message in messages:
             qos = min(message.qos, receiver.qos)
             delivery = self._new_delivery(message, qos, True, receiver.identifiers, "")
+            if qos and self.spilled:
+                delivery.size = stored_bytes(message)
+                self._append(delivery)
+                continue
             queue.append(delivery)
             if qos and self.persistent:
-                self.hub.journal.delivery_queued(self.client_id, delivery)
+                journal.delivery_queued(self.client_id, delivery)
         self.pump(now)
 
     def pump(self, now: float) -> None:
@@ -142,29 +202,38 @@ class Backlog(Flight):
         """
         outlet = self.outlet
         if outlet is None:
+            if self.is_full and self.queue_policy == DROP_OLDEST:
+                self._drop_oldest(0)  # what it asked the store for has come
             return
-        is_starved = self.spilled > 0 and self.queued() < UNSPILL_AT_ONCE and not self._unspill()
+        if (
+            self.spilled
+            and not self.is_starving
+            and self.queued() < REFILL_BELOW
+            and self.queue_bytes < REFILL_BYTES
+        ):
+            self._unspill()
         queue = self.queue
         if queue is None:
-            if self.owed is not None:
+            if self.owed is not None and not self.spilled:
                 self.hub.owing.append(self)
             return
+        journal = self.hub.journal
         while queue and not outlet.blocked:
             if outlet.size >= TURN_BYTES:
                 self.hub.waiting.append(self)
-                return
+                break
             delivery = queue[0]
             qos = delivery.qos
             if qos and len(self.inflight) >= self.window:
-                return
+                break
             queue.popleft()
             message = delivery.message
             assert message is not None
-            self.queue_bytes = max(0, self.queue_bytes - len(message.payload))
+            self.queue_bytes -= delivery.size
             if message.is_expired(now):
                 # [MQTT-3.3.2-5]
                 self.hub.counters.expired += 1
-                self._forget(delivery)
+                self._forget_first(delivery)
                 continue
             packet_id = 0
             if qos:
@@ -172,18 +241,22 @@ class Backlog(Flight):
                 delivery.packet_id = packet_id
                 delivery.state = SENT
                 self.inflight[packet_id] = delivery
-                if self.persistent:
-                    self.hub.journal.delivery_sent(self.client_id, delivery.number, packet_id)
+                if delivery.place:
+                    self._take(delivery)
+                elif self.persistent:
+                    journal.delivery_sent(self.client_id, delivery.number, packet_id)
             self._send(
                 outlet, message, qos, delivery.retain, False, packet_id, delivery.identifiers, now
             )
         if not queue:
             self.queue = None
-            self.queue_bytes = 0
-            if self.spilled and not is_starved:
-                self.hub.waiting.append(self)
+            if self.spilled:
+                if not self.is_starving:
+                    self.hub.waiting.append(self)
             elif self.owed is not None:
                 self.hub.owing.append(self)
+        if self.is_full:
+            self.look_for_room()
 
     def resume(self, now: float) -> None:
         """A client came back: first what it has not acknowledged goes out again."""
@@ -220,32 +293,197 @@ class Backlog(Flight):
         queue = self.queue
         return 0 if queue is None else len(queue)
 
+    def refill(self) -> bool:
+        """Brings back some of what was spilled; False if there is nothing, or not at hand yet."""
+        return self.spilled > 0 and self._unspill()
+
     def reclaim(self) -> bool:
-        """Brings everything back that was spilled; False if some of it is not on disk yet."""
+        """Brings everything back that was spilled; False if some of it is still being read."""
         while self.spilled:
             if not self._unspill():
                 return False
         return True
 
-    def _unspill(self) -> bool:
-        """Brings the oldest messages back; False if the store has none on disk yet."""
+    def shorten(self) -> None:
+        """Memory has all of a queue that came from elsewhere: the store takes its end."""
+        queue = self.queue
+        if queue is None or self.spilled or not self._may_spill():
+            return
+        end: list[DeliveryRecord] = []
+        while len(queue) > AWAY_MESSAGES or (len(queue) > 1 and self.queue_bytes > AWAY_BYTES):
+            last = queue.pop()
+            self.queue_bytes -= last.size
+            end.append(last)
+        for delivery in reversed(end):
+            self._forget(delivery)
+            self._append(delivery)
+
+    def look_for_room(self) -> None:
+        """Ends the episode of a full queue once there is room, and answers who waited for it."""
+        waiting = self._waiting_bytes()
+        limit = self._bytes_limit()
+        if waiting > limit or self._lacks_places(0):
+            return
+        waiters = self.waiters
+        if waiters is not None:
+            self.waiters = None
+            for withheld in waiters:
+                withheld.has_room()
+        places = self.queue_limit
+        if waiting <= limit * ROOM_AGAIN and (
+            not places or self.queued() + self.spilled <= places * ROOM_AGAIN
+        ):
+            self.is_full = False
+            self.hub.full.pop(self, None)
+            logger.info(
+                "the queue of client %r has room again; %d messages for it were dropped so far",
+                self.client_id,
+                self.dropped,
+            )
+
+    def end_fullness(self) -> None:
+        """The session ends: nobody waits for it any more."""
+        self.hub.full.pop(self, None)
+        waiters = self.waiters
+        self.waiters = None
+        if waiters is not None:
+            for withheld in waiters:
+                withheld.has_room()
+
+    # The store's part -----------------------------------------------------------------------------
+
+    def _append(self, delivery: DeliveryRecord) -> None:
+        """To the end of the queue: in memory if that is the end, and has room for it."""
         queue = self.queue
         if queue is None:
             queue = deque()
             self.queue = queue
         journal = self.hub.journal
-        returned = journal.unspill(self.client_id, UNSPILL_AT_ONCE)
-        for spilled in returned:
-            self._number += 1
-            spilled.number = self._number
-            queue.append(spilled)
-            journal.delivery_queued(self.client_id, spilled)
-        self.spilled -= len(returned)
+        if journal.spills and (
+            self.spilled or (self.persistent and self._is_long(queue, delivery))
+        ):
+            self.spilled += 1
+            self.spilled_bytes += delivery.size
+            journal.delivery_spilled(self.client_id, delivery)
+            return
+        queue.append(delivery)
+        self.queue_bytes += delivery.size
+        if self.persistent:
+            journal.delivery_queued(self.client_id, delivery)
+
+    def _is_long(self, queue: deque[DeliveryRecord], delivery: DeliveryRecord) -> bool:
+        """Whether memory holds as much of the queue as it should."""
+        if not queue:
+            return False
+        size = self.queue_bytes + delivery.size
+        if self.outlet is None:
+            return len(queue) >= AWAY_MESSAGES or size > AWAY_BYTES
+        return len(queue) >= PRESENT_MESSAGES or size > PRESENT_BYTES
+
+    def _unspill(self) -> bool:
+        """Brings the oldest messages back; False if they are not at hand yet."""
+        queue = self.queue
+        if queue is None:
+            queue = deque()
+            self.queue = queue
+        hub = self.hub
+        returned = hub.journal.unspill(self.client_id)
+        for delivery in returned:
+            self.spilled -= 1
+            self.spilled_bytes -= delivery.size
+            assert delivery.message is not None
+            if hub.guard.may_have(self, delivery.message):
+                queue.append(delivery)
+                self.queue_bytes += delivery.size
+            else:
+                hub.journal.spilled_removed(self.client_id, delivery, False)
         if not returned and not self.is_starving:
             # They are being read, or written: the store's next word is the time to ask again.
             self.is_starving = True
-            self.hub.starving.append(self)
+            hub.starving.append(self)
         return bool(returned)
+
+    def _take(self, delivery: DeliveryRecord) -> None:
+        """What was spilled is sent: from now on it is a delivery like others."""
+        journal = self.hub.journal
+        if self.persistent:
+            journal.spilled_taken(self.client_id, delivery)
+        else:
+            journal.spilled_removed(self.client_id, delivery, True)
+        delivery.place = 0
+
+    def _forget_first(self, delivery: DeliveryRecord) -> None:
+        """What was the first of the queue, and will not be sent."""
+        if delivery.place:
+            self.hub.journal.spilled_removed(self.client_id, delivery, True)
+        else:
+            self._forget(delivery)
+
+    # Bounds ---------------------------------------------------------------------------------------
+
+    def _size(self, message: Message) -> int:
+        return stored_bytes(message) if self._may_spill() else message_bytes(message)
+
+    def _may_spill(self) -> bool:
+        """Whether the store takes what memory should not hold; and what follows that, too."""
+        return self.hub.journal.spills and (self.persistent or self.spilled > 0)
+
+    def _waiting_bytes(self) -> int:
+        return self.queue_bytes + self.spilled_bytes
+
+    def _bytes_limit(self) -> int:
+        return self.queue_bytes_limit if self._may_spill() else self.queue_memory_limit
+
+    def _lacks_room(self, size: int) -> bool:
+        """Whether a message of this size is too much; one that nothing waits before never is."""
+        waiting = self._waiting_bytes()
+        if waiting == 0:
+            return False
+        if waiting + size > self._bytes_limit() or self._lacks_places(1):
+            return True
+        journal = self.hub.journal
+        return self.spilled > 0 and journal.spilled_bytes + size > journal.spill_limit
+
+    def _lacks_places(self, more: int) -> bool:
+        places = self.queue_limit
+        return places > 0 and self.queued() + self.spilled + more > places
+
+    def _begin_fullness(self) -> None:
+        if self.is_full:
+            return
+        self.is_full = True
+        self.hub.full[self] = None
+        logger.warning(
+            "the queue of client %r is full (%d messages, %d bytes): %s",
+            self.client_id,
+            self.queued() + self.spilled,
+            self._waiting_bytes(),
+            CONSEQUENCES[self.queue_policy],
+        )
+
+    def count_dropped(self) -> None:
+        self.dropped += 1
+        self.hub.counters.dropped_full += 1
+
+    def _drop_oldest(self, size: int) -> None:
+        """Until there is room for so many bytes. What is on disk only is read first; meanwhile the
+        queue may be longer than its limit by what comes until then."""
+        freed = 0
+        while self._lacks_room(size):
+            queue = self.queue
+            if not queue:
+                if self.spilled and self._unspill():
+                    continue
+                break
+            oldest = queue.popleft()
+            self.queue_bytes -= oldest.size
+            freed += oldest.size
+            self._forget_first(oldest)
+            self.count_dropped()
+            if freed > size > 0 and self._waiting_bytes() + size <= self._bytes_limit():
+                break  # it is others that fill the disk
+        if not self.queue:
+            self.queue = None
 
     def _new_delivery(
         self, message: Message, qos: int, retain: bool, identifiers: list[int], share: str
@@ -262,11 +500,3 @@ class Backlog(Flight):
             self.seen = None
             return False
         return seen.is_repeated(message.name[-NAME_BYTES:])
-
-
-def payload_bytes(deliveries: Iterable[DeliveryRecord]) -> int:
-    total = 0
-    for delivery in deliveries:
-        if delivery.message is not None:
-            total += len(delivery.message.payload)
-    return total

@@ -27,6 +27,7 @@ class Counters:
         "retained",
         "sessions",
         "subscriptions",
+        "withheld",
     )
 
     def __init__(self) -> None:
@@ -35,7 +36,7 @@ class Counters:
         self.connections_accepted = 0
         self.connections_open = 0
         self.connections_refused = 0
-        self.dropped_full = 0  # QoS 1 and 2, refused by a full queue
+        self.dropped_full = 0  # QoS 1 and 2, by a full queue
         self.dropped_slow = 0  # QoS 0, to a subscriber that does not read
         self.dropped_too_large = 0  # over the receiver's Maximum Packet Size
         self.expired = 0
@@ -53,3 +54,4 @@ class Counters:
         self.retained = 0
         self.sessions = 0
         self.subscriptions = 0
+        self.withheld = 0  # acknowledgements that waited until a queue had room

@@ -143,7 +143,9 @@ class Flight:
             self._forget(self.inflight.pop(packet_id))
 
     def _forget(self, delivery: DeliveryRecord) -> None:
-        if self.persistent and delivery.number and delivery.qos:
+        if delivery.place:
+            self.hub.journal.spilled_removed(self.client_id, delivery, False)
+        elif self.persistent and delivery.number and delivery.qos:
             self.hub.journal.delivery_removed(self.client_id, delivery.number)
 
     def _free_id(self) -> int:

@@ -62,6 +62,11 @@ class Journal:
         self.accepts = True  # False while the store cannot take new durable work (disk full)
         self.batch = 1  # the transaction that collects changes now
         self.dirty = False  # whether that transaction holds anything
+        self.spilled_bytes = 0  # of all sessions together
+        self.spill_limit = 1 << 62  # the share of the disk that they may take
+        # Names of what sessions that ended left in the store of shared groups: it is read and
+        # removed like what a session has spilled.
+        self.estates: list[str] = []
         self.parts = PartSource()  # a journal that keeps things asks it as it ends a transaction
         self.savers: list[Saver] = []  # asked likewise
         self.written = Written()
@@ -89,12 +94,21 @@ class Journal:
     def delivery_removed(self, client_id: str, number: int) -> None:
         """Acknowledged, expired or dropped."""
 
-    def delivery_spilled(self, client_id: str, record: DeliveryRecord) -> None:
-        """A delivery that the core does not keep: `unspill` brings it back, in order."""
+    # Queues that are longer than memory should hold: the core keeps their head, the store the rest.
 
-    def unspill(self, client_id: str, limit: int) -> list[DeliveryRecord]:
-        """The oldest spilled deliveries that are on disk; they are the core's again."""
+    def delivery_spilled(self, client_id: str, record: DeliveryRecord) -> None:
+        """A delivery that the core does not keep; those of a session come back in this order."""
+
+    def unspill(self, client_id: str) -> list[DeliveryRecord]:
+        """The next of them, each with its `place`, if they are at hand; if not they are being read,
+        and the shell says when to ask again. They stay on disk until they are taken or removed."""
         return []
+
+    def spilled_taken(self, client_id: str, record: DeliveryRecord) -> None:
+        """The first of those that came back was sent: it is a delivery like others from now on."""
+
+    def spilled_removed(self, client_id: str, record: DeliveryRecord, is_first: bool) -> None:
+        """One that came back is not needed; if it is the first, nothing before it is either."""
 
     def incoming_added(self, client_id: str, packet_id: int) -> None:
         """A QoS 2 publication was accepted and waits for its PUBREL."""

@@ -12,6 +12,7 @@ from mypy_extensions import mypyc_attr
 
 from gossamer.session.counters import Counters
 from gossamer.session.faults import Faults
+from gossamer.session.fullness import Guard, Refused
 from gossamer.session.journal import Journal
 from gossamer.session.naming import Namer
 
@@ -47,11 +48,14 @@ class Hub:
         "counters",
         "dirty",
         "faults",
+        "full",
+        "guard",
         "holding",
         "journal",
         "last_committed",
         "namer",
         "owing",
+        "refusing",
         "starving",
         "waiting",
     )
@@ -65,7 +69,10 @@ class Hub:
         self.last_committed = 0
         self.namer = Namer()
         self.owing: list[Backlog] = []  # have room for retained messages that they are owed
+        self.guard = Guard()
         self.starving: list[Backlog] = []  # wait for the store to give back what they spilled
+        self.full: dict[Backlog, None] = {}  # queues that are, or were a moment ago
+        self.refusing: list[Refused] = []  # by the message that is being distributed
         self.waiting: list[Backlog] = []  # their queues were cut off by the size of a turn
 
     def committed(self, batch: int) -> None:

@@ -63,9 +63,11 @@ class DeliveryRecord:
         "message",
         "number",
         "packet_id",
+        "place",
         "qos",
         "retain",
         "share",
+        "size",
         "state",
     )
 
@@ -88,6 +90,8 @@ class DeliveryRecord:
         self.packet_id = packet_id
         self.state = state
         self.share = share  # the shared subscription it was drawn for, "" for none
+        self.place = 0  # among what the session has spilled; 0 if it is not in there
+        self.size = 0  # bytes that it counts for in its queue
 
 
 class StoredSession:
@@ -97,7 +101,10 @@ class StoredSession:
         self.record = record
         self.subscriptions: list[SubscriptionRecord] = []
         self.deliveries: list[DeliveryRecord] = []  # by number
-        self.spilled = 0  # deliveries that the store keeps to itself until they are asked for
+        # Deliveries that the store keeps to itself until they are asked for, and the last number.
+        self.spilled = 0
+        self.spilled_bytes = 0
+        self.last_number = 0
         self.incoming: list[int] = []  # packet ids of QoS 2 publications not released yet
 
 

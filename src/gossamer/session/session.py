@@ -11,7 +11,7 @@ from collections import deque
 from typing import Final
 
 from gossamer.budget.ledger import Owner
-from gossamer.session.backlog import Backlog, payload_bytes
+from gossamer.session.backlog import Backlog
 from gossamer.session.frames import IDENTIFIERS, PUBCOMP_HEAD
 from gossamer.session.identity import UNKNOWN_ADDRESS, Identity
 from gossamer.session.message import Message
@@ -41,8 +41,8 @@ class Session(Backlog):
         "user",
     )
 
-    def __init__(self, hub: Hub, record: SessionRecord, queue_limit: int) -> None:
-        super().__init__(hub, record.client_id, record.expiry != 0, queue_limit)
+    def __init__(self, hub: Hub, record: SessionRecord) -> None:
+        super().__init__(hub, record.client_id, record.expiry != 0)
         self.record = record
         self.user = record.user
         self.identity = Identity(record.client_id, record.user, UNKNOWN_ADDRESS, "")
@@ -97,6 +97,14 @@ class Session(Backlog):
         if self.persistent:
             self.hub.journal.incoming_added(self.client_id, packet_id)
 
+    def refuse_incoming(self, packet_id: int) -> None:
+        """It was accepted a moment ago, and is not: the identifier is free [MQTT-4.3.3-9]."""
+        incoming = self.incoming
+        if incoming is not None and packet_id in incoming:
+            incoming.discard(packet_id)
+            if self.persistent:
+                self.hub.journal.incoming_removed(self.client_id, packet_id)
+
     def release_incoming(self, packet_id: int) -> bool:
         """PUBREL: the identifier is free for a new message [MQTT-4.3.3-12]; False if it was so."""
         incoming = self.incoming
@@ -113,24 +121,28 @@ class Session(Backlog):
 
     # Kept, moved and taken back -------------------------------------------------------------------
 
-    def restore(
-        self, deliveries: list[DeliveryRecord], incoming: list[int], spilled: int = 0
-    ) -> None:
-        """What a store kept of this session."""
-        self.spilled = spilled
+    def restore(self, deliveries: list[DeliveryRecord], incoming: list[int]) -> None:
+        """What a store kept of this session, or another broker sent."""
         for delivery in deliveries:
             self._number = max(self._number, delivery.number)
             if delivery.state == QUEUED:
                 if self.queue is None:
                     self.queue = deque()
+                assert delivery.message is not None
+                delivery.size = self._size(delivery.message)
                 self.queue.append(delivery)
+                self.queue_bytes += delivery.size
             else:
                 self.inflight[delivery.packet_id] = delivery
                 self._last_id = max(self._last_id, delivery.packet_id)
-        if self.queue is not None:
-            self.queue_bytes = payload_bytes(self.queue)
         if incoming:
             self.incoming = set(incoming)
+
+    def restore_spilled(self, messages: int, size: int, last_number: int) -> None:
+        """What the store keeps of the queue's end."""
+        self.spilled = messages
+        self.spilled_bytes = size
+        self._number = max(self._number, last_number)
 
     def number_after(self, number: int) -> None:
         """New deliveries come after those with this number, which are on their way here."""
@@ -165,6 +177,13 @@ class Session(Backlog):
             pending.extend(self.queue)
         return pending
 
+    def leave_lane(self) -> None:
+        """What memory holds of the spilled part of the queue does not count as that any more."""
+        for delivery in self.queue or ():
+            if delivery.place:
+                self.hub.journal.spilled_removed(self.client_id, delivery, True)
+                delivery.place = 0
+
     def withdraw(self, deliveries: list[DeliveryRecord]) -> None:
         """Takes back what was not acknowledged yet; a client that has it may keep it."""
         numbers: set[int] = set()
@@ -178,4 +197,4 @@ class Session(Backlog):
         if self.queue is not None:
             kept = [delivery for delivery in self.queue if delivery.number not in numbers]
             self.queue = deque(kept) if kept else None
-            self.queue_bytes = payload_bytes(kept)
+            self.queue_bytes = sum([delivery.size for delivery in kept])

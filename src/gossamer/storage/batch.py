@@ -9,12 +9,14 @@ from gossamer.storage.schema import (
     DELIVERY,
     INCOMING,
     KEPT,
+    LANE,
     MESSAGE,
     OPERATOR,
+    PLACES,
     RETAINED,
     SESSION,
-    SPILL,
     SUBSCRIPTION,
+    WAITING,
     Table,
 )
 
@@ -57,22 +59,55 @@ class Changes(Generic[Value]):
         return len(self.puts) + len(self.deletes)
 
 
+class LaneChanges:
+    """What is put into lanes and leaves them. Only what was committed can leave a lane one by one,
+    so nothing is put here that also leaves; a lane that ends takes what is put here with it."""
+
+    __slots__ = ("cuts", "ended", "gone", "puts")
+
+    def __init__(self) -> None:
+        self.puts: dict[int, list[Row]] = {}  # by lane
+        self.cuts: dict[int, int] = {}  # lanes, and the places up to which they are cut
+        self.gone: set[int] = set()  # keys of single deliveries
+        self.ended: list[int] = []  # lanes; what is left of them is cleared later
+
+    def end(self, lane: int) -> None:
+        self.puts.pop(lane, None)
+        self.cuts.pop(lane, None)
+        self.ended.append(lane)
+
+    def absorb(self, later: "LaneChanges") -> None:
+        for lane in later.ended:
+            self.end(lane)
+        for lane, rows in later.puts.items():
+            self.puts.setdefault(lane, []).extend(rows)
+        self.cuts.update(later.cuts)
+        self.gone |= later.gone
+
+    def rows(self) -> list[Row]:
+        return [row for rows in self.puts.values() for row in rows]
+
+    def __len__(self) -> int:
+        put = sum(len(rows) for rows in self.puts.values())
+        return put + len(self.cuts) + len(self.gone) + len(self.ended)
+
+
 class Batch:
     """One transaction: the changes of every table. Deletes are applied before puts."""
 
     __slots__ = (
         "blocks",
         "deliveries",
-        "dropped_spills",
         "incoming",
         "kept",
+        "lanes",
         "messages",
         "number",
         "operators",
         "retained",
         "sessions",
-        "spills",
         "subscriptions",
+        "waiting",
     )
 
     def __init__(
@@ -86,7 +121,7 @@ class Batch:
         retained: Changes[Row],
         operators: Changes[Row],
         kept: Changes[Row],
-        spills: Changes[Row],
+        lanes: Changes[Row],
     ) -> None:
         self.number = number
         self.messages = messages  # as objects: a row is made only for those that stay
@@ -97,8 +132,8 @@ class Batch:
         self.retained = retained
         self.operators = operators
         self.kept = kept
-        self.spills = spills
-        self.dropped_spills: set[int] = set()  # sessions that take what they spilled with them
+        self.lanes = lanes
+        self.waiting = LaneChanges()
         self.blocks: list[Block] = []  # for the archive
 
     def successor(self) -> "Batch":
@@ -113,7 +148,7 @@ class Batch:
             Changes(self.messages.next),
             self.operators.successor(),
             self.kept.successor(),
-            self.spills.successor(),
+            self.lanes.successor(),
         )
 
     def absorb(self, later: "Batch") -> None:
@@ -127,19 +162,24 @@ class Batch:
         self.retained.absorb(later.retained)
         self.operators.absorb(later.operators)
         self.kept.absorb(later.kept)
-        self.spills.absorb(later.spills)
-        self.dropped_spills |= later.dropped_spills
+        self.lanes.absorb(later.lanes)
+        self.waiting.absorb(later.waiting)
         self.blocks += later.blocks
 
     def deletes(self) -> list[tuple[Table, list[int]]]:
         rest = [(table, sorted(changes.deletes)) for table, changes in self._rows()]
-        return [(MESSAGE, sorted(self.messages.deletes)), *rest]
+        gone = (WAITING, sorted(self.waiting.gone))
+        return [(MESSAGE, sorted(self.messages.deletes)), *rest, gone]
+
+    def cuts(self) -> list[tuple[int, int]]:
+        """Keys of `waiting`: what is above the first and not above the second goes."""
+        return [(lane * PLACES, lane * PLACES + place) for lane, place in self.waiting.cuts.items()]
 
     def puts(self) -> list[tuple[Table, list[Row]]]:
         """Rows to insert or replace, table by table."""
         messages = [message_row(key, message) for key, message in self.messages.puts.items()]
         rest = [(table, list(changes.puts.values())) for table, changes in self._rows()]
-        return [(MESSAGE, messages), *rest]
+        return [(MESSAGE, messages), *rest, (WAITING, self.waiting.rows())]
 
     def _rows(self) -> tuple[tuple[Table, Changes[Row]], ...]:
         return (
@@ -150,10 +190,10 @@ class Batch:
             (RETAINED, self.retained),
             (OPERATOR, self.operators),
             (KEPT, self.kept),
-            (SPILL, self.spills),
+            (LANE, self.lanes),
         )
 
     def __len__(self) -> int:
         """The changes to the store's tables."""
         changed = len(self.messages) + sum(len(changes) for _, changes in self._rows())
-        return changed + len(self.dropped_spills)
+        return changed + len(self.waiting)

@@ -7,19 +7,26 @@ from gossamer.session.journal import Journal
 from gossamer.session.message import Message
 from gossamer.session.records import DeliveryRecord, SessionRecord, SubscriptionRecord
 from gossamer.storage.batch import Batch, Changes
-from gossamer.storage.index import Index, SessionIndex, StoredDelivery, StoredMessage
+from gossamer.storage.index import (
+    Index,
+    Lane,
+    SessionIndex,
+    StoredDelivery,
+    StoredMessage,
+    estate_name,
+)
 from gossamer.storage.rows import (
-    Row,
     delivery_released,
     delivery_row,
     delivery_sent,
     kept_row,
+    lane_row,
     operator_row,
     session_row,
-    spill_row,
-    spilled_from,
     subscription_row,
+    waiting_row,
 )
+from gossamer.storage.schema import PLACES
 
 
 class CollectingJournal(Journal):
@@ -32,12 +39,21 @@ class CollectingJournal(Journal):
         self.durable = True
         self._index = index
         self._batch = first_batch(index, self.batch)
+        self._changed_lanes: dict[int, Lane] = {}
+        for name, session in index.sessions.items():
+            if session.lane is not None:
+                self.spilled_bytes += session.lane.size
+                if not session.key:
+                    self.estates.append(name)
 
     def take(self) -> Batch:
         """What was collected; from now on changes belong to the next batch."""
         for saver in self.savers:
             saver.save()
         self._collect_parts()
+        for lane in self._changed_lanes.values():
+            self._batch.lanes.put(lane.key, lane_row(lane.key, lane.values()))
+        self._changed_lanes = {}
         taken = self._batch
         taken.blocks = self.archive.take()
         self._batch = taken.successor()
@@ -72,8 +88,8 @@ class CollectingJournal(Journal):
             self._batch.incoming.delete(key)
         for delivery in session.deliveries.values():
             self._forget(delivery)
-        if session.has_spilled:
-            self._batch.dropped_spills.add(session.key)
+        if session.lane is not None:
+            self._leave(session.lane)
         if session.will is not None:
             self._let_go(session.will)
 
@@ -140,24 +156,80 @@ class CollectingJournal(Journal):
         assert message is not None
         self.dirty = True
         session = self._index.sessions[client_id]
-        session.has_spilled = True
-        changes = self._batch.spills
-        key = changes.next
-        changes.next = key + 1
-        changes.put(key, spill_row(key, session.key, record, message))
+        lane = session.lane
+        if lane is None:
+            changes = self._batch.lanes
+            lane = session.lane = Lane(changes.next, session.key)
+            changes.next += 1
+        key = lane.key * PLACES + lane.next
+        row = waiting_row(key, session.key, record, message)
+        self._batch.waiting.puts.setdefault(lane.key, []).append(row)
+        lane.next += 1
+        lane.messages += 1
+        lane.size += record.size
+        lane.last_number = record.number
+        lane.is_shared = lane.is_shared or record.share != ""
+        self.spilled_bytes += record.size
+        self._changed_lanes[lane.key] = lane
 
-    def unspill(self, client_id: str, limit: int) -> list[DeliveryRecord]:
-        session = self._index.sessions[client_id]
-        rows = self.read_spill(session.key, session.unspilled, limit)
-        for row in rows:
-            self.dirty = True
-            session.unspilled = row[0]
-            self._batch.spills.delete(row[0])
-        return [spilled_from(row, 0) for row in rows]
+    def unspill(self, client_id: str) -> list[DeliveryRecord]:
+        session = self._index.sessions.get(client_id)
+        lane = session.lane if session is not None else None
+        if lane is None:
+            return []
+        records = self.read_lane(lane)
+        if records:
+            lane.read = records[-1].place
+        return records
 
-    def read_spill(self, session: int, after: int, limit: int) -> list[Row]:
-        """Committed rows of the session with keys above `after`, in order."""
+    def read_lane(self, lane: Lane) -> list[DeliveryRecord]:
+        """The next committed deliveries of the lane behind those that were read, if at hand."""
         return []
+
+    def spilled_taken(self, client_id: str, record: DeliveryRecord) -> None:
+        self.spilled_removed(client_id, record, True)
+        self.delivery_queued(client_id, record)
+
+    def spilled_removed(self, client_id: str, record: DeliveryRecord, is_first: bool) -> None:
+        session = self._index.sessions.get(client_id)
+        lane = session.lane if session is not None else None
+        if session is None or lane is None:
+            return
+        self.dirty = True
+        lane.messages -= 1
+        lane.size -= record.size
+        self.spilled_bytes -= record.size
+        if lane.messages == 0:
+            session.lane = None
+            self._end(lane)
+            if not session.key:
+                del self._index.sessions[client_id]
+                self.estates.remove(client_id)
+            return
+        if is_first:
+            self._batch.waiting.cuts[lane.key] = record.place
+        else:
+            self._batch.waiting.gone.add(lane.key * PLACES + record.place)
+        self._changed_lanes[lane.key] = lane
+
+    def _leave(self, lane: Lane) -> None:
+        """Its session ends: what it has of shared groups is for their other members."""
+        if not lane.is_shared:
+            self.spilled_bytes -= lane.size
+            self._end(lane)
+            return
+        lane.session = 0
+        self._changed_lanes[lane.key] = lane
+        name = estate_name(lane.key)
+        estate = SessionIndex(0)
+        estate.lane = lane
+        self._index.sessions[name] = estate
+        self.estates.append(name)
+
+    def _end(self, lane: Lane) -> None:
+        self._changed_lanes.pop(lane.key, None)
+        self._batch.lanes.delete(lane.key)
+        self._batch.waiting.end(lane.key)
 
     def incoming_added(self, client_id: str, packet_id: int) -> None:
         session = self._index.sessions[client_id]
@@ -283,5 +355,5 @@ def first_batch(index: Index, number: int) -> Batch:
         Changes(index.next_message),
         Changes(index.next_operator),
         Changes(index.next_kept),
-        Changes(index.next_spill),
+        Changes(index.next_lane),
     )

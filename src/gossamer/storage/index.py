@@ -28,16 +28,45 @@ class StoredDelivery:
         self.message = message
 
 
+class Lane:
+    """Where the end of one session's queue is in the store."""
+
+    __slots__ = (
+        "is_shared",
+        "key",
+        "last_number",
+        "messages",
+        "next",
+        "read",
+        "session",
+        "size",
+    )
+
+    def __init__(self, key: int, session: int) -> None:
+        self.key = key
+        self.session = session
+        self.next = 1  # the place of the delivery that comes next
+        self.read = 0  # the place up to which the core has them back
+        self.messages = 0
+        self.size = 0  # bytes, as the queue counts them
+        self.last_number = 0
+        self.is_shared = False
+
+    def values(self) -> tuple[int, int, int, int, int, int]:
+        """What its row holds."""
+        shared = int(self.is_shared)
+        return (self.session, self.next, self.last_number, self.messages, self.size, shared)
+
+
 class SessionIndex:
     """The keys of everything that one session owns."""
 
     __slots__ = (
         "deliveries",
-        "has_spilled",
         "incoming",
         "key",
+        "lane",
         "subscriptions",
-        "unspilled",
         "will",
     )
 
@@ -47,8 +76,7 @@ class SessionIndex:
         self.subscriptions: dict[str, int] = {}
         self.deliveries: dict[int, StoredDelivery] = {}
         self.incoming: dict[int, int] = {}
-        self.has_spilled = False
-        self.unspilled = 0  # the key up to which spilled deliveries were read back
+        self.lane: Lane | None = None  # while some of its queue is in the store only
 
 
 class Index:
@@ -59,10 +87,10 @@ class Index:
         "next_delivery",
         "next_incoming",
         "next_kept",
+        "next_lane",
         "next_message",
         "next_operator",
         "next_session",
-        "next_spill",
         "next_subscription",
         "operators",
         "retained",
@@ -83,4 +111,9 @@ class Index:
         self.next_incoming = 1
         self.next_operator = 1
         self.next_kept = 1
-        self.next_spill = 1
+        self.next_lane = 1
+
+
+def estate_name(lane: int) -> str:
+    """Under which what an ended session left behind is read; no client has such a name."""
+    return f"\0estate/{lane}"

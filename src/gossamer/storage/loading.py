@@ -6,29 +6,40 @@ Nothing that is wrong is passed over: each row that cannot be used becomes a lin
 from collections.abc import Callable, Iterable, Mapping
 
 from gossamer.session.records import RELEASED, Snapshot, StoredSession
-from gossamer.storage.index import Index, SessionIndex, StoredDelivery, StoredMessage
+from gossamer.storage.index import (
+    Index,
+    Lane,
+    SessionIndex,
+    StoredDelivery,
+    StoredMessage,
+    estate_name,
+)
 from gossamer.storage.rows import (
     Row,
     UnreadableRow,
     delivery_from,
     kept_from,
+    lane_from,
     message_from,
     operator_from,
     packet_id_from,
     session_from,
-    spilled_from,
     subscription_from,
+    waiting_from,
 )
 from gossamer.storage.schema import (
     DELIVERY,
     INCOMING,
     KEPT,
+    LANE,
     MESSAGE,
     OPERATOR,
+    PLACES,
     RETAINED,
     SESSION,
     SPILL,
     SUBSCRIPTION,
+    WAITING,
     Table,
 )
 
@@ -50,22 +61,12 @@ def load(rows: Rows) -> Loaded:
     return _Loading().run(rows)
 
 
-def note_spills(loaded: Loaded, counts: Iterable[tuple[int, int]], last: int) -> None:
-    """How many deliveries each session has spilled; they are read back when their turn comes."""
-    spilled = dict(counts)
-    sessions = loaded.index.sessions
-    loaded.index.next_spill = last + 1
-    for stored in loaded.snapshot.sessions:
-        session = sessions[stored.record.client_id]
-        stored.spilled = spilled.get(session.key, 0)
-        session.has_spilled = stored.spilled > 0
-
-
 class _Loading:
     def __init__(self) -> None:
         self.loaded = Loaded()
         self.index = self.loaded.index
         self.by_key: dict[int, tuple[StoredSession, SessionIndex]] = {}
+        self.lanes: set[int] = set()
 
     def run(self, rows: Rows) -> Loaded:
         index = self.index
@@ -77,8 +78,10 @@ class _Loading:
         self._read(RETAINED, rows, self._retained)
         index.next_operator = self._read(OPERATOR, rows, self._operator)
         index.next_kept = self._read(KEPT, rows, self._kept)
-        if SPILL in rows:  # a salvage, which wants everything
-            self._read(SPILL, rows, self._spilled)
+        index.next_lane = self._read(LANE, rows, self._lane)
+        self._read(SPILL, rows, self._spilled)
+        if WAITING in rows:  # a salvage, which wants everything
+            self._read(WAITING, rows, self._waiting)
         for session, _ in self.by_key.values():
             session.deliveries.sort(key=lambda delivery: delivery.number)
         self.loaded.orphans = [
@@ -139,10 +142,38 @@ class _Loading:
         session.deliveries[record.number] = StoredDelivery(row, message)
         stored.deliveries.append(record)
 
+    def _lane(self, row: Row) -> None:
+        self.lanes.add(row[0])
+        owner, following, last_number, messages, size, shared = lane_from(row)
+        lane = Lane(row[0], owner)
+        lane.next = following
+        lane.last_number = last_number
+        lane.messages = messages
+        lane.size = size
+        lane.is_shared = bool(shared)
+        if not owner:
+            estate = SessionIndex(0)
+            estate.lane = lane
+            self.index.sessions[estate_name(row[0])] = estate
+            return
+        stored, session = self._owner(row)
+        session.lane = lane
+        stored.spilled = messages
+        stored.spilled_bytes = size
+        stored.last_number = last_number
+
     def _spilled(self, row: Row) -> None:
-        stored, _ = self._owner(row)
-        highest = max((delivery.number for delivery in stored.deliveries), default=0)
-        stored.deliveries.append(spilled_from(row, highest + 1))
+        """What could not be brought to a lane."""
+        raise UnreadableRow("its checksum is wrong")
+
+    def _waiting(self, row: Row) -> None:
+        """Without a lane it is left over from one that ended."""
+        if row[0] // PLACES in self.lanes and row[1] in self.by_key:
+            stored, session = self._owner(row)
+            stored.deliveries.append(waiting_from(row))
+            session.lane = None
+            stored.spilled = 0
+            stored.spilled_bytes = 0
 
     def _incoming(self, row: Row) -> None:
         stored, session = self._owner(row)

@@ -4,39 +4,43 @@ It is what a simulated broker keeps over a simulated crash: what was committed i
 was only collected is lost.
 """
 
-from collections import Counter
-
-from gossamer.session.records import Snapshot
+from gossamer.session.records import DeliveryRecord, Snapshot
 from gossamer.storage.batch import Batch
 from gossamer.storage.collecting import CollectingJournal
-from gossamer.storage.index import Index
-from gossamer.storage.loading import Loaded, load, note_spills
-from gossamer.storage.rows import Row
-from gossamer.storage.schema import SPILL, TABLES, Table
+from gossamer.storage.index import Index, Lane
+from gossamer.storage.loading import Loaded, load
+from gossamer.storage.rows import Row, waiting_from
+from gossamer.storage.schema import CREATED, PLACES, TABLES, WAITING, Table
+
+# As many as a store on disk reads at once.
+READ_MESSAGES = 1_000
 
 
 class MemoryTables:
     """The committed rows of every table, by key."""
 
     def __init__(self) -> None:
-        self.rows: dict[Table, dict[int, Row]] = {table: {} for table in (*TABLES, SPILL)}
+        self.rows: dict[Table, dict[int, Row]] = {table: {} for table in CREATED}
 
     def apply(self, batch: Batch) -> None:
         for table, keys in batch.deletes():
             for key in keys:
                 self.rows[table].pop(key, None)
-        spilled = self.rows[SPILL]
-        for key in [key for key, row in spilled.items() if row[1] in batch.dropped_spills]:
-            del spilled[key]
+        waiting = self.rows[WAITING]
+        for first, last in batch.cuts():
+            self._delete(waiting, first + 1, last)
+        for lane in batch.waiting.ended:
+            self._delete(waiting, lane * PLACES, (lane + 1) * PLACES - 1)
         for table, rows in batch.puts():
             for row in rows:
                 self.rows[table][row[0]] = row
 
     def load(self) -> Loaded:
-        loaded = load({table: list(self.rows[table].values()) for table in TABLES})
-        counts = Counter(row[1] for row in self.rows[SPILL].values())
-        note_spills(loaded, counts.items(), max(self.rows[SPILL], default=0))
-        return loaded
+        return load({table: list(self.rows[table].values()) for table in TABLES})
+
+    def _delete(self, rows: dict[int, Row], first: int, last: int) -> None:
+        for key in [key for key in rows if first <= key <= last]:
+            del rows[key]
 
 
 class MemoryJournal(CollectingJournal):
@@ -54,9 +58,12 @@ class MemoryJournal(CollectingJournal):
         self.tables.apply(batch)
         return batch.number
 
-    def read_spill(self, session: int, after: int, limit: int) -> list[Row]:
-        rows = [row for row in self.tables.rows[SPILL].values() if row[1] == session]
-        return sorted(row for row in rows if row[0] > after)[:limit]
+    def read_lane(self, lane: Lane) -> list[DeliveryRecord]:
+        rows = self.tables.rows[WAITING]
+        first = lane.key * PLACES + lane.read
+        last = lane.key * PLACES + lane.next
+        keys = sorted(key for key in rows if first < key < last)
+        return [waiting_from(rows[key]) for key in keys[:READ_MESSAGES]]
 
     def restarted(self) -> "MemoryJournal":
         """After a crash: a journal that starts from what was committed (its `snapshot`)."""

@@ -5,7 +5,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from gossamer.session.records import Snapshot
+from gossamer.session.backlog import AWAY_MESSAGES
+from gossamer.session.records import QUEUED, Snapshot
+from gossamer.session.sizes import stored_bytes
 from gossamer.storage.checking import Contents, contents_of
 from gossamer.storage.collecting import CollectingJournal
 from gossamer.storage.files import companions, open_store
@@ -45,8 +47,14 @@ def fill(path: Path, snapshot: Snapshot) -> None:
         journal.session_saved(session.record)
         for subscription in session.subscriptions:
             journal.subscription_saved(client_id, subscription)
+        waiting = 0
         for delivery in session.deliveries:
-            journal.delivery_queued(client_id, delivery)
+            waiting += delivery.state == QUEUED
+            if waiting > AWAY_MESSAGES and delivery.message is not None:
+                delivery.size = stored_bytes(delivery.message)
+                journal.delivery_spilled(client_id, delivery)
+            else:
+                journal.delivery_queued(client_id, delivery)
         for packet_id in session.incoming:
             journal.incoming_added(client_id, packet_id)
     for message in snapshot.retained:

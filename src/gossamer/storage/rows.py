@@ -18,6 +18,8 @@ from gossamer.session.records import (
     SessionRecord,
     SubscriptionRecord,
 )
+from gossamer.session.sizes import stored_bytes
+from gossamer.storage.schema import PLACES
 from gossamer.wire.properties import Properties
 
 Row = tuple[Any, ...]  # the checksum vouches for the types
@@ -38,13 +40,13 @@ class UnreadableRow(ValueError):
     """A row that was not written by us, or not read as it was written."""
 
 
-def _sealed(row: Row) -> Row:
+def sealed(row: Row) -> Row:
     return (*row, crc32(marshal.dumps(row, _STABLE_FORMAT)))
 
 
 def resealed(content: Row) -> Row:
     """What `unsealed` gave, changed."""
-    return _sealed(content)
+    return sealed(content)
 
 
 def unsealed(row: Row) -> Row:
@@ -89,7 +91,7 @@ def _properties(text: str | None) -> tuple[Properties | None, bytes]:
 
 
 def message_row(key: int, message: Message) -> Row:
-    return _sealed((key, *_message_columns(message)))
+    return sealed((key, *_message_columns(message)))
 
 
 def _message_columns(message: Message) -> Row:
@@ -121,7 +123,7 @@ def message_from(row: Row) -> Message:
 
 
 def session_row(key: int, record: SessionRecord, will: int | None) -> Row:
-    return _sealed(
+    return sealed(
         (
             key,
             record.client_id,
@@ -150,7 +152,7 @@ def session_from(row: Row) -> tuple[SessionRecord, int | None]:
 
 def subscription_row(key: int, session: int, record: SubscriptionRecord) -> Row:
     user = json.dumps(record.user, ensure_ascii=False) if record.user else None
-    return _sealed(
+    return sealed(
         (
             key,
             session,
@@ -196,15 +198,48 @@ def delivery_row(key: int, session: int, record: DeliveryRecord, message: int | 
     )
 
 
-def spill_row(key: int, session: int, record: DeliveryRecord, message: Message) -> Row:
-    return _sealed(
-        (key, session, record.qos, int(record.retain), *_message_columns(message)),
+def waiting_row(key: int, session: int, record: DeliveryRecord, message: Message) -> Row:
+    identifiers = ",".join(map(str, record.identifiers)) if record.identifiers else None
+    return sealed(
+        (
+            key,
+            session,
+            record.number,
+            record.qos,
+            int(record.retain),
+            identifiers,
+            record.share or None,
+            *_message_columns(message),
+        )
     )
 
 
-def spilled_from(row: Row, number: int) -> DeliveryRecord:
-    _, _, qos, retain, *columns = unsealed(row)
-    return DeliveryRecord(number, _message_of(columns), qos, bool(retain), [], 0, QUEUED)
+def waiting_from(row: Row) -> DeliveryRecord:
+    key, _, number, qos, retain, identifiers, share, *columns = unsealed(row)
+    message = _message_of(columns)
+    given = [] if identifiers is None else [int(one) for one in identifiers.split(",")]
+    record = DeliveryRecord(number, message, qos, bool(retain), given, 0, QUEUED, share or "")
+    record.place = key % PLACES
+    record.size = stored_bytes(message)
+    return record
+
+
+def lane_row(key: int, values: tuple[int, int, int, int, int, int]) -> Row:
+    """Session, next place, last number, messages, bytes, and whether some are shared."""
+    return sealed((key, *values))
+
+
+def lane_from(row: Row) -> tuple[int, int, int, int, int, int]:
+    _, session, following, last_number, messages, size, shared = unsealed(row)
+    return session, following, last_number, messages, size, shared
+
+
+def waiting_from_spill(row: Row, key: int, number: int) -> tuple[Row, int]:
+    """A row of format 2 as one of `waiting`, and the bytes that it counts for."""
+    _, session, qos, retain, *columns = unsealed(row)
+    message = _message_of(columns)
+    record = DeliveryRecord(number, message, qos, bool(retain), [], 0, QUEUED)
+    return waiting_row(key, session, record, message), stored_bytes(message)
 
 
 def delivery_sent(row: Row, packet_id: int) -> Row:
@@ -236,7 +271,7 @@ def delivery_from(row: Row, message: Message | None) -> DeliveryRecord:
 
 
 def operator_row(key: int, state: str, part: str, data: bytes) -> Row:
-    return _sealed((key, state, part, data))
+    return sealed((key, state, part, data))
 
 
 def operator_from(row: Row) -> tuple[str, str, bytes]:
@@ -246,7 +281,7 @@ def operator_from(row: Row) -> tuple[str, str, bytes]:
 
 
 def kept_row(number: int, room: str, key: str, value: bytes) -> Row:
-    return _sealed((number, room, key, value))
+    return sealed((number, room, key, value))
 
 
 def kept_from(row: Row) -> tuple[str, str, bytes]:

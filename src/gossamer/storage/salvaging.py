@@ -10,10 +10,10 @@ from typing import Final
 
 from gossamer.storage.files import DAMAGE
 from gossamer.storage.rows import Row
-from gossamer.storage.schema import SPILL, TABLES, Table
+from gossamer.storage.schema import TABLES, WAITING, Table
 from gossamer.storage.upgrading import absent_before, upgraded
 
-EVERYTHING: Final = (*TABLES, SPILL)
+EVERYTHING: Final = (*TABLES, WAITING)
 _HIGHEST_KEY: Final = (1 << 63) - 1
 
 # Damaged places in one table after which the rest of it is given up.

@@ -11,7 +11,7 @@ from typing import Final
 
 # PRAGMA user_version; raised when an older gossamer could not read the file. `upgrading.py` has
 # the step from each format to the next.
-FORMAT: Final = 2
+FORMAT: Final = 3
 APPLICATION: Final = 0x474F5353  # PRAGMA application_id: "GOSS"
 
 # Rows per statement: large enough that locking and parsing vanish, small enough for SQLite's
@@ -130,7 +130,56 @@ KEPT: Final = Table(
     ),
 )
 
-# Deliveries that are too many for memory, each with its whole message; read back a few at a time.
+# A queue that is longer than memory should hold has a lane: its end is in `waiting`, each delivery
+# with its whole message, and is read back a few at a time. A lane has keys of its own there, so
+# that one session's messages lie together and leave from the front. It ends when it is empty; what
+# is found without a lane was left by one that ended, and is deleted in time.
+LANE: Final = Table(
+    "lane",
+    (
+        ("id", "INTEGER"),
+        ("session", "INTEGER"),  # 0 if it has ended and left messages of shared groups
+        ("next", "INTEGER"),  # the place of the delivery that comes next
+        ("last_number", "INTEGER"),  # of its deliveries
+        ("messages", "INTEGER"),
+        ("bytes", "INTEGER"),
+        ("shared", "INTEGER"),  # whether some are of shared groups
+        ("checksum", "INTEGER"),
+    ),
+)
+WAITING: Final = Table(
+    "waiting",
+    (
+        ("id", "INTEGER"),  # the lane, and the place in it
+        ("session", "INTEGER"),
+        ("number", "INTEGER"),
+        ("delivery_qos", "INTEGER"),
+        ("delivery_retain", "INTEGER"),
+        ("identifiers", "TEXT"),
+        ("share", "TEXT"),
+        ("topic", "TEXT"),
+        ("payload", "BLOB"),
+        ("qos", "INTEGER"),
+        ("retain", "INTEGER"),
+        ("properties", "TEXT"),
+        ("expires_at", "REAL"),
+        ("publisher", "TEXT"),
+        ("user", "TEXT"),
+        ("checksum", "INTEGER"),
+    ),
+)
+PLACES: Final = 1 << 32  # of one lane
+READ_LANE: Final = f"{WAITING.select} WHERE id > ? AND id < ? ORDER BY id LIMIT ?"
+CUT_LANE: Final = "DELETE FROM waiting WHERE id > ? AND id <= ?"
+# Of a lane that has ended, a few at a time: the disk is needed for others too.
+CLEAR_LANE: Final = (
+    "DELETE FROM waiting WHERE id IN "
+    "(SELECT id FROM waiting WHERE id >= ? AND id < ? ORDER BY id LIMIT ?)"
+)
+FIRST_WAITING: Final = "SELECT MIN(id) FROM waiting WHERE id >= ?"
+
+# What took the place of lanes before format 3, for neighbours only. What is left in it since is
+# unreadable.
 SPILL: Final = Table(
     "spill",
     (
@@ -149,11 +198,6 @@ SPILL: Final = Table(
         ("checksum", "INTEGER"),
     ),
 )
-READ_SPILL: Final = f"{SPILL.select} WHERE session = ? AND id > ? ORDER BY id LIMIT ?"
-COUNT_SPILL: Final = "SELECT session, COUNT(*) FROM spill GROUP BY session"
-LAST_SPILL: Final = "SELECT COALESCE(MAX(id), 0) FROM spill"
-DROP_SPILL: Final = "DELETE FROM spill WHERE session = ?"
-
 # The archive's next offset as of the last transaction that it shares with the store.
 CREATE_POSITION: Final = (
     "CREATE TABLE IF NOT EXISTS archive (id INTEGER PRIMARY KEY, position INTEGER)"
@@ -161,10 +205,33 @@ CREATE_POSITION: Final = (
 READ_POSITION: Final = "SELECT position FROM archive"
 PUT_POSITION: Final = "REPLACE INTO archive VALUES (1, ?)"
 
-# In the order of reading: what is referred to comes before what refers to it.
-TABLES: Final = (MESSAGE, SESSION, SUBSCRIPTION, DELIVERY, INCOMING, RETAINED, OPERATOR, KEPT)
+# What is read at the start, in this order: what is referred to comes before what refers to it.
+TABLES: Final = (
+    MESSAGE,
+    SESSION,
+    SUBSCRIPTION,
+    DELIVERY,
+    INCOMING,
+    RETAINED,
+    OPERATOR,
+    KEPT,
+    LANE,
+    SPILL,
+)
 # In the order of creation, which `grafting.py` relies on: new ones come last.
-CREATED: Final = (*TABLES[:-1], SPILL, KEPT)
+CREATED: Final = (
+    MESSAGE,
+    SESSION,
+    SUBSCRIPTION,
+    DELIVERY,
+    INCOMING,
+    RETAINED,
+    OPERATOR,
+    SPILL,
+    KEPT,
+    LANE,
+    WAITING,
+)
 
 
 def creation() -> list[str]:

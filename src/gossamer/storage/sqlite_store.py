@@ -5,27 +5,28 @@ the next collects, so a slow disk makes batches larger, not the queue longer.
 """
 
 import logging
+import shutil
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from gossamer.plus.state import SAVED_VERSION, saved_version
-from gossamer.session.records import Snapshot
+from gossamer.session.records import DeliveryRecord, Snapshot
 from gossamer.storage.collecting import CollectingJournal
 from gossamer.storage.errors import StoreDamaged, StoreError, ValuesTooNew
 from gossamer.storage.files import DAMAGE, FILE_NAME, companions, open_store
-from gossamer.storage.index import Index
-from gossamer.storage.loading import Loaded, load, note_spills
-from gossamer.storage.rows import Row
+from gossamer.storage.index import Index, Lane
+from gossamer.storage.loading import Loaded, load
+from gossamer.storage.rows import waiting_from
 from gossamer.storage.schema import (
-    COUNT_SPILL,
     CREATE_POSITION,
-    LAST_SPILL,
     MESSAGE,
+    PLACES,
     PUT_POSITION,
+    READ_LANE,
     READ_POSITION,
-    READ_SPILL,
     TABLES,
 )
 from gossamer.storage.writer import SqliteTarget, Writer
@@ -43,6 +44,15 @@ Sync = Literal["full", "normal", "off"]
 # off: it means nothing yet; a crash loses what was acknowledged in the last moments.
 SYNC_MODES: Final[dict[Sync, str]] = {"full": "FULL", "normal": "NORMAL", "off": "OFF"}
 
+# Of a queue, what is read back at once.
+READ_MESSAGES: Final = 1_000
+READ_BYTES: Final = 1 << 20
+
+# The part of the free disk that what waits may take, unless the configuration names another, and
+# how often it is looked at.
+QUEUE_SHARE: Final = 0.5
+MEASURE_SECONDS: Final = 1.0
+
 # Kept in memory of the file's pages (negative: KiB): most of a busy store's working set.
 _PAGE_CACHE: Final = -16 * 1024
 
@@ -56,7 +66,7 @@ def _ignore_failure(_error: StoreError) -> None: ...
 def _ignore_reading() -> None: ...
 
 
-def _ask_nobody(_session: int, _after: int, _limit: int) -> None: ...
+def _ask_nobody(_lane: int, _after: int, _before: int) -> None: ...
 
 
 class SqliteJournal(CollectingJournal):
@@ -66,17 +76,19 @@ class SqliteJournal(CollectingJournal):
     def __init__(self, index: Index) -> None:
         super().__init__(index)
         self.ask: Callable[[int, int, int], None] = _ask_nobody
-        self.answers: dict[int, list[Row]] = {}  # by session; the writer's thread puts them here
+        # By lane; the writer's thread puts them here.
+        self.answers: dict[int, list[DeliveryRecord]] = {}
         self._asked: set[int] = set()
 
-    def read_spill(self, session: int, after: int, limit: int) -> list[Row]:
-        rows = self.answers.pop(session, None)
-        if rows is not None:
-            self._asked.discard(session)
-            return rows
-        if session not in self._asked:
-            self._asked.add(session)
-            self.ask(session, after, limit)
+    def read_lane(self, lane: Lane) -> list[DeliveryRecord]:
+        key = lane.key
+        records = self.answers.pop(key, None)
+        if records is not None:
+            self._asked.discard(key)
+            return records
+        if key not in self._asked:
+            self._asked.add(key)
+            self.ask(key, lane.read, lane.next)
         return []
 
 
@@ -96,6 +108,8 @@ class SqliteStore:
         self._failed: Callable[[StoreError], None] = _ignore_failure
         self._was_read: Callable[[], None] = _ignore_reading
         self.written_at = _written_at(self.path)
+        self.queue_share = QUEUE_SHARE  # of the free disk, for what waits
+        self._measured_at = 0.0  # on the monotonic clock
         self._connection = open_store(self.path)
         try:
             self._connection.execute(f"PRAGMA synchronous = {SYNC_MODES[sync]}")
@@ -105,16 +119,17 @@ class SqliteStore:
             # deletion needs as much room as it frees.
             self._connection.execute("PRAGMA secure_delete = FAST")
             loaded = _load(self._connection, self.path)
+            self._target = SqliteTarget(self._connection, companions(self.path)[0])
+            _find_ended(self._target, loaded.index, self.path)
         except BaseException:
             self._connection.close()
             raise
         self.snapshot: Snapshot = loaded.snapshot
         self.journal = SqliteJournal(loaded.index)
         self.journal.durable = sync != "off"
-        self._target = SqliteTarget(self._connection, companions(self.path)[0])
         self._writer = Writer(
             self._target,
-            lambda batch: self._committed(batch),
+            self._was_committed,
             self._room,
             lambda error: self._failed(StoreDamaged(self.path, [str(error)])),
             self.journal.written,
@@ -164,13 +179,42 @@ class SqliteStore:
         if not everything:
             logger.error("the last changes could not be written to %s", self.path)
 
-    def _ask(self, session: int, after: int, limit: int) -> None:
+    def _was_committed(self, batch: int) -> None:
+        now = time.monotonic()
+        if now - self._measured_at >= MEASURE_SECONDS:
+            self._measured_at = now
+            self._measure()
+        self._committed(batch)
+
+    def _measure(self) -> None:
+        """What waits may take a share of the disk: of what is free now, and what it has already."""
+        try:
+            free = shutil.disk_usage(self.path.parent).free
+        except OSError as error:
+            logger.warning("the free space beside %s is not known (%s)", self.path, error)
+            return
+        self.journal.spill_limit = int(self.queue_share * (free + self.journal.spilled_bytes))
+
+    def _ask(self, lane: int, after: int, before: int) -> None:
         def read() -> None:
-            rows = self._connection.execute(READ_SPILL, (session, after, limit)).fetchall()
-            self.journal.answers[session] = rows
+            self.journal.answers[lane] = self._read(lane, after, before)
             self._was_read()
 
         self._writer.ask(read)
+
+    def _read(self, lane: int, after: int, before: int) -> list[DeliveryRecord]:
+        """On the writer's thread: the next deliveries of a lane, as many as make a good piece."""
+        first = lane * PLACES
+        bounds = (first + after, first + before, READ_MESSAGES)
+        records: list[DeliveryRecord] = []
+        size = 0
+        for row in self._connection.execute(READ_LANE, bounds):
+            record = waiting_from(row)
+            records.append(record)
+            size += record.size
+            if size >= READ_BYTES:
+                break
+        return records
 
     def _room(self, there_is: bool) -> None:
         if there_is and not self.journal.accepts:
@@ -181,8 +225,6 @@ class SqliteStore:
 def _load(connection: sqlite3.Connection, path: Path) -> Loaded:
     try:
         loaded = load({table: connection.execute(table.select) for table in TABLES})
-        (last,) = connection.execute(LAST_SPILL).fetchone()
-        note_spills(loaded, connection.execute(COUNT_SPILL), last)
     except DAMAGE as error:
         raise StoreDamaged(path, [str(error)]) from error
     newest = max((saved_version(data) for _, _, data in loaded.snapshot.operators), default=0)
@@ -192,3 +234,13 @@ def _load(connection: sqlite3.Connection, path: Path) -> Loaded:
         raise StoreDamaged(path, loaded.problems)
     connection.executemany(MESSAGE.delete(1), [(key,) for key in loaded.orphans])
     return loaded
+
+
+def _find_ended(target: SqliteTarget, index: Index, path: Path) -> None:
+    """New lanes must not meet what is left of those that ended."""
+    lanes = {each.lane.key for each in index.sessions.values() if each.lane is not None}
+    try:
+        last = target.find_ended(lanes)
+    except DAMAGE as error:
+        raise StoreDamaged(path, [str(error)]) from error
+    index.next_lane = max(index.next_lane, last + 1)

@@ -11,14 +11,20 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from gossamer.storage.first_format import Moves, to_rooms
-from gossamer.storage.rows import Row
+from gossamer.storage.index import Lane
+from gossamer.storage.rows import Row, lane_row, waiting_from_spill
 from gossamer.storage.schema import (
     CREATE_POSITION,
+    CREATED,
+    DELIVERY,
     FORMAT,
     KEPT,
+    LANE,
+    PLACES,
     PUT_POSITION,
     READ_POSITION,
-    TABLES,
+    SPILL,
+    WAITING,
     Table,
 )
 
@@ -40,8 +46,43 @@ class Step:
         self.moves = moves
 
 
+def _spill_to_lanes(rows: Rows) -> Moves:
+    """What neighbours' sessions had spilled: it lay in one table, in the order of coming."""
+    moves = Moves()
+    spilled = list(rows[SPILL])
+    if not spilled:
+        return moves
+    numbers: dict[int, int] = {}  # the last of each session's deliveries
+    for delivery in rows[DELIVERY]:
+        numbers[delivery[1]] = max(numbers.get(delivery[1], 0), delivery[2])
+    lanes: dict[int, Lane] = {}
+    waiting: list[Row] = []
+    for row in spilled:
+        lane = lanes.get(row[1])
+        if lane is None:
+            lane = lanes[row[1]] = Lane(len(lanes) + 1, row[1])
+            lane.last_number = numbers.get(row[1], 0)
+        try:
+            key = lane.key * PLACES + lane.next
+            moved, size = waiting_from_spill(row, key, lane.last_number + 1)
+        except ValueError:
+            continue  # it stays where it is, and is found there by `load`
+        waiting.append(moved)
+        moves.deletes.setdefault(SPILL, []).append(row[0])
+        lane.next += 1
+        lane.last_number += 1
+        lane.messages += 1
+        lane.size += size
+    moves.puts[WAITING] = waiting
+    moves.puts[LANE] = [lane_row(lane.key, lane.values()) for lane in lanes.values()]
+    return moves
+
+
 # By the format that a step leads to.
-STEPS: Final = {2: Step((KEPT,), to_rooms)}
+STEPS: Final = {
+    2: Step((KEPT,), to_rooms),
+    3: Step((LANE, WAITING), _spill_to_lanes),
+}
 
 
 def upgrade(connection: sqlite3.Connection, version: int) -> None:
@@ -90,7 +131,9 @@ def _take(connection: sqlite3.Connection, step: Step) -> None:
     if position is not None:
         connection.execute(CREATE_POSITION)
         connection.execute(PUT_POSITION, position)
-    moves = step.moves({table: connection.execute(table.select) for table in TABLES})
+    there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master").fetchall()}
+    known = [table for table in CREATED if table.name in there]
+    moves = step.moves({table: connection.execute(table.select) for table in known})
     for table, keys in moves.deletes.items():
         connection.executemany(table.delete(1), [(key,) for key in keys])
     for table, rows in moves.puts.items():

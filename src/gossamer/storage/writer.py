@@ -18,7 +18,10 @@ from gossamer.session.journal import Written
 from gossamer.storage.archive.errors import ArchiveFull
 from gossamer.storage.batch import Batch
 from gossamer.storage.schema import (
-    DROP_SPILL,
+    CLEAR_LANE,
+    CUT_LANE,
+    FIRST_WAITING,
+    PLACES,
     PUT_POSITION,
     chunks,
     delete_statement,
@@ -32,6 +35,9 @@ logger = logging.getLogger("gossamer.storage")
 
 # Between two tries at a batch that the disk did not take.
 RETRY_SECONDS: Final = 0.5
+
+# Rows of a lane that ended which are deleted at a time: batches come between.
+CLEARED_AT_ONCE: Final = 1_000
 
 # Size of the write-ahead log from which its pages are copied to the main file, after the batch was
 # reported: rarely enough that a page changed often is copied once.
@@ -52,8 +58,8 @@ def write(connection: sqlite3.Connection, batch: Batch, position: int | None = N
             for size in chunks(len(keys)):
                 connection.execute(delete_statement(table, size), keys[start : start + size])
                 start += size
-        for session in batch.dropped_spills:
-            connection.execute(DROP_SPILL, (session,))
+        for first, last in batch.cuts():
+            connection.execute(CUT_LANE, (first, last))
         for table, rows in batch.puts():
             start = 0
             for size in chunks(len(rows)):
@@ -75,8 +81,8 @@ class Target(Protocol):
     def write(self, batch: Batch) -> None:
         """Makes it last, whole or not at all."""
 
-    def tidy(self) -> None:
-        """After a batch was reported."""
+    def tidy(self) -> bool:
+        """After a batch was reported; whether something is left to do when there is time."""
 
 
 class SqliteTarget:
@@ -85,23 +91,43 @@ class SqliteTarget:
     def __init__(self, connection: sqlite3.Connection, log: Path) -> None:
         self._connection = connection
         self._log = log
+        self._ended: list[int] = []  # lanes of which rows may be left
         self.archive: Archive | None = None
+
+    def find_ended(self, lanes: set[int]) -> int:
+        """At the start: what waits without a lane is left over; the last lane that has any."""
+        last = 0
+        while True:
+            (key,) = self._connection.execute(FIRST_WAITING, ((last + 1) * PLACES,)).fetchone()
+            if key is None:
+                return last
+            last = key // PLACES
+            if last not in lanes:
+                self._ended.append(last)
 
     def write(self, batch: Batch) -> None:
         if self.archive is None:
             write(self._connection, batch)
-            return
-        is_joint = len(batch) > 0
-        with self.archive.transaction(batch.blocks, is_joint=is_joint) as position:
-            if is_joint:
-                write(self._connection, batch, position)
+        else:
+            is_joint = len(batch) > 0
+            with self.archive.transaction(batch.blocks, is_joint=is_joint) as position:
+                if is_joint:
+                    write(self._connection, batch, position)
+        self._ended += batch.waiting.ended
 
-    def tidy(self) -> None:
+    def tidy(self) -> bool:
         try:
+            if self._ended:
+                lane = self._ended[0]
+                bounds = (lane * PLACES, (lane + 1) * PLACES, CLEARED_AT_ONCE)
+                if self._connection.execute(CLEAR_LANE, bounds).rowcount < CLEARED_AT_ONCE:
+                    del self._ended[0]
             if self._log.stat().st_size > CHECKPOINT_BYTES:
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except (OSError, sqlite3.Error) as error:
-            logger.warning("the log of the store stays long for now (%s)", error)
+            logger.warning("the store is not tidied for now (%s)", error)
+            return False
+        return bool(self._ended)
 
 
 class Writer:
@@ -134,6 +160,7 @@ class Writer:
         self._waiting = False  # for room on the disk
         self._retry_at = 0.0  # on the monotonic clock, while it waits
         self._retrying = False  # the last try found no room
+        self._untidy = True  # the target has something to do when there is time
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="gossamer-store", daemon=True)
         self._thread.start()
@@ -169,22 +196,25 @@ class Writer:
         try:
             while True:
                 batch, questions = self._next()
-                if batch is None and not questions:
-                    return
                 if batch is not None and not self._write(batch):
                     return
                 for question in questions:
                     question()
+                if batch is None and not questions:
+                    if self._stopping:
+                        return
+                    self._untidy = self._target.tidy()
         except Exception as error:  # what cannot write or read must not go on promising
             self._failed(error)
 
     def _next(self) -> tuple[Batch | None, list[Callable[[], None]]]:
-        """Waits for something to do; nothing at all means that it is time to end."""
+        """Waits for something to do; nothing at all means that it is time to tidy, or to end."""
         with self._changed:
             while True:
                 left = self._retry_at - time.monotonic() if self._waiting else 0.0
                 is_due = self._pending is not None and (left <= 0.0 or self._stopping)
-                if is_due or self._questions or self._stopping:
+                is_idle = self._untidy and self._pending is None
+                if is_due or is_idle or self._questions or self._stopping:
                     break
                 self._changed.wait(left if self._waiting else None)
             questions = list(self._questions)
@@ -215,7 +245,7 @@ class Writer:
             self._retrying = False
         self._committed(batch.number)
         self._room(True)
-        self._target.tidy()
+        self._untidy = self._target.tidy()
 
     def _wait_for_room(self, batch: Batch, error: Exception) -> bool:
         """Keep the batch for another try; False when there will be none."""

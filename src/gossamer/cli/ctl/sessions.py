@@ -3,7 +3,18 @@
 from gossamer.cli.ctl.api import DEFAULT_URL, Json, TokenFile, Url
 from gossamer.cli.ctl.listing import show
 
-COLUMNS = ("client_id", "user", "address", "connected", "subscriptions", "queued", "inflight")
+COLUMNS = (
+    "client_id",
+    "user",
+    "address",
+    "connected",
+    "subscriptions",
+    "queued",
+    "queued_bytes",
+    "full",
+    "dropped",
+    "inflight",
+)
 
 
 def sessions(url: Url = DEFAULT_URL, token_file: TokenFile = None, json: Json = False) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.ending import expect_expiry
 from gossamer.broker.geofencing import LocatedSubscription
+from gossamer.broker.queueing import bound_queue
 from gossamer.broker.revoking import remove_subscription
 from gossamer.broker.session_sizes import weigh_session
 from gossamer.broker.subscriptions import asked_of, enter, make
@@ -119,8 +120,8 @@ class Arrivals(ErrandHandler):
         core = self._core
         record = head.record
         if shadow is None:
-            session = Session(core.hub, record, core.settings.max_queued)
-            session.queue_bytes_limit = core.settings.max_queued_bytes
+            session = Session(core.hub, record)
+            bound_queue(session, core.settings)
             core.sessions[session.client_id] = session
             core.counters.sessions = len(core.sessions)
         else:
@@ -192,6 +193,7 @@ class Arrivals(ErrandHandler):
             session.restore(arrival.items, arrival.incoming)
             if newer is not None:
                 session.queue = deque(sorted(_waiting(session) + list(newer), key=_by_number))
+            session.shorten()
             self._moves.of(session).state = SETTLING
             self._moves.save(session)
             if session.outlet is not None:

@@ -43,6 +43,9 @@ class Shadow(Duty):
         self.session = session
         self.to = to
         self.last = ""  # the errand that those still to be sent follow
+        self.is_leaving = False  # what the store has of its queue is not sent yet, nor its end
+        self.is_over = False  # its new broker wants no more of it than is left here
+        self.number = 0  # of the last delivery that it had when it left
         self.changes = -1  # of who is reached, when it was last looked at
 
     def fire(self, now: float) -> float:
@@ -63,6 +66,8 @@ class Shadows(ErrandHandler):
         where = self._moves.of(session)
         shadow = Shadow(self, session, where.broker)
         shadow.last = where.last
+        # A broker that died meanwhile may not have sent the end; a second one changes nothing.
+        shadow.is_leaving = session.spilled > 0
         self._by_client[session.client_id] = shadow
         self._widen(session)
         self._names.ask(now)
@@ -85,13 +90,17 @@ class Shadows(ErrandHandler):
         client_id = session.client_id
         self._names.ask(now)
         serve_all(self._core, session, now)
+        number = session.last_number()
         deliveries, incoming = session.give_away()
         shadow = Shadow(self, session, to)
+        shadow.number = number
+        shadow.is_leaving = session.spilled > 0
         seen_at = self._core.locations.last_seen(client_id)
         self._send(shadow, head_errand(session, to, own, where.since, incoming, seen_at), now)
         for delivery in deliveries:
             self._send(shadow, item_errand(ITEM, own, client_id, to, delivery), now)
-        self._send(shadow, end_errand(own, client_id, to), now)
+        if not shadow.is_leaving:
+            self._send(shadow, end_errand(own, client_id, to), now)
         record.will = None  # the client is back, elsewhere
         where.state = MOVED
         where.broker = to
@@ -121,9 +130,11 @@ class Shadows(ErrandHandler):
             self._send_after(shadow, now)
 
     def end_turn(self, now: float) -> None:
-        for shadow in self._by_client.values():
-            if shadow.session.queue is not None:
+        for shadow in list(self._by_client.values()):
+            if shadow.session.queue is not None or shadow.session.spilled:
                 self._send_after(shadow, now)
+                if shadow.is_over and not shadow.session.spilled:
+                    self._finish(shadow, now)
 
     def check(self, errand: Errand) -> None:
         errand.text("client")
@@ -135,7 +146,9 @@ class Shadows(ErrandHandler):
         if shadow is None or shadow.to != errand.text("source"):
             return
         if errand.flag("ends"):
-            self._finish(shadow, now)
+            shadow.is_over = True
+            if not shadow.session.spilled:
+                self._finish(shadow, now)
             return
         where = self._moves.of(shadow.session)
         if where.state == MOVED:
@@ -149,7 +162,8 @@ class Shadows(ErrandHandler):
             return False
         self._names.ask(now)
         reaching = self._mesh.reaching
-        if not reaching.is_reached(shadow.to) or reaching.changes != shadow.changes:
+        is_changing = not reaching.is_reached(shadow.to) or reaching.changes != shadow.changes
+        if is_changing or shadow.session.spilled:
             shadow.changes = reaching.changes
             return True
         self._finish(shadow, now)
@@ -159,9 +173,28 @@ class Shadows(ErrandHandler):
         if self._mesh.reaching.next_hop(shadow.to) is None:
             return
         own = self._mesh.settings.name
-        client_id = shadow.session.client_id
-        for delivery in shadow.session.give_away()[0]:
-            self._send(shadow, item_errand(LATE, own, client_id, shadow.to, delivery), now)
+        session = shadow.session
+        client_id = session.client_id
+        while True:
+            for delivery in session.give_away()[0]:
+                if shadow.is_leaving and delivery.number > shadow.number:
+                    self._end(shadow, now)
+                kind = ITEM if shadow.is_leaving else LATE
+                self._send(shadow, item_errand(kind, own, client_id, shadow.to, delivery), now)
+            if not session.refill():
+                break
+        if shadow.is_leaving and not session.spilled:
+            self._end(shadow, now)
+        if shadow.last:
+            where = self._moves.of(session)
+            where.last = shadow.last
+            self._moves.save(session)
+
+    def _end(self, shadow: Shadow, now: float) -> None:
+        """Everything that it had when it left is on its way."""
+        shadow.is_leaving = False
+        own = self._mesh.settings.name
+        self._send(shadow, end_errand(own, shadow.session.client_id, shadow.to), now)
 
     def _send(self, shadow: Shadow, errand: Errand, now: float) -> None:
         """Whatever ways they take, they are run in this order."""

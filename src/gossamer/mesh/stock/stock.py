@@ -16,6 +16,7 @@ from typing import Final
 from gossamer.broker.connection import Connection
 from gossamer.broker.core import Core
 from gossamer.broker.neighbours import STOCK_PREFIX
+from gossamer.broker.queueing import bound_queue
 from gossamer.broker.revoking import remove_subscription
 from gossamer.broker.subscriptions import enter
 from gossamer.budget.ledger import NOBODY
@@ -249,8 +250,8 @@ class Stock:
         session = core.sessions.get(client_id)
         if session is None:
             record = SessionRecord(client_id, client_id, NEVER)
-            session = Session(core.hub, record, core.settings.max_queued)
-            session.queue_bytes_limit = core.settings.max_queued_bytes
+            session = Session(core.hub, record)
+            bound_queue(session, core.settings)
             session.owner = NOBODY
             core.sessions[client_id] = session
             core.counters.sessions = len(core.sessions)

@@ -50,6 +50,16 @@ ROOM_GAUGES: Final[tuple[tuple[str, str, Reading], ...]] = (
     ("positions", "Clients whose position is known.", lambda core: core.locations.counts()[0]),
     ("areas", "Areas that located subscriptions watch.", lambda core: core.locations.counts()[1]),
     (
+        "queues_full",
+        "Clients whose queue is full, or was a moment ago.",
+        lambda core: len(core.hub.full),
+    ),
+    (
+        "queues_spilled_bytes",
+        "Bytes of queues that are in the store only.",
+        lambda core: core.journal.spilled_bytes,
+    ),
+    (
         "store_accepts",
         "Whether the disk takes new durable work.",
         lambda core: int(core.journal.accepts),

@@ -52,6 +52,10 @@ SESSION: Final = schema(
     disconnected_at="number?",
     subscriptions="integer",
     queued="integer",
+    queued_bytes="integer",
+    spilled="integer",
+    full="boolean",
+    dropped="integer",
     inflight="integer",
 )
 SUBSCRIPTION: Final = schema(client_id="string", filter="string", qos="integer", glp="array[]")
@@ -100,7 +104,11 @@ def session_view(session: Session, wall_offset: float) -> dict[str, Any]:
         "expiry": record.expiry,
         "disconnected_at": record.disconnected_at + wall_offset if record.disconnected_at else None,
         "subscriptions": len(session.subscriptions),
-        "queued": session.queued(),
+        "queued": session.queued() + session.spilled,
+        "queued_bytes": session.queue_bytes + session.spilled_bytes,
+        "spilled": session.spilled,
+        "full": session.is_full,
+        "dropped": session.dropped,
         "inflight": len(session.inflight),
     }
 

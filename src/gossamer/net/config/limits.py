@@ -1,5 +1,7 @@
 """`[limits]`: how much one client, one address or one listener may take."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from gossamer.net.config.section import Section
@@ -52,12 +54,26 @@ class Limits(Section):
         description="QoS 1 and 2 deliveries unacknowledged by one client.",
     )
     queue_messages: int = Field(
-        default=10_000,
-        ge=1,
-        description="QoS 1 and 2 messages that wait for one client; a full queue refuses new ones.",
+        default=0,
+        ge=0,
+        description="QoS 1 and 2 messages that wait for one client; 0 leaves it to their bytes.",
     )
     queue_bytes: Size = Field(
-        default=64 << 20, ge=1024, description="Bytes of payload in that queue, at most."
+        default=1 << 30,
+        ge=1024,
+        description="Bytes that wait for one client whose session lasts, in the store: topics, "
+        "payloads, properties, and 100 for each message. See also `store.queue_share`.",
+    )
+    queue_memory: Size = Field(
+        default=64 << 20,
+        ge=1024,
+        description="Bytes that wait for one client in memory: where there is no store, or its "
+        "session ends with its connection. As `queue_bytes`, with some 500 for each message.",
+    )
+    queue_full: Literal["drop-newest", "drop-oldest", "refuse"] = Field(
+        default="drop-newest",
+        description="What a full queue does: keep what it has and drop what is new, let go of the "
+        "oldest, or have publishers refused (durability.md says what each promises).",
     )
     outbox_bytes: Size = Field(
         default=1 << 20,

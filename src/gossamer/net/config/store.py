@@ -18,6 +18,12 @@ class Store(Section):
         default=None,
         description="Where the database is; by default under the user's data directory.",
     )
+    queue_share: float = Field(
+        default=0.5,
+        gt=0,
+        le=1,
+        description="Part of the free disk that the queues of all clients together may take.",
+    )
     sync: Literal["full", "normal", "off"] = Field(
         default="full",
         description="What an acknowledged message survives: `full` a power cut, `normal` a crash "

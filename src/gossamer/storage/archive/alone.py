@@ -42,7 +42,8 @@ class ArchiveTarget:
         with self._archive.transaction(batch.blocks, is_joint=False):
             pass
 
-    def tidy(self) -> None: ...
+    def tidy(self) -> bool:
+        return False
 
 
 class LoneArchive:
