@@ -14,26 +14,27 @@ from typing import Any
 
 import pytest
 
-pa = pytest.importorskip("pyarrow")
-import pyarrow.parquet as pq  # noqa: E402
+pytest.importorskip("pyarrow")
 
-from gossamer.bloom import wire as bloom  # noqa: E402
-from gossamer.bloom.errors import SummaryError  # noqa: E402
-from gossamer.bloom.hashing import TopicHasher  # noqa: E402
-from gossamer.bloom.summary import Summary  # noqa: E402
-from gossamer.plus.state import SAVED_VERSION  # noqa: E402
-from gossamer.session.archive import Collector  # noqa: E402
-from gossamer.storage import checking, exporting, repairing, schema  # noqa: E402
-from gossamer.storage.archive import client, frames, inspecting, log, sealed  # noqa: E402
-from gossamer.storage.archive.archive import Archive  # noqa: E402
-from gossamer.storage.archive.errors import ArchiveError  # noqa: E402
-from gossamer.storage.archive.selection import Selection  # noqa: E402
-from gossamer.storage.errors import StoreError  # noqa: E402
-from gossamer.storage.files import FILE_NAME  # noqa: E402
-from gossamer.storage.rows import operator_row  # noqa: E402
-from gossamer.storage.sqlite_store import SqliteStore  # noqa: E402
-from tests.support.archives import keep_up, read, settings  # noqa: E402
-from tests.support.kept_fixtures import Fixture  # noqa: E402
+import pyarrow.parquet as pq
+
+from gossamer.bloom import wire as bloom
+from gossamer.bloom.errors import SummaryError
+from gossamer.bloom.hashing import TopicHasher
+from gossamer.bloom.summary import Summary
+from gossamer.plus.state import SAVED_VERSION
+from gossamer.session.archive import Collector
+from gossamer.storage import checking, exporting, repairing, schema
+from gossamer.storage.archive import client, frames, inspecting, log, sealed
+from gossamer.storage.archive.archive import Archive
+from gossamer.storage.archive.errors import ArchiveError
+from gossamer.storage.archive.selection import Selection
+from gossamer.storage.errors import StoreError
+from gossamer.storage.files import FILE_NAME
+from gossamer.storage.rows import operator_row
+from gossamer.storage.sqlite_store import SqliteStore
+from tests.support.archives import keep_up, read, settings
+from tests.support.kept_fixtures import Fixture
 
 NAME = "keeper"
 Way = Callable[[Path], object]

@@ -1,0 +1,116 @@
+"""A lake and a Spark checkpoint of an earlier version go on with this one, and a driver of that
+version goes on with a broker of this one: every archived message is there exactly once."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.archive_brokers import archiving, endpoint, publish
+from tests.support.fixtures.process import check_out, environment
+from tests.support.kept_fixtures import FIXTURES, Fixture
+
+pytest.importorskip("pyspark")
+
+from gossamer.spark.lake.tables import CHECKPOINTS, FORMAT, FORMAT_FILE
+from gossamer.spark.pipelines.catalog import find
+from gossamer.spark.pipelines.pipeline import PipelineError, Settings
+from gossamer.spark.pipelines.running import Run, Step
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NEW = 15
+
+
+@pytest.fixture(params=FIXTURES, ids=lambda fixture: fixture.version)
+def fixture(request: pytest.FixtureRequest) -> Fixture:
+    found = request.param
+    assert isinstance(found, Fixture)
+    return found
+
+
+def once(brokers: str, lake: Path) -> Settings:
+    return Settings(brokers, str(lake), is_once=True)
+
+
+def run(spark: "SparkSession", settings: Settings) -> list[Step]:
+    steps: list[Step] = []
+    Run(spark, find("lake"), settings).follow(steps.append)
+    return steps
+
+
+def numbers(count: int) -> list[tuple[str, bytes]]:
+    return [("log/new", f'{{"value": {number}}}'.encode()) for number in range(count)]
+
+
+def assert_whole(spark: "SparkSession", lake: Path, rows: int) -> None:
+    """Each offset once, in as many readings as it makes."""
+    bronze = spark.read.parquet(f"{lake}/bronze/messages")
+    assert sorted(row[0] for row in bronze.select("offset").collect()) == list(range(rows))
+    silver = spark.read.parquet(f"{lake}/silver/readings").where("field = '/value'")
+    aside = spark.read.parquet(f"{lake}/silver/aside")
+    offsets = [row[0] for frame in (silver, aside) for row in frame.select("offset").collect()]
+    assert sorted(offsets) == list(range(rows))
+    days = spark.read.parquet(f"{lake}/gold/day").where("field = '/value'")
+    assert sum(row[0] for row in days.select("count").collect()) == silver.count()
+
+
+def test_a_lake_and_its_checkpoint_go_on(
+    spark: "SparkSession", fixture: Fixture, tmp_path: Path
+) -> None:
+    told = fixture.table("lake")
+    data = fixture.unpack("broker", tmp_path / "data")
+    lake = fixture.unpack("lake", tmp_path / "lake")
+    assert_whole(spark, lake, told["rows"])
+    with archiving(data / "archive", fixture.table("broker")["archive"]["name"]) as broker:
+        publish(broker, numbers(NEW))
+        steps = run(spark, once(endpoint(broker), lake))
+        rest = told["archive"] - told["rows"] + NEW
+        assert [(step.batch, step.rows) for step in steps] == [(2, rest)]
+        assert_whole(spark, lake, told["archive"] + NEW)
+        assert run(spark, once(endpoint(broker), lake)) == []
+    assert (lake / CHECKPOINTS / FORMAT_FILE).read_text() == str(FORMAT)
+
+
+def test_a_driver_of_that_version_reads_a_newer_broker(
+    spark: "SparkSession", fixture: Fixture, tmp_path: Path
+) -> None:
+    """And the lake that it leaves is opened by this version."""
+    try:
+        old = check_out(fixture.commit, tmp_path / "old")
+    except ValueError as error:
+        pytest.skip(str(error))
+    told = fixture.table("lake")
+    data = fixture.unpack("broker", tmp_path / "data")
+    lake = fixture.unpack("lake", tmp_path / "lake")
+    with archiving(data / "archive", fixture.table("broker")["archive"]["name"]) as broker:
+        publish(broker, numbers(NEW))
+        command = [sys.executable, "-m", "gossamer", "pipeline", "run", "lake", "--once"]
+        settings = ["--conf", "spark.sql.shuffle.partitions=1", "--conf", "spark.ui.enabled=false"]
+        done = subprocess.run(
+            [*command, "--brokers", endpoint(broker), "--lake", str(lake), *settings],
+            env=environment(old),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        assert_whole(spark, lake, told["archive"] + NEW)
+        publish(broker, numbers(1))
+        assert [step.rows for step in run(spark, once(endpoint(broker), lake))] == [1]
+        assert_whole(spark, lake, told["archive"] + NEW + 1)
+
+
+def test_a_lake_of_a_later_version_is_refused(
+    spark: "SparkSession", fixture: Fixture, tmp_path: Path
+) -> None:
+    lake = fixture.unpack("lake", tmp_path / "lake")
+    (lake / CHECKPOINTS / FORMAT_FILE).write_text(str(FORMAT + 1))
+    before = {path: path.read_bytes() for path in lake.rglob("*") if path.is_file()}
+    with pytest.raises(PipelineError, match=r"format 2 .* knows 1.* newer gossamer"):
+        run(spark, once("127.0.0.1:1", lake))
+    assert {path: path.read_bytes() for path in lake.rglob("*") if path.is_file()} == before
