@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 
-from tests.support.processes import PATIENCE_SECONDS, command, free_port, stop
+from gossamer.net.local.ports import free_port
+from tests.support.processes import PATIENCE_SECONDS, command, stop
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

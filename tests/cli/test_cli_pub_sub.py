@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.net.local.ports import free_port
 from tests.support.live import live_file
-from tests.support.processes import PATIENCE_SECONDS, command, free_port, running_broker, stop
+from tests.support.processes import PATIENCE_SECONDS, command, running_broker, stop
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import pytest
 import typer
 
 from gossamer.cli.main import COMMANDS, build
-from tests.support.running_broker import free_port
+from gossamer.net.local.ports import free_port
 from tests.support.shown_commands import Shown, blocks_of, commands_of
 
 ROOT = Path(__file__).parents[2]

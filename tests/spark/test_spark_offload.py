@@ -14,11 +14,12 @@ import pytest
 from gossamer.cli import main
 from gossamer.net.auth.passwords import HASHER, write_entries
 from tests.support.paho_client import Paho, connected
-from tests.support.processes import command, free_port, stop, wait_for_port
+from tests.support.processes import command, stop, wait_for_port
 
 pytest.importorskip("pyspark")
 pytest.importorskip("cv2")
 
+from gossamer.net.local.ports import free_port
 from gossamer.spark import answer
 from gossamer.spark.offload.answering import Answering
 from gossamer.spark.offload.wanted import Wanted, read_wanted

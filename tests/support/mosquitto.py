@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.running_broker import MOSQUITTO, PATIENCE, free_port
+from gossamer.net.local.ports import free_port
+from tests.support.running_broker import MOSQUITTO, PATIENCE
 
 
 class Mosquitto:

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from gossamer.net.local.ports import free_port
+
 PATIENCE_SECONDS = 30.0
 
 
@@ -25,12 +27,6 @@ def scrubbed(**more: str) -> dict[str, str]:
     """An environment as a service manager gives it: nothing of the shell of whoever tests."""
     kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
     return {**kept, **more}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def wait_for_port(port: int, process: "subprocess.Popen[bytes]") -> None:

@@ -17,6 +17,7 @@ from gossamer.broker.broker import Broker
 from gossamer.net.config import Config
 from gossamer.net.config.limits import Limits
 from gossamer.net.config.listeners import Listener
+from gossamer.net.local.ports import free_port
 from gossamer.net.loops import run
 from gossamer.net.material import read_material, settings_of
 from gossamer.net.server import Server
@@ -75,12 +76,6 @@ def running_listeners(
     finally:
         loop.call_soon_threadsafe(stop.set)
         thread.join(PATIENCE)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from gossamer.net.local.ports import free_port
 from gossamer.spark.session import prepare
-from tests.support.processes import free_port
 
 PATIENCE = 120.0  # seconds; two Java machines that start on a busy computer take them
 _MASTER = re.compile(r"Starting Spark master at (spark://127\.0\.0\.1:\d+)")

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from gossamer.net.local.ports import free_port
 from gossamer.storage.archive.client import Address, Credentials, Request, describe, read
 from gossamer.wire.packets import (
     PUBACK,
@@ -23,7 +24,7 @@ from gossamer.wire.packets import (
 from gossamer.wire.properties import Properties
 from tests.support.archives import rows_of
 from tests.support.live import RawClient
-from tests.support.processes import PATIENCE_SECONDS, command, free_port, stop, wait_for_port
+from tests.support.processes import PATIENCE_SECONDS, command, stop, wait_for_port
 
 KILLS = 3
 WINDOW = 20

@@ -128,6 +128,7 @@ class SocketSink(Sink):
         else:
             self._ticket = door.admit(address, self.cut)
         if not self._ticket:
+            self.host.broker.core.counters.connections_refused += 1
             transport.abort()
             return
         now = self.host.clock.now()
@@ -169,6 +170,7 @@ class SocketSink(Sink):
 
     def cut(self) -> None:
         """Ends it now, for the core too: its place is free when this returns."""
+        self.host.broker.core.counters.connections_refused += 1
         self.abort()
         self.connection_lost(None)
 

@@ -8,7 +8,6 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from pathlib import Path
 from gossamer import __version__
 from gossamer.bench.brokers import proc
 from gossamer.bench.brokers.link import GeneratorError, close, open_link
+from gossamer.net.local.ports import free_port
 
 START_SECONDS = 30.0
 STOP_SECONDS = 10.0
@@ -131,13 +131,6 @@ def parse(text: str) -> Peer:
     if not colon or not port.isdigit():
         raise ValueError(f"--peer {text}: write NAME=HOST:PORT, or NAME='COMMAND {{port}}'")
     return Peer(name, address=(host or "127.0.0.1", int(port)))
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 class RunningPeer:

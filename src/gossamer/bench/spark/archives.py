@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from gossamer import __version__
-from gossamer.bench.brokers.peers import Peer, RunningPeer, free_port
+from gossamer.bench.brokers.peers import Peer, RunningPeer
+from gossamer.net.local.ports import free_port
 from gossamer.session.archive import Collector
 from gossamer.storage.archive.archive import Archive
 from gossamer.storage.archive.keeping import Keeper

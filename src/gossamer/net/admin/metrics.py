@@ -26,7 +26,7 @@ TOTALS: Final = (
     ("messages_received", "messages_received", "PUBLISH packets from clients."),
     ("messages_sent", "messages_sent", "PUBLISH packets to clients."),
     ("connections_accepted", "connections_accepted", "Logins that succeeded."),
-    ("connections_refused", "connections_refused", "Logins that were refused."),
+    ("connections_refused", "connections_refused", "Refused, or cut before a login."),
     ("dropped_full", "dropped_queue_full", "Messages that a full queue dropped."),
     ("withheld", "acknowledgements_withheld", "Acknowledgements that waited for room in a queue."),
     ("dropped_slow", "dropped_slow_subscriber", "QoS 0 messages to clients that did not read."),

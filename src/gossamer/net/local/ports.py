@@ -22,6 +22,11 @@ def free_ports(count: int) -> list[int]:
     return found
 
 
+def free_port() -> int:
+    """One of them."""
+    return free_ports(1)[0]
+
+
 def is_free(port: int) -> bool:
     with socket.socket() as probe:
         # As the broker binds: a port whose last connection lingers is free.
