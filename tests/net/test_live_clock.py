@@ -11,11 +11,12 @@ import pytest
 
 from gossamer.broker.agenda import Duty
 from gossamer.net.clock import SAME, Clock
+from gossamer.net.local.ports import free_port
 from gossamer.wire.packets import V5, Connect, Disconnect, Publish, Request, Subscribe, Will
 from gossamer.wire.properties import Properties
 from tests.support.live import RawClient, eventually, live
 from tests.support.logs import log_of
-from tests.support.processes import free_port, scrubbed, stop, wait_for_port
+from tests.support.processes import scrubbed, stop, wait_for_port
 
 DAY = 86_400.0
 
