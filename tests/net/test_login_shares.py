@@ -240,3 +240,26 @@ def test_real_passwords_in_a_real_flood(tmp_path: Path) -> None:
         assert other.expect(Connack).reason == reasons.SUCCESS
         answers = Counter(client.expect(Connack).reason for client in flood)
         assert answers[reasons.BAD_USER_NAME_OR_PASSWORD] == ALLOWED
+
+
+def test_readers_of_the_archive_take_turns_with_everybody(tmp_path: Path) -> None:
+    with live(configured(workers=1)) as broker:
+        backend = Checking(0)
+        broker.ask(lambda: install(broker, backend))
+        flood = [send_login(broker, f"flood{n}", b"wrong", ATTACKER) for n in range(50)]
+        eventually(lambda: broker.ask(lambda: broker.front.logins.waiting) == 49)
+        name = broker.front.listeners[0].listener.name
+        logins = broker.front.logins
+        right = Attempt("reader", "ann", b"right", "127.0.0.7", name)
+        asked = broker.start(logins.verdict(right))
+        eventually(lambda: broker.ask(lambda: logins.waiting) == 50)
+        backend.permits.release(3)
+        assert asked.result(PATIENCE).reason == reasons.SUCCESS
+        assert backend.asked.index("reader") <= 2
+        unheard = broker.start(logins.verdict(right))
+        eventually(lambda: broker.ask(lambda: logins.waiting) >= 40)
+        broker.ask(logins.close)
+        assert unheard.result(PATIENCE).reason == reasons.SERVER_UNAVAILABLE
+        backend.permits.release(50)
+        for client in flood:
+            client.close()

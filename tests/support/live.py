@@ -6,6 +6,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -57,8 +58,11 @@ class LiveBroker:
     def port(self, index: int = 0) -> int:
         return self.front.listeners[index].port
 
+    def start(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(PATIENCE)
+        return self.start(coroutine).result(PATIENCE)
 
     def ask(self, question: Callable[[], T]) -> T:
         async def answer() -> T:

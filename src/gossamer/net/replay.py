@@ -16,8 +16,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from gossamer.broker.broker import Broker
 from gossamer.broker.policy import Verdict
@@ -45,8 +44,6 @@ from gossamer.storage.archive.serving import Answering, BadRequest, Rights
 from gossamer.wire.reasons import SUCCESS
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 # For the handshake and the whole request, which is one small frame.
 REQUEST_SECONDS: Final = 10.0
@@ -199,19 +196,13 @@ class ReplayService:
         return ReaderRights(self._broker, identity)
 
     def _verdict(self, attempt: Attempt) -> Verdict:
-        logins = self._logins
-        if not self._ask(lambda: logins.reserve(attempt.address)):
-            raise BadRequest("too many failed logins; try later", REFUSED)
-        verdict = logins.rules.chains[REPLAY].check(attempt)
-        return self._ask(lambda: logins.judged(attempt, verdict))
-
-    def _ask(self, question: Callable[[], T]) -> T:
-        """On the loop's thread, where the answer is kept."""
-
-        async def answer() -> T:
-            return question()
-
-        return asyncio.run_coroutine_threadsafe(answer(), self._loop).result(REQUEST_SECONDS)
+        """Readers take their turns at the login threads with everybody else."""
+        asked = asyncio.run_coroutine_threadsafe(self._logins.verdict(attempt), self._loop)
+        try:
+            return asked.result(REQUEST_SECONDS)
+        except TimeoutError:
+            asked.cancel()
+            raise BadRequest("too many logins at once; try later", FAILED) from None
 
 
 class _Caller:

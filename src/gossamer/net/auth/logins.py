@@ -6,6 +6,7 @@ allowance when it starts and gives it back when the login was right: however man
 no more are checked than may fail. Addresses take turns at the threads (`turns.py`).
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable
@@ -41,6 +42,7 @@ WORDS = {
 
 TOO_MANY_FAILED = "too many failed logins; try later"
 
+Answer = Callable[[Verdict], None]
 Deliver = Callable[[int, Verdict], None]
 Post = Callable[[Callable[[], None]], object]
 
@@ -64,14 +66,17 @@ class LoginRules:
 
 
 class Waiting:
-    """A login that waits for a thread."""
+    """A login that waits for a thread; `is_there` tells whether somebody waits for its verdict."""
 
-    __slots__ = ("attempt", "chain", "token")
+    __slots__ = ("answer", "attempt", "chain", "is_there")
 
-    def __init__(self, token: int, attempt: Attempt, chain: Chain) -> None:
-        self.token = token
+    def __init__(
+        self, attempt: Attempt, chain: Chain, answer: Answer, is_there: Callable[[], bool]
+    ) -> None:
         self.attempt = attempt
         self.chain = chain
+        self.answer = answer
+        self.is_there = is_there
 
 
 class Logins(Authenticator):
@@ -99,20 +104,19 @@ class Logins(Authenticator):
         self._closed = False
         self._workers = workers
         self._checking = 0  # never more than workers: what waits, waits in its turn
+        self._awaited: set[asyncio.Future[Verdict]] = set()
         self._turns: Turns[Waiting] = Turns(rules.most_waiting)
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="login")
 
     def close(self) -> None:
-        """No verdict comes after this."""
+        """No verdict comes after this, but for those who await one."""
         self._closed = True
+        for later in self._awaited:
+            if not later.done():
+                later.set_result(Verdict(SERVER_UNAVAILABLE, text="the broker is stopping"))
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def authenticate(self, token: int, connect: Connect, origin: Origin) -> Verdict | None:
-        if not self.may_try(origin.address):
-            return Verdict(CONNECTION_RATE_EXCEEDED, text=TOO_MANY_FAILED)
-        chain = self.rules.chains.get(origin.listener)
-        if chain is None:  # a reload has closed the listener since
-            return Verdict(SERVER_UNAVAILABLE)
         attempt = Attempt(
             client_id=connect.client_id,
             user=connect.username,
@@ -121,13 +125,40 @@ class Logins(Authenticator):
             listener=origin.listener,
             certificate_user=origin.certificate_user,
         )
+        return self._decide(attempt, partial(self._deliver, token), partial(self._is_there, token))
+
+    async def verdict(self, attempt: Attempt) -> Verdict:
+        """For those who do not speak MQTT: the same checks, rates and turns."""
+        later: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
+
+        def answer(verdict: Verdict) -> None:
+            if not later.done():
+                later.set_result(verdict)
+
+        at_once = self._decide(attempt, answer, lambda: not later.done())
+        if at_once is not None:
+            return at_once
+        self._awaited.add(later)
+        try:
+            return await later
+        finally:
+            self._awaited.discard(later)
+
+    def _decide(
+        self, attempt: Attempt, answer: Answer, is_there: Callable[[], bool]
+    ) -> Verdict | None:
+        if not self.may_try(attempt.address):
+            return Verdict(CONNECTION_RATE_EXCEEDED, text=TOO_MANY_FAILED)
+        chain = self.rules.chains.get(attempt.listener)
+        if chain is None:  # a reload has closed the listener since
+            return Verdict(SERVER_UNAVAILABLE)
         verdict = chain.check_quickly(attempt)
-        if verdict is not None:
-            if _is_failure(verdict):
-                self.reserve(origin.address)
-                self.judged(attempt, verdict)
-            return verdict
-        return self._wait(Waiting(token, attempt, chain))
+        if verdict is None:
+            return self._wait(Waiting(attempt, chain, answer, is_there))
+        if _is_failure(verdict):
+            self.reserve(attempt.address)
+            self.judged(attempt, verdict)
+        return verdict
 
     def _wait(self, waiting: Waiting) -> Verdict | None:
         """None, and the verdict comes later; or that there is no room to wait."""
@@ -136,7 +167,7 @@ class Logins(Authenticator):
         if gone is waiting:
             return _no_room()
         if gone is not None:
-            self._post(lambda: self._deliver(gone.token, _no_room()))
+            self._post(lambda: gone.answer(_no_room()))
         # Not from here: the broker takes a verdict once it has been told to wait for one.
         self._post(self._start)
         return None
@@ -149,11 +180,10 @@ class Logins(Authenticator):
             waiting = self._turns.take()
             if waiting is None:
                 return
-            if not self._is_there(waiting.token):
+            if not waiting.is_there():
                 continue
             if not self.reserve(waiting.attempt.address):
-                refused = Verdict(CONNECTION_RATE_EXCEEDED, text=TOO_MANY_FAILED)
-                self._deliver(waiting.token, refused)
+                waiting.answer(Verdict(CONNECTION_RATE_EXCEEDED, text=TOO_MANY_FAILED))
                 continue
             self._checking += 1
             future = self._pool.submit(waiting.chain.check, waiting.attempt)
@@ -192,7 +222,7 @@ class Logins(Authenticator):
         if error is not None:
             logger.error("a login ended with %r; it is refused", error)
         verdict = Verdict(SERVER_UNAVAILABLE) if error is not None else done.result()
-        self._deliver(waiting.token, self.judged(waiting.attempt, verdict))
+        waiting.answer(self.judged(waiting.attempt, verdict))
         self._start()
 
     def judged(self, attempt: Attempt, verdict: Verdict) -> Verdict:
