@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.cli.main import run
+from gossamer.net import processing
 from gossamer.vision import confinement, landlock, system_calls
 from gossamer.vision.confinement import weaknesses
 from gossamer.vision.pool import Pool, PoolLimits
+from gossamer.vision.registry import Installed
 from gossamer.vision.settings import WorkerSettings
 from gossamer.vision.system_calls import (
     ALLOW,
@@ -222,6 +225,21 @@ def test_what_a_system_cannot_do_is_told(
         assert "not fully confined: system calls are not filtered" in caplog.text
 
     asyncio.run(scenario())
+
+
+def test_check_tells_what_a_system_cannot_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "broker.toml"
+    file.write_text("[[listener]]\nport = 0\n")
+    usable = Installed((), {"FACES": "some:Processor"})
+    monkeypatch.setattr(processing, "installed_processors", lambda config: usable)
+    monkeypatch.setattr(processing, "weaknesses", lambda: ["files can be truncated"])
+    assert run(["check", str(file)]) == 0
+    assert "workers are not fully confined here: files can be truncated" in capsys.readouterr().err
+    monkeypatch.setattr(processing, "weaknesses", list)
+    assert run(["check", str(file)]) == 0
+    assert "confined" not in capsys.readouterr().err
 
 
 def test_on_a_whole_system_there_is_nothing_to_tell(monkeypatch: pytest.MonkeyPatch) -> None:

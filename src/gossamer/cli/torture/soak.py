@@ -19,7 +19,7 @@ from gossamer.torture.soak.trends import Trend, warm_up
 
 
 def soak(
-    minutes: Annotated[float, typer.Option("--minutes", min=0.1, help="How long.")] = 10.0,
+    minutes: Annotated[float, typer.Option("--minutes", min=0.25, help="How long.")] = 10.0,
     seed: Annotated[int, typer.Option("--seed", help="Decides all that chance decides.")] = 1,
     mode: Annotated[
         str, typer.Option("--mode", help=f"The mesh's: one of {', '.join(MODES)}.")
