@@ -22,8 +22,11 @@ from gossamer.bloom import wire as bloom
 from gossamer.bloom.errors import SummaryError
 from gossamer.bloom.hashing import TopicHasher
 from gossamer.bloom.summary import Summary
+from gossamer.mesh.relay.errand import Errand, packed, unpacked
+from gossamer.mesh.settings import SPEAKS
 from gossamer.plus.state import SAVED_VERSION
 from gossamer.session.archive import Collector
+from gossamer.session.message import Message
 from gossamer.storage import checking, exporting, repairing, schema
 from gossamer.storage.archive import client, frames, inspecting, log, sealed
 from gossamer.storage.archive.archive import Archive
@@ -33,8 +36,10 @@ from gossamer.storage.errors import StoreError
 from gossamer.storage.files import FILE_NAME
 from gossamer.storage.rows import operator_row
 from gossamer.storage.sqlite_store import SqliteStore
+from gossamer.wire.errors import ProtocolError
 from tests.support.archives import keep_up, read, settings
 from tests.support.kept_fixtures import Fixture
+from tests.support.meshes import Net
 
 NAME = "keeper"
 Way = Callable[[Path], object]
@@ -225,6 +230,35 @@ def test_a_newer_bloom_summary() -> None:
     told[-4:] = zlib.crc32(bytes(told[:-4])).to_bytes(4, "big")
     with pytest.raises(SummaryError, match=r"format 2; only 1 is understood"):
         bloom.decode(bytes(told))
+
+
+def test_a_newer_neighbour_is_spoken_to_as_before() -> None:
+    """It says what it speaks, and speaks what both do."""
+    net = Net()
+    net.node("a")
+    net.node("b", speaks=SPEAKS + 1)
+    net.join("a", "b")
+    reader = net.nodes["b"].client("reader")
+    reader.subscribe("t", qos=1)
+    net.run()
+    net.nodes["a"].client("writer").publish("t", "x", qos=1)
+    net.run()
+    assert reader.payloads() == ["x"]
+
+
+def test_newer_directed_messages() -> None:
+    message = Message("t" * 65_000, b"x", 1, False, None, 0.0, "", "")
+    errand = Errand("share", "b", {"group": "g" * 60_000}, message)
+    sent = packed(errand, 1)
+    assert unpacked(sent).message.topic == message.topic
+    for at in (0, 5 + int.from_bytes(sent.payload[1:5], "big")):  # the envelope's, the message's
+        newer = bytearray(sent.payload)
+        newer[at] += 1
+        sent.payload = bytes(newer)
+        with pytest.raises(ProtocolError, match="envelope"):
+            unpacked(sent)
+        newer[at] -= 1
+        sent.payload = bytes(newer)
 
 
 def test_newer_offsets_of_a_stream() -> None:

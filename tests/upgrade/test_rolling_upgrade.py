@@ -68,6 +68,45 @@ def test_two_versions_are_one_ring(old: Path, tmp_path: Path, mode: str, places:
         use_it(brokers)
 
 
+@pytest.mark.parametrize("places", ["non", "nno"])
+def test_what_an_old_broker_cannot_take_is_in_nobodys_way(
+    old: Path, tmp_path: Path, places: str
+) -> None:
+    """A topic that 0.1.0 has no room for: what is sent behind it arrives, after restarts too."""
+    with running(mixed(old, places, tmp_path / "mesh", "ssf", LINE)) as brokers:
+        member = Device(brokers["c"].port, "member")
+        member.subscribe(Request("$share/g/big/#", 1))
+        reaches(member, brokers["a"].port, "big/probe")
+        roamer = Device(brokers["a"].port, "roamer")
+        roamer.subscribe(Request("big/#", 1))
+        roamer.leave()
+        writer = Device(brokers["a"].port, "writer", clean=True)
+        long = f"big/{'é' * 32_000}"
+        for number in range(3):
+            writer.publish(long, b"too long for some", qos=1)
+            writer.publish("big/small", f"{number}".encode(), qos=1)
+        small_ones_arrive(member, 0)
+        moved = Device(brokers["c"].port, "roamer")
+        assert moved.resumed
+        small_ones_arrive(moved, 0)
+        for name in ("a", "b"):
+            brokers[name].stop()
+            brokers[name].start()
+        writer = Device(brokers["a"].port, "writer", clean=True)
+        for number in range(3, 6):
+            writer.publish("big/small", f"{number}".encode(), qos=1)
+        small_ones_arrive(member, 3)
+
+
+def small_ones_arrive(reader: Device, first: int) -> None:
+    """At QoS 1, so some may come again."""
+    missing = {f"{number}" for number in range(first, first + 3)}
+    while missing:
+        (message,) = reader.take(1)
+        if message.topic == "big/small":
+            missing.discard(message.payload.decode())
+
+
 def use_it(brokers: Brokers) -> None:
     """Everything that crosses a mesh, both ways along the line."""
     a, c = brokers["a"], brokers["c"]
