@@ -275,3 +275,22 @@ def test_every_fixture_says_who_wrote_it(fixture: Fixture) -> None:
     manifest = fixture.table("manifest")
     assert manifest["version"] == fixture.version
     assert len(manifest["commit"]) == 40
+
+
+# The rows of the guide's table whose numbers have been raised so far.
+STATED = (
+    ("store (`gossamer.db`)", schema.FORMAT),
+    ("values of operators", SAVED_VERSION),
+    ("archive: log", log.FORMAT),
+    ("archive: sealed segment", sealed.FORMAT),
+    ("requests and answers of the replay service", frames.VERSION),
+    ("what brokers say to each other", SPEAKS),
+    ("Bloom summaries", bloom.FORMAT),
+)
+
+
+@pytest.mark.parametrize(("row", "number"), STATED, ids=[row for row, _ in STATED])
+def test_the_guide_has_the_numbers(row: str, number: int) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "upgrades.md").read_text(encoding="utf-8")
+    (line,) = [line for line in guide.splitlines() if line.startswith(f"| {row}")]
+    assert line.split("|")[4].strip() == str(number)
