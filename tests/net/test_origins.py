@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.net.config import parse
+from gossamer.net.config.reporting import in_force
 from gossamer.net.websocket.handshake import HandshakePolicy
 from tests.support.live import LiveBroker, RawClient, live, live_file
 
@@ -62,6 +63,18 @@ GUARDED = [
 def test_who_is_let_in_by_address(text: str, expected: bool) -> None:
     config = parse(f"[[listener]]\nkind = 'ws'\n{text}\n")
     assert config.guards_origins(config.listener[0]) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "none but its own"),
+        ("anonymous = 'always'", "any"),
+        ("origins = ['https://a.example', 'null']", "https://a.example, null"),
+    ],
+)
+def test_check_tells_which_pages_may_connect(text: str, told: str) -> None:
+    assert f"#   web pages of: {told}" in in_force(parse(f"[[listener]]\nkind = 'ws'\n{text}\n"))
 
 
 def test_a_password_is_nothing_that_a_page_has(tmp_path: Path) -> None:

@@ -19,6 +19,9 @@ def in_force(config: Config) -> list[str]:
             f"# listener {listener.name}",
             f"#   log in by: {methods}; anonymous: {config.anonymous_on(listener)}",
         ]
+        if listener.kind in ("ws", "wss"):
+            any_page = "none but its own" if config.guards_origins(listener) else "any"
+            lines.append(f"#   web pages of: {', '.join(listener.origins) or any_page}")
         if listener.proxy_protocol:
             lines.append(f"#   PROXY protocol from: {', '.join(listener.proxies)}")
         if listener.limits is not None:
