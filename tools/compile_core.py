@@ -32,6 +32,7 @@ KEPT = ROOT / "build" / "core"
 
 ROOMS = ("budget", "wire", "topics", "bloom", "geo", "plus", "session", "broker", "mesh")
 FILES = (
+    "net/clock.py",
     "net/transport.py",
     "sim/timeline.py",
     "sim/network.py",

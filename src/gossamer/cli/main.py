@@ -47,6 +47,7 @@ COMMANDS: tuple[str, ...] = (
     "torture",
     "torture spark",
     "torture soak",
+    "torture fuzz",
     "sim",
     "sim torture",
     "sim replay",

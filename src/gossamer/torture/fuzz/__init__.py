@@ -1,0 +1,1 @@
+"""A broker in memory is given packets that nobody should send, and has to stand them."""
