@@ -75,7 +75,7 @@ class Core:
         # What brokers of a mesh keep for each other: it travels as retained messages do, and is
         # none of the clients'.
         shared_journal = RoomJournal(journal, SHARED_ROOM)
-        self.shared = Retained(shared_journal, Counters(), self.ledger.mesh)
+        self.shared = Retained(shared_journal, Counters(), self.ledger.mesh, keeps_stamps=True)
         self.refusals = Refusals()
         self.faults = self.hub.faults
         self.agenda = Agenda(self.faults)

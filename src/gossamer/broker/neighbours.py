@@ -71,6 +71,10 @@ class Neighbours:
         """Whether the id belongs to somebody else, on another broker."""
         return False
 
+    def has_room(self) -> bool:
+        """Whether the mesh can know of one more session that outlives its connection."""
+        return True
+
     def fetches(self, login: Login, now: float) -> bool:
         """Whether the login must wait until its session is here; `resume` it then."""
         return False

@@ -53,7 +53,7 @@ class _Kept:
         self.message: Message | None = message if message.payload else None
         self.stamped: Message | None = stamped if message.payload else None
         self.owner = owner
-        self.size = _size_of(message, self.stamp)
+        self.size = _size_of(message, None if stamped is message else self.stamp)
         self.nodes = 0  # bytes of the tree that its owner is charged with
         self.forget_at = message.expires_at
         if not message.payload and self.stamp is not None:
@@ -66,6 +66,7 @@ class Retained:
     __slots__ = (
         "_counters",
         "_journal",
+        "_keeps_stamps",
         "_removals",
         "_removals_bytes",
         "_tree",
@@ -75,8 +76,15 @@ class Retained:
     )
 
     def __init__(
-        self, journal: Journal, counters: Counters, account: Account | None = None
+        self,
+        journal: Journal,
+        counters: Counters,
+        account: Account | None = None,
+        keeps_stamps: bool = False,
     ) -> None:
+        """With `keeps_stamps` it is for brokers alone: what is found has its stamp on it, and no
+        second copy without it is made."""
+        self._keeps_stamps = keeps_stamps
         self.stamp_offset = 0.0  # what the time in stamps is more than the time passed in
         self._journal = journal
         self._counters = counters
@@ -134,10 +142,11 @@ class Retained:
             self._journal.retained_saved(stamped)
         # What is delivered keeps the encodings that are made of it, each as large as its payload;
         # so these are copies.
-        copy = _copy(message)
+        copy = _copy(stamped if self._keeps_stamps else message)
+        is_one = self._keeps_stamps or stamped is message
         self._put(
             known,
-            _Kept(copy, copy if stamped is message else _copy(stamped), owner, self.stamp_offset),
+            _Kept(copy, copy if is_one else _copy(stamped), owner, self.stamp_offset),
         )
         return True
 
@@ -150,7 +159,7 @@ class Retained:
 
     def restore(self, stamped: Message) -> None:
         """What a store kept."""
-        message = unstamped(stamped)
+        message = stamped if self._keeps_stamps else unstamped(stamped)
         self._put(
             None,
             _Kept(message, stamped, Owner(message.publisher, message.user, ""), self.stamp_offset),

@@ -26,7 +26,7 @@ BUDGETS: Final = (
     ("sessions", 256 * MIB),  # clients, connected or away, with their wills
     ("subscriptions", 128 * MIB),  # filters and their tree
     ("retained", 256 * MIB),
-    ("mesh", 128 * MIB),  # whose session is where, and who is in which group
+    ("mesh", 256 * MIB),  # whose session is where, and who is in which group
     ("operators", 64 * MIB),  # filters, windows and values of operator subscriptions
     ("geo", 64 * MIB),  # areas, and who is in them
 )

@@ -129,6 +129,9 @@ class Mesh(Neighbours):
     def refuses_client(self, client_id: str, user: str, now: float) -> bool:
         return self._roams and self.roaming.refuses(client_id, user, now)
 
+    def has_room(self) -> bool:
+        return not self._roams or not self.core.ledger.mesh.is_full()
+
     def fetches(self, login: Login, now: float) -> bool:
         return self._roams and self.roaming.fetches(login, now)
 

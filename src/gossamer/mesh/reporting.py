@@ -72,6 +72,12 @@ def tree_counts(mesh: Mesh) -> dict[str, int]:
     }
 
 
+def errand_counts(mesh: Mesh) -> dict[str, int]:
+    """What is for one broker and cannot go on: for good, or until something happens."""
+    parked, early = mesh.errands.waiting()
+    return {"set_aside": mesh.errands.set_aside, "parked": parked, "early": early}
+
+
 def statistics(mesh: Mesh) -> dict[str, str]:
     """Topic (under `$SYS/mesh/`) to value."""
     links = mesh.by_name.values()
@@ -83,6 +89,8 @@ def statistics(mesh: Mesh) -> dict[str, str]:
     }
     for field, count in tree_counts(mesh).items():
         found[f"tree/{field}"] = str(count)
+    for field, count in errand_counts(mesh).items():
+        found[f"errands/{field}"] = str(count)
     for link in links:
         found[f"link/{link.name}/state"] = link_state(link)
         found[f"link/{link.name}/cost"] = str(link_cost(link))

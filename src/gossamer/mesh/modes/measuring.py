@@ -14,6 +14,11 @@ from gossamer.mesh.modes.sums import Part, Sums
 
 HALF_LIFE: Final = 60.0  # seconds
 BUSIEST: Final = 64  # branches that a broker measures by name
+# Of a longer name nothing is measured: it would cost more to tell than flooding could save.
+LONGEST_NAME: Final = 256  # letters
+# Branches whose sizes are remembered from one look to the next; the busiest stay.
+_MOST_REMEMBERED: Final = 4_096
+_MOST_AT_ONCE: Final = 65_536  # new ones between two looks
 # What an interest takes on a link beside its filter.
 _INTEREST_BYTES: Final = 3
 _NOTHING: Final = 1.0  # bytes; less is noise
@@ -62,7 +67,10 @@ class Meter:
         self._published = _faded(self._published, fading)
         self._subscribed = _faded(self._subscribed, fading)
         for branch, size in self._routes.take_published().items():
-            self._published[branch] = self._published.get(branch, 0.0) + size
+            if len(branch) <= LONGEST_NAME:
+                self._published[branch] = self._published.get(branch, 0.0) + size
+        self._published = _largest(self._published)
+        self._subscribed = _largest(self._subscribed)
         branches = {*self._published, *self._subscribed}
         busiest = sorted(branches, key=self._weight, reverse=True)[:BUSIEST]
         sums = Sums()
@@ -78,11 +86,25 @@ class Meter:
         return sums
 
     def _count(self, branch: str, filter: str) -> None:
+        is_new = branch not in self._subscribed
+        if len(branch) > LONGEST_NAME or (is_new and len(self._subscribed) >= _MOST_AT_ONCE):
+            return
         size = len(filter.encode()) + _INTEREST_BYTES
         self._subscribed[branch] = self._subscribed.get(branch, 0.0) + size
 
     def _weight(self, branch: str) -> tuple[float, str]:
         return (self._published.get(branch, 0.0) + self._subscribed.get(branch, 0.0), branch)
+
+
+def _largest(sizes: dict[str, float]) -> dict[str, float]:
+    if len(sizes) <= _MOST_REMEMBERED:
+        return sizes
+    kept = sorted(sizes.items(), key=_size, reverse=True)[:_MOST_REMEMBERED]
+    return dict(kept)
+
+
+def _size(item: tuple[str, float]) -> float:
+    return item[1]
 
 
 def _faded(sizes: dict[str, float], fading: float) -> dict[str, float]:

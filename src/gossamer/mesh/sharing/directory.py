@@ -45,6 +45,7 @@ class GroupDirectory(Tap):
         self._mesh = mesh
         self._core = mesh.core
         self.elsewhere: dict[str, dict[str, int]] = {}  # group, then broker, to its level
+        self.turns: dict[str, int] = {}  # of groups elsewhere: how often one was chosen
         self.changes = 0  # of the groups that there are
         self._told: dict[str, int] = {}  # groups of this broker's own
         self._by_topic: dict[str, str] = {}  # of others' groups
@@ -143,6 +144,7 @@ class GroupDirectory(Tap):
             self._by_topic.pop(topic, None)
             if not levels:
                 del self.elsewhere[name]
+                self.turns.pop(name, None)
         filter = split_share(name)[1]
         if was_there != bool(level) and not is_operator_filter(filter):
             self._count(filter, name, 1 if level else -1)

@@ -36,7 +36,6 @@ class JointSharing(Sharing):
     def __init__(self, mesh: Mesh) -> None:
         self._mesh = mesh
         self._core = mesh.core
-        self._turns: dict[str, int] = {}
 
     def distant(self, topic: str) -> list[str]:
         return self._mesh.directory.matching(topic)
@@ -96,6 +95,7 @@ class JointSharing(Sharing):
         if not levels or len(visited) >= _MOST_VISITS:
             return []
         reaching = self._mesh.reaching
+        turns = self._mesh.directory.turns
         ranked: dict[tuple[bool, bool, int], list[str]] = {}
         for broker, level in levels.items():
             if reaching.next_hop(broker) is not None:
@@ -104,11 +104,11 @@ class JointSharing(Sharing):
         found: list[tuple[int, str]] = []
         for rank in sorted(ranked):
             brokers = ranked[rank]
-            first = self._turns.get(name, 0) % len(brokers)
+            first = turns.get(name, 0) % len(brokers)
             is_certain = not rank[0] and not rank[1]
             level = -rank[2] if is_certain else min(AWAY, -rank[2])
             found += [(level, broker) for broker in brokers[first:] + brokers[:first]]
-        self._turns[name] = self._turns.get(name, 0) + 1
+        turns[name] = turns.get(name, 0) + 1
         return found
 
     def _send(

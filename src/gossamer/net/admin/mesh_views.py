@@ -7,7 +7,14 @@ from gossamer.mesh.link import Link
 from gossamer.mesh.mesh import Mesh
 from gossamer.mesh.modes.hearing import form_of
 from gossamer.mesh.modes.reporting import choice_view
-from gossamer.mesh.reporting import link_cost, link_counts, link_state, mesh_of, tree_counts
+from gossamer.mesh.reporting import (
+    errand_counts,
+    link_cost,
+    link_counts,
+    link_state,
+    mesh_of,
+    tree_counts,
+)
 from gossamer.mesh.stock.reporting import stock_counts
 from gossamer.net.admin.http import HttpError
 from gossamer.net.admin.views import listing, page, schema
@@ -130,5 +137,6 @@ def mesh_view(core: Core, query: dict[str, str]) -> dict[str, Any]:
         "total": len(links),
         "entries": [link_view(mesh, link) for link in links[offset : offset + limit]],
         "tree": tree_counts(mesh),
+        "errands": errand_counts(mesh),
         "stocks": stock_views(mesh),
     }

@@ -10,7 +10,14 @@ from prometheus_client.registry import Collector
 from gossamer import __version__
 from gossamer.broker.core import Core
 from gossamer.mesh.modes.reporting import choice_view
-from gossamer.mesh.reporting import link_cost, link_counts, link_state, mesh_of, tree_counts
+from gossamer.mesh.reporting import (
+    errand_counts,
+    link_cost,
+    link_counts,
+    link_state,
+    mesh_of,
+    tree_counts,
+)
 from gossamer.mesh.stock.reporting import stock_counts
 from gossamer.net.admin.room_metrics import ROOM_GAUGES, ROOM_TOTALS
 
@@ -90,6 +97,13 @@ TREE_TOTALS: Final = (
     ("waves", "Messages sent round again because a link died or the tree changed."),
     ("forged", "Messages that falsely claimed to have begun here."),
     ("damped", "Words of brokers that said too much."),
+)
+ERRAND_GAUGES: Final = (
+    ("parked", "What is for one broker and waits until that is reached."),
+    ("early", "What is for this broker and waits for what was sent before it."),
+)
+ERRAND_TOTALS: Final = (
+    ("set_aside", "What was for one broker and no neighbour on its way could take."),
 )
 STOCK_TOTALS: Final = (
     ("messages_received", "PUBLISH packets from the stock broker."),
@@ -197,13 +211,12 @@ class BrokerCollector(Collector):
 
     def _tree_metrics(self) -> Iterator[Metric]:
         mesh = mesh_of(self._core)
-        counts = {} if mesh is None else tree_counts(mesh)
-        if not counts:
+        if mesh is None:
             return
-        for field, text in TREE_TOTALS:
-            yield CounterMetricFamily(f"gossamer_tree_{field}", text, counts[field])
-        for field, text in TREE_GAUGES:
-            yield GaugeMetricFamily(f"gossamer_tree_{field}", text, counts[field])
+        yield from _counted("errands", errand_counts(mesh), ERRAND_TOTALS, ERRAND_GAUGES)
+        tree = tree_counts(mesh)
+        if tree:
+            yield from _counted("tree", tree, TREE_TOTALS, TREE_GAUGES)
 
     def _stock_metrics(self) -> Iterator[Metric]:
         mesh = mesh_of(self._core)
@@ -221,6 +234,18 @@ class BrokerCollector(Collector):
             for branch, choice in mesh.choosing.choices.items()
         }
         yield from _labelled("auto", "branch", counts, (), CHOICE_GAUGES)
+
+
+def _counted(
+    prefix: str,
+    counts: dict[str, int],
+    totals: tuple[tuple[str, str], ...],
+    gauges: tuple[tuple[str, str], ...],
+) -> Iterator[Metric]:
+    for field, text in totals:
+        yield CounterMetricFamily(f"gossamer_{prefix}_{field}", text, counts[field])
+    for field, text in gauges:
+        yield GaugeMetricFamily(f"gossamer_{prefix}_{field}", text, counts[field])
 
 
 def _labelled(

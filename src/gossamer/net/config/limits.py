@@ -161,9 +161,10 @@ class Limits(Section):
         description="Memory for retained messages: topics, payloads, properties.",
     )
     mesh_bytes: Size = Field(
-        default=128 << 20,
+        default=256 << 20,
         ge=64 << 10,
-        description="Memory for what all brokers of a mesh keep for each other.",
+        description="Memory for what all brokers of a mesh keep for each other: some 2 KB for each "
+        "session in the mesh that outlives its connection.",
     )
     operator_bytes: Size = Field(
         default=64 << 20,
