@@ -4,8 +4,8 @@
     python tools/build_wheels.py --out dist --pure        the one for every machine
     python tools/build_wheels.py --out dist --compiled    the one for machines like this
 
-The compiled wheel is the pure one with the compiled modules beside their sources, so the two cannot
-differ in anything else.
+The compiled wheel is the pure one with the compiled modules beside their sources and, where these
+need it, `librt`; the two cannot differ in anything else.
 """
 
 import argparse
@@ -14,11 +14,16 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.metadata import version
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tools import compile_core
+
+# How a compiled module asks for a part of it.
+LIBRT_IMPORT = b"librt."
 
 
 def pure_wheel(out: Path) -> Path:
@@ -57,12 +62,32 @@ def compiled_wheel(pure: Path, out: Path) -> Path:
         content = next(path for path in folder.iterdir() if path.is_dir())
         for module in compile_core.compiled_modules():
             shutil.copy2(module, content / module.relative_to(compile_core.SOURCES))
+        _require(next(content.glob("*.dist-info")) / "METADATA", runtime_needs(content))
         about = next(content.glob("*.dist-info")) / "WHEEL"
         text = about.read_text().replace("Root-Is-Purelib: true", "Root-Is-Purelib: false")
         about.write_text(text.replace("Tag: py3-none-any", f"Tag: {python}-{python}-{platform}"))
         out.mkdir(parents=True, exist_ok=True)
         _run("-m", "wheel", "pack", "--dest-dir", str(out), str(content))
     return next(out.glob(f"*-{python}-{python}-{platform}.whl"))
+
+
+def runtime_needs(folder: Path) -> list[str]:
+    """What the compiled modules in a folder import beside what the sources need.
+
+    mypyc's own runtime is inside of them, but for `librt`, which has its writers; who runs
+    the sources does not need it. The compiler that built them tells which version they fit.
+    """
+    libraries = folder.glob(f"*__mypyc{EXTENSION_SUFFIXES[0]}")
+    if not any(LIBRT_IMPORT in path.read_bytes() for path in libraries):
+        return []
+    return [f"librt>={version('librt')}"]
+
+
+def _require(metadata: Path, needs: list[str]) -> None:
+    """Writes the needs after the headers that are there; the description follows an empty line."""
+    head, empty, rest = metadata.read_text().partition("\n\n")
+    lines = [head, *(f"Requires-Dist: {need}" for need in needs)]
+    metadata.write_text("\n".join(lines) + empty + rest)
 
 
 def _run(*arguments: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tools import compile_core
+from tools.build_wheels import runtime_needs
 from tools.core_units import Declarations, UnexpectedC
 
 pytestmark = pytest.mark.skipif(
@@ -99,6 +100,26 @@ def test_an_edit_compiles_what_it_changes(house: Path) -> None:
 
     assert build(house, "-O0 -DSOMETHING_ELSE").returncode == 0
     assert len(objects(house)) >= 2 * len(before), "other flags make other object files"
+
+
+WRITER = """\
+from librt.strings import BytesWriter
+
+def told(counter: object) -> str:
+    writer = BytesWriter()
+    writer.append(104)
+    return writer.getvalue().decode()
+"""
+
+
+def test_a_wheel_of_modules_that_use_librt_names_it(house: Path) -> None:
+    assert build(house).returncode == 0
+    assert runtime_needs(house / "out") == []
+    (house / "src" / "gossamer" / "wire" / "packets.py").write_text(WRITER)
+    done = build(house)
+    assert done.returncode == 0, done.stdout + done.stderr
+    [need] = runtime_needs(house / "out")
+    assert need.startswith("librt>=")
 
 
 def test_the_compiler_s_own_words_are_told(house: Path) -> None:

@@ -18,7 +18,8 @@ from gossamer.net.admin.metrics import exposition
 from gossamer.net.admin.tokens import token_for
 from gossamer.net.config import load
 from gossamer.session.journal import Journal
-from tools.build_wheels import pure_wheel
+from tools import compile_core
+from tools.build_wheels import compiled_wheel, pure_wheel
 
 ROOT = Path(__file__).parents[2]
 PACKAGING = ROOT / "packaging"
@@ -96,3 +97,53 @@ def test_the_wheel_runs(wheel: Path, tmp_path: Path) -> None:
         timeout=60,
     )
     assert "serve" in listed.stdout, listed.stderr
+
+
+# Imports every module that has a compiled part, with nothing of the compiler at hand.
+IMPORT_ALL = """
+import importlib, pathlib, sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {forbidden!r}:
+            raise ModuleNotFoundError(f"{{name}} is not installed here", name=name)
+
+sys.meta_path.insert(0, Absent())
+root = pathlib.Path({root!r})
+names = sorted(
+    ".".join(path.relative_to(root).parts).partition(".cpython")[0]
+    for path in (root / "gossamer").rglob("*.cpython-*")
+)
+for name in names:
+    assert importlib.import_module(name).__file__.startswith(str(root)), name
+print(len(names))
+"""
+
+
+@pytest.mark.skipif(
+    not compile_core.is_current(), reason="the core is not compiled: run `make compile`"
+)
+def test_the_compiled_wheel_names_what_it_needs(wheel: Path, tmp_path: Path) -> None:
+    made = compiled_wheel(wheel, tmp_path)
+    zipfile.ZipFile(made).extractall(tmp_path / "installed")
+    metadata = next((tmp_path / "installed").glob("*.dist-info/METADATA")).read_text()
+    forbidden = {"mypy", "mypyc"}
+    if "\nRequires-Dist: librt" not in metadata:
+        forbidden.add("librt")
+    code = IMPORT_ALL.format(forbidden=forbidden, root=str(tmp_path / "installed"))
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": str(tmp_path / "installed")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) == len(compile_core.compiled_sources())
+
+
+def test_the_sources_need_nothing_of_the_compiler(tmp_path: Path) -> None:
+    """`mypy-extensions` is a dependency; `librt` and mypy itself are not."""
+    imported = re.compile(r"^\s*(?:from|import) (?:mypyc?|librt)\b", re.MULTILINE)
+    assert not [path for path in (ROOT / "src").rglob("*.py") if imported.search(path.read_text())]
