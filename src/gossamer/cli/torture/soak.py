@@ -21,6 +21,14 @@ from gossamer.torture.soak.trends import Trend, warm_up
 def soak(
     minutes: Annotated[float, typer.Option("--minutes", min=0.25, help="How long.")] = 10.0,
     seed: Annotated[int, typer.Option("--seed", help="Decides all that chance decides.")] = 1,
+    rate: Annotated[
+        float,
+        typer.Option(
+            "--rate",
+            min=1.0,
+            help="Messages a second of each of six streams; more show a leak sooner.",
+        ),
+    ] = 50.0,
     mode: Annotated[
         str, typer.Option("--mode", help=f"The mesh's: one of {', '.join(MODES)}.")
     ] = "ssf",
@@ -32,7 +40,7 @@ def soak(
     acknowledged may be lost, and memory, descriptors, disk and latency must be level at the end."""
     if mode not in MODES:
         raise WrongUse(f"--mode is one of {', '.join(MODES)}, not {mode!r}")
-    plan = Plan(minutes, seed, mode=mode)
+    plan = Plan(minutes, seed, mode=mode, rate=rate)
     if keep is not None:
         outcome = _run(plan, keep.absolute())
     else:
@@ -59,7 +67,8 @@ def _report(outcome: Outcome, plan: Plan) -> None:
     # As wide as it needs, so that a log has whole lines.
     Console(width=None if Console().is_terminal else 140).print(_table(outcome.trends, begin))
     typer.echo(
-        f"{build()}; seed {plan.seed}, {plan.brokers} brokers, mode {plan.mode}: "
+        f"{build()}; seed {plan.seed}, {plan.brokers} brokers, mode {plan.mode}, "
+        f"{plan.rate:g} messages a second a stream: "
         f"{outcome.acknowledged} messages acknowledged, {outcome.received} received "
         f"({outcome.repeated} of them again, at QoS 1), {outcome.offsets} offsets archived, "
         f"{outcome.visits} visits ({outcome.refused} refused), {outcome.cuts} cuts of a link, "

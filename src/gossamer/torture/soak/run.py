@@ -59,7 +59,7 @@ class Plan:
     seed: int = 1
     brokers: int = 3
     mode: str = "ssf"
-    rate: float = 30.0  # messages a second of one stream; each broker has one at QoS 1 and one at 2
+    rate: float = 50.0  # messages a second of one stream; each broker has one at QoS 1 and one at 2
     visitors: int = 12  # at a time
     sessions: int = 2  # that change, on each broker
     topics: int = 2  # that are retained and change, on each broker
