@@ -4,7 +4,8 @@ import tracemalloc
 
 import pytest
 
-from gossamer.mesh.modes.measuring import LONGEST_NAME, Meter
+from gossamer.mesh.modes.measuring import Meter
+from gossamer.mesh.modes.sums import LONGEST_NAME, decode
 from gossamer.wire import reasons
 from gossamer.wire.packets import PUBACK, Acknowledgement
 from tests.support.meshes import Net, Node
@@ -129,3 +130,8 @@ def test_names_of_branches_are_measured_within_bounds() -> None:
     assert all(len(name) <= LONGEST_NAME for name in sums.branches)
     assert len(meter._published) <= 4_096
     assert len(meter._subscribed) <= 4_096
+
+
+def test_long_names_of_a_neighbours_branches_are_passed_over() -> None:
+    body = b'[2, 0, {"%s": [1, 5, 5], "short": [1, 7, 7]}]' % (b"x" * 60_000)
+    assert list(decode(body).branches) == ["short"]

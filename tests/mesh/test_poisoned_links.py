@@ -3,15 +3,19 @@
 They arrive; and one that a neighbour of an earlier version cannot take is in nobody's way.
 """
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from gossamer.broker.neighbours import ERRAND_TOPIC
+from gossamer.mesh.relay.errand import ERRAND_PROPERTY
 from gossamer.mesh.settings import FIRST, GRAPH, TREE
+from gossamer.session.message import Message
 from gossamer.wire.packets import Connack, Publish, Request, Subscribe
 from tests.support.durable_meshes import DurableNet
-from tests.support.memory import MemoryClient
+from tests.support.memory import MemoryClient, properties
 
 # A topic has up to 65,535 bytes, of any letters.
 TOPICS = {
@@ -145,6 +149,25 @@ def test_a_long_group_is_a_group(line: DurableNet, group: str) -> None:
         publish(line, "a", "s/1", str(number))
     got = [message.payload for client in (near, far) for message in taken(line, client)]
     assert sorted(got) == [b"0", b"1", b"2", b"3"]
+
+
+def test_what_an_earlier_version_queued_arrives_all_the_same(line: DurableNet) -> None:
+    """It wrote the plain form into its store, longer than a property can be."""
+    far = come(line, "c", "far")
+    subscribe(line, far, "$share/g/s/#")
+    line.cut("a", "b")
+    node = line.nodes["a"]
+    link = node.mesh.by_name["b"]
+    fields = {"topic": TOPICS["ascii"], "qos": 1, "retain": False, "to": "c", "kind": "share"}
+    said = json.dumps({**fields, "group": "$share/g/s/#", "visited": ["a"]})
+    user = [(ERRAND_PROPERTY, said), ("unit", "°C")]
+    sent = properties(user=user, content_type="text/plain")
+    message = Message(ERRAND_TOPIC, b"large", 1, False, sent, 0.0, "", "")
+    link.session.deliver(message, link.receiver, node.now)
+    publish(line, "a", "s/1", "behind")
+    line.crash("a")
+    line.join("a", "b")
+    assert texts(taken(line, far)) == [(TOPICS["ascii"], b"large"), ("s/1", b"behind")]
 
 
 class TestBesideAnEarlierVersion:

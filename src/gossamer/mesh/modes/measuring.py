@@ -10,12 +10,10 @@ from typing import Final
 
 from gossamer.broker.routes import RouteTable
 from gossamer.mesh.modes.auto import branch_of
-from gossamer.mesh.modes.sums import Part, Sums
+from gossamer.mesh.modes.sums import LONGEST_NAME, Part, Sums
 
 HALF_LIFE: Final = 60.0  # seconds
 BUSIEST: Final = 64  # branches that a broker measures by name
-# Of a longer name nothing is measured: it would cost more to tell than flooding could save.
-LONGEST_NAME: Final = 256  # letters
 # Branches whose sizes are remembered from one look to the next; the busiest stay.
 _MOST_REMEMBERED: Final = 4_096
 _MOST_AT_ONCE: Final = 65_536  # new ones between two looks

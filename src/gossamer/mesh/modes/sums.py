@@ -13,6 +13,8 @@ from gossamer.mesh.said import list_of, malformed, number_of, read_json, real_of
 
 # Of all branches these many are told; a mesh with more of them floods none of the rest.
 MOST_BRANCHES: Final = 256
+# Of a longer name nothing is measured: it would cost more to tell than flooding could save.
+LONGEST_NAME: Final = 256  # letters
 # What a neighbour may say of those behind it: far more than a mesh has, and fit to be added up.
 _MOST_BROKERS: Final = 1_000_000_000
 _MOST_BYTES: Final = 1e18
@@ -90,6 +92,8 @@ def decode(body: bytes) -> Sums:
     sums.everywhere = number_of(said[1], 0, _MOST_BROKERS, _NONE)
     for name, each in parts.items():
         branch = text_of(name, _NONE)
+        if len(branch) > LONGEST_NAME:
+            continue  # a neighbour of an earlier version tells those too
         part = list_of(each, 3, _NONE)
         if len(part) != 3:
             raise malformed(_NONE)
