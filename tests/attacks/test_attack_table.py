@@ -281,6 +281,15 @@ def qos_2_never_released(siege: Siege) -> None:
     siege.note(client)
 
 
+def inflight_never_acknowledged(siege: Siege) -> None:
+    """A subscriber that takes everything and acknowledges nothing."""
+    client = siege.client(expiry=1000, clean=False)
+    client.subscribe("flood", qos=1)
+    for number in range(400):
+        siege.target.writer.publish("flood", "x" * 100_000, 1, packet_id=number + 1)
+        client.sink.data = b""
+
+
 def slow_reader(siege: Siege) -> None:
     client = siege.client()
     client.subscribe("flood", qos=0)
@@ -363,6 +372,8 @@ def test_an_attack_ends_at_its_ceiling(name: str) -> None:
 SESSION_ROWS: dict[str, tuple[Attack, int]] = {
     "SUBSCRIBE repeated": (subscribe_repeated, 4 * MIB),
     "QoS 2 never released": (qos_2_never_released, 512 * KIB),
+    # Eight MiB in flight, each with an encoding of its payload beside it, and a queue of one.
+    "inflight never acknowledged": (inflight_never_acknowledged, 20 * MIB),
     "slow reader": (slow_reader, 2 * MIB),
 }
 
@@ -370,7 +381,7 @@ SESSION_ROWS: dict[str, tuple[Attack, int]] = {
 @pytest.mark.parametrize("name", SESSION_ROWS)
 def test_an_attack_on_one_session_ends_at_its_ceiling(name: str) -> None:
     attack, ceiling = SESSION_ROWS[name]
-    target = Target(max_queued_bytes=1 * MIB)
+    target = Target(max_queued_bytes=1 * MIB, max_queued_memory=1 * MIB)
     with growth() as grown:
         siege = Siege(target)
         attack(siege)

@@ -26,7 +26,7 @@ def filled() -> Target:
 def test_every_table_is_named_with_its_bytes_its_budget_and_its_largest_holder() -> None:
     core = filled().broker.core
     shown = {one["table"]: one for one in views.memory(core, {})["entries"]}
-    assert set(shown) == {name for name, _ in BUDGETS} | {"queues", "output"}
+    assert set(shown) == {name for name, _ in BUDGETS} | {"queues", "inflight", "output"}
     retained = shown["retained"]
     assert retained["largest_client"] == "greedy"
     assert retained["largest_bytes"] <= retained["bytes"] <= retained["budget"] == 2 * MIB

@@ -31,6 +31,7 @@ def holdings(core: Core) -> list[Holding]:
         holding.largest, holding.largest_held = account.largest()
         found.append(holding)
     found.append(_queues(core))
+    found.append(_inflight(core))
     found.append(_output(core))
     return found
 
@@ -40,6 +41,18 @@ def _queues(core: Core) -> Holding:
     holding.refused = core.counters.dropped_full
     for session in core.sessions.values():
         size = session.queue_bytes
+        holding.held += size
+        if size > holding.largest_held:
+            holding.largest = session.client_id
+            holding.largest_held = size
+    return holding
+
+
+def _inflight(core: Core) -> Holding:
+    """What was sent and is kept until it is acknowledged, of sessions that outlive it."""
+    holding = Holding("inflight", 0, 0)
+    for session in core.sessions.values():
+        size = session.flight_bytes
         holding.held += size
         if size > holding.largest_held:
             holding.largest = session.client_id

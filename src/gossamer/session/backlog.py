@@ -48,6 +48,9 @@ REFILL_BELOW: Final = 500
 REFILL_BYTES: Final = 1 << 19
 # What brokers say to each other is not for a full disk to drop.
 BROKERS_OWN: Final = "$gossamer/"
+# What is in flight is kept until it is acknowledged: past so much the rest waits in the queue,
+# however many the client's Receive Maximum lets it have.
+FLIGHT_BYTES: Final = 8 << 20
 # Enough output for one turn: a long queue is sent in pieces, so that a client that does not read
 # costs no more than this beside its queue.
 TURN_BYTES: Final = 262_144
@@ -120,6 +123,7 @@ class Backlog(Flight):
             and not queue
             and not self.spilled
             and len(self.inflight) < self.window
+            and self.flight_bytes < FLIGHT_BYTES
         ):
             if not self.persistent and not share:
                 packet_id = self._free_id()
@@ -131,6 +135,7 @@ class Backlog(Flight):
             delivery.packet_id = packet_id
             delivery.state = SENT
             self.inflight[packet_id] = delivery
+            self._took_off(delivery, message)
             if self.persistent:
                 self.hub.journal.delivery_queued(self.client_id, delivery)
             self._send(outlet, message, qos, retain, False, packet_id, identifiers, now)
@@ -224,7 +229,7 @@ class Backlog(Flight):
                 break
             delivery = queue[0]
             qos = delivery.qos
-            if qos and len(self.inflight) >= self.window:
+            if qos and (len(self.inflight) >= self.window or self.flight_bytes >= FLIGHT_BYTES):
                 break
             queue.popleft()
             message = delivery.message
@@ -241,6 +246,7 @@ class Backlog(Flight):
                 delivery.packet_id = packet_id
                 delivery.state = SENT
                 self.inflight[packet_id] = delivery
+                self._took_off(delivery, message)
                 if delivery.place:
                     self._take(delivery)
                 elif self.persistent:
@@ -276,6 +282,7 @@ class Backlog(Flight):
         if delivery.qos != qos or delivery.state != state:
             self.inflight[packet_id] = delivery
             return False
+        self._landed(delivery)
         if self.persistent:
             self.hub.journal.delivery_removed(self.client_id, delivery.number)
         unsent = self.unsent

@@ -32,6 +32,7 @@ class Flight:
         "_last_id",
         "aliases",
         "client_id",
+        "flight_bytes",
         "hub",
         "inflight",
         "outlet",
@@ -48,6 +49,7 @@ class Flight:
         self.outlet: Outlet | None = None  # while the client is connected
         self.window = 65_535  # the client's Receive Maximum
         self.inflight: dict[int, DeliveryRecord] = {}
+        self.flight_bytes = 0  # of the messages in flight that are kept to be sent again
         self.unsent: dict[int, DeliveryRecord] | None = None  # in flight, not yet sent again
         self.aliases: TopicAliases | None = None  # if the client takes any
         self.seen: Seen | None = None  # while messages may come by two ways
@@ -59,6 +61,17 @@ class Flight:
             self.aliases.close()
             self.aliases = None
 
+    def _took_off(self, delivery: DeliveryRecord, message: Message) -> None:
+        """It is in flight now, and counts there instead of in the queue."""
+        if not delivery.size:
+            delivery.size = len(message.topic_bytes) + len(message.payload)
+        self.flight_bytes += delivery.size
+
+    def _landed(self, delivery: DeliveryRecord) -> None:
+        """Its message need not be kept any more."""
+        self.flight_bytes -= delivery.size
+        delivery.size = 0
+
     def in_first_order(self) -> list[DeliveryRecord]:
         pending = list(self.inflight.values())
         pending.sort(key=_by_number)
@@ -68,6 +81,7 @@ class Flight:
         """PUBREC for a QoS 2 message: only PUBREL is repeated from here on [MQTT-4.3.3-6]."""
         if self.unsent is not None:
             self.unsent.pop(packet_id, None)
+        self._landed(delivery)
         if not self.persistent:
             self.inflight[packet_id] = _RELEASED
         elif delivery.state == SENT:
@@ -140,7 +154,9 @@ class Flight:
             # What no packet can carry is set aside; it must not be in the way of those behind it.
             self.hub.faults.note("a delivery", error, f"client {self.client_id!r}", now)
         if packet_id:
-            self._forget(self.inflight.pop(packet_id))
+            delivery = self.inflight.pop(packet_id)
+            self._landed(delivery)
+            self._forget(delivery)
 
     def _forget(self, delivery: DeliveryRecord) -> None:
         if delivery.place:

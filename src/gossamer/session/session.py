@@ -134,6 +134,9 @@ class Session(Backlog):
                 self.queue_bytes += delivery.size
             else:
                 self.inflight[delivery.packet_id] = delivery
+                if delivery.message is not None:
+                    delivery.size = 0
+                    self._took_off(delivery, delivery.message)
                 self._last_id = max(self._last_id, delivery.packet_id)
         if incoming:
             self.incoming = set(incoming)
@@ -161,6 +164,7 @@ class Session(Backlog):
             if self.seen is not None and message is not None and delivery.state == QUEUED:
                 self.seen.gave_away(message.name[-NAME_BYTES:])
         self.inflight.clear()
+        self.flight_bytes = 0
         self.unsent = None
         self.queue = None
         self.queue_bytes = 0
@@ -190,7 +194,8 @@ class Session(Backlog):
         for delivery in deliveries:
             numbers.add(delivery.number)
             if delivery.packet_id:
-                self.inflight.pop(delivery.packet_id, None)
+                if self.inflight.pop(delivery.packet_id, None) is not None:
+                    self._landed(delivery)
                 if self.unsent is not None:
                     self.unsent.pop(delivery.packet_id, None)
             self._forget(delivery)
