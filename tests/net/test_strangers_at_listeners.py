@@ -1,8 +1,10 @@
 """Connections before their login, with TLS and without: counted, cut in time, in nobody's way."""
 
 import random
+import resource
 import socket
 import ssl
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from gossamer.wire import reasons
 from gossamer.wire.packets import V5, Connect, Pingreq, Pingresp
 from tests.support.certificates import authority, client_context
 from tests.support.live import PATIENCE, LiveBroker, RawClient, eventually, live, live_file
+from tests.support.processes import command, scrubbed, stop
 
 ATTACKER = "127.0.0.66"
 OTHER = "127.0.0.7"
@@ -159,6 +162,30 @@ def test_a_flood_of_connects_that_say_nothing_leaves_room(folder: Path) -> None:
         assert open_connections(broker) <= 20 + 128
         for client in flood:
             client.close()
+
+
+def few_descriptors() -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300))
+
+
+def test_silent_strangers_do_not_take_the_last_descriptor() -> None:
+    process = subprocess.Popen(
+        command("serve", "--port", "0", "--memory"),
+        stdout=subprocess.PIPE,
+        env=scrubbed(PYTHONUNBUFFERED="1"),
+        preexec_fn=few_descriptors,
+    )
+    try:
+        assert process.stdout is not None
+        port = int(process.stdout.readline().rpartition(b":")[2])
+        silent = [RawClient.to(port, source=ATTACKER) for _ in range(600)]
+        others = [RawClient.to(port, source=OTHER) for _ in range(20)]
+        for number, other in enumerate(others):
+            assert other.login(client_id=str(number)).reason == reasons.SUCCESS
+        for client in silent:
+            client.close()
+    finally:
+        assert stop(process) == 0
 
 
 # The census -----------------------------------------------------------------------------------
