@@ -259,6 +259,7 @@ class _Sweep(Duty):
 
     def fire(self, now: float) -> float:
         self.core.retained.sweep(now)
+        self.core.refusals.purge(now)
         self.core.shared.sweep(now)
         return now + _SWEEP_SECONDS
 

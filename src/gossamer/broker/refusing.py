@@ -83,6 +83,11 @@ class Refusals:
         self._forget(key)
         return missed.refused if now < missed.until else None
 
+    def purge(self, now: float) -> None:
+        """Forgets those that nobody sends again any more."""
+        for key in [key for key, missed in self.missed.items() if now >= missed.until]:
+            self._forget(key)
+
     def _forget(self, key: Key) -> None:
         missed = self.missed.pop(key, None)
         if missed is not None:

@@ -161,6 +161,7 @@ class Neighbourhood:
         for packet_id in list(session.incoming or ()):
             journal.incoming_removed(session.client_id, packet_id)
         session.incoming = None
+        session.withheld = None
         note.theirs = epoch
         self._mesh.notes.save(link.name)
 

@@ -44,8 +44,8 @@ AWAY_BYTES: Final = 1 << 20
 PRESENT_MESSAGES: Final = 10_000
 PRESENT_BYTES: Final = 8 << 20
 # The next messages are asked for while there are still some, so that the client need not wait.
-REFILL_BELOW: Final = 500
-REFILL_BYTES: Final = 1 << 19
+REFILL_BELOW: Final = 2_000
+REFILL_BYTES: Final = 2 << 20
 # What brokers say to each other is not for a full disk to drop.
 BROKERS_OWN: Final = "$gossamer/"
 # What is in flight is kept until it is acknowledged: past so much the rest waits in the queue,

@@ -75,11 +75,11 @@ class Withheld:
             return
         publisher = self.publisher
         outlet = publisher.outlet
-        if outlet is not None:
-            withheld = publisher.withheld
-            if withheld is not None:
-                withheld.pop(self.packet_id, None)
-            outlet.put_promise(self.answer)
+        withheld = publisher.withheld
+        if outlet is None or withheld is None or withheld.get(self.packet_id) is not self:
+            return  # it is away, or uses the identifier for another message by now
+        del withheld[self.packet_id]
+        outlet.put_promise(self.answer)
 
     def cancel(self) -> None:
         """It is not to be given at all."""

@@ -45,8 +45,8 @@ Sync = Literal["full", "normal", "off"]
 SYNC_MODES: Final[dict[Sync, str]] = {"full": "FULL", "normal": "NORMAL", "off": "OFF"}
 
 # Of a queue, what is read back at once.
-READ_MESSAGES: Final = 1_000
-READ_BYTES: Final = 1 << 20
+READ_MESSAGES: Final = 2_000
+READ_BYTES: Final = 2 << 20
 
 # The part of the free disk that what waits may take, unless the configuration names another, and
 # how often it is looked at.
