@@ -7,7 +7,7 @@ import pytest
 from gossamer.mesh.modes.measuring import Meter
 from gossamer.mesh.modes.sums import LONGEST_NAME, decode
 from gossamer.wire import reasons
-from gossamer.wire.packets import PUBACK, Acknowledgement
+from gossamer.wire.packets import PUBACK, Acknowledgement, Connack
 from tests.support.meshes import Net, Node
 
 KIB = 1024
@@ -111,6 +111,12 @@ def test_a_mesh_that_knows_no_more_sessions_refuses_new_ones_that_stay(pair: Net
     # Who has a session keeps it, and who needs none is served.
     assert pair.nodes["a"].client("first", clean=False, expiry=1000).connack.session_present
     assert pair.nodes["b"].client("passing").connack.reason == 0
+    visitor = pair.nodes["b"].visitor()
+    visitor.connect("first", clean=False, expiry=1000)
+    pair.run()
+    (answer,) = visitor.take()
+    assert isinstance(answer, Connack)
+    assert answer.session_present
 
 
 def test_names_of_branches_are_measured_within_bounds() -> None:

@@ -275,6 +275,7 @@ def test_an_errand_that_is_none_is_refused_for_good(line: Net, message: Message,
     link = line.nodes["evil"].mesh.by_name["b"]
     link.session.enqueue(message, qos, False, [], "", line.nodes["evil"].now)
     line.run()
+    assert line.nodes["evil"].mesh.errands.set_aside == 1
     check_contained(line)
 
 

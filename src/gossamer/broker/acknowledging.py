@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 def handle_acknowledgement(
     connection: Connection, kind: int, packet_id: int, reason: int, now: float
 ) -> None:
+    if reason >= reasons.UNSPECIFIED_ERROR and connection.is_peer and kind in (PUBACK, PUBREC):
+        connection.core.neighbours.refused(connection, reason, now)
     if kind == PUBACK:
         _handle_puback(connection, packet_id, now)
     elif kind == PUBREC:

@@ -252,7 +252,7 @@ def _refusal(
         return Verdict(reasons.QUOTA_EXCEEDED, text="the broker keeps no more sessions")
     expiry = _expiry(connect, settings.max_session_expiry)
     was_kept = existing is not None and existing.persistent
-    if existing is None and expiry and not core.neighbours.has_room():
+    if existing is None and expiry and not core.neighbours.has_room(client_id, now):
         core.ledger.mesh.refused += 1
         return Verdict(reasons.QUOTA_EXCEEDED, text="the mesh knows of no more sessions")
     text = core.session_quotas.refusal(

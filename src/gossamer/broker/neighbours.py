@@ -71,8 +71,8 @@ class Neighbours:
         """Whether the id belongs to somebody else, on another broker."""
         return False
 
-    def has_room(self) -> bool:
-        """Whether the mesh can know of one more session that outlives its connection."""
+    def has_room(self, client_id: str, now: float) -> bool:
+        """Whether the mesh knows of the client's session, or can know of one more."""
         return True
 
     def fetches(self, login: Login, now: float) -> bool:
@@ -105,6 +105,9 @@ class Neighbours:
     def admit(self, by: Session, message: Message, now: float) -> int:
         """What to do with a message from this neighbour; it may be given another name."""
         return NEW
+
+    def refused(self, connection: Connection, reason: int, now: float) -> None:
+        """A neighbour does not take a message that it was sent, and never will."""
 
     def marker(self, connection: Connection, payload: bytes, now: float) -> None:
         """A neighbour's marker came, behind everything that it had sent before."""

@@ -129,8 +129,10 @@ class Mesh(Neighbours):
     def refuses_client(self, client_id: str, user: str, now: float) -> bool:
         return self._roams and self.roaming.refuses(client_id, user, now)
 
-    def has_room(self) -> bool:
-        return not self._roams or not self.core.ledger.mesh.is_full()
+    def has_room(self, client_id: str, now: float) -> bool:
+        if not self._roams or not self.core.ledger.mesh.is_full():
+            return True
+        return self.roaming.claims.find(client_id, now) is not None
 
     def fetches(self, login: Login, now: float) -> bool:
         return self._roams and self.roaming.fetches(login, now)
@@ -164,6 +166,11 @@ class Mesh(Neighbours):
         session = connection.session
         assert session is not None
         listen(self, self.neighbourhood.link_of(session), payload, now)
+
+    def refused(self, connection: Connection, reason: int, now: float) -> None:
+        session = connection.session
+        assert session is not None
+        self.errands.refused(self.neighbourhood.link_of(session).name, reason, now)
 
     def marker(self, connection: Connection, payload: bytes, now: float) -> None:
         session = connection.session

@@ -125,6 +125,11 @@ class Errands:
         )
         self._complaints.say(by, what, now)
 
+    def refused(self, by: str, reason: int, now: float) -> None:
+        """A neighbour will not have one: it took it for malformed, or does not know its form."""
+        self.set_aside += 1
+        self._complaints.say(by, f"a message was refused (0x{reason:02x}) and is set aside", now)
+
     def check(self, message: Message) -> None:
         """ProtocolError if it is none, before anything has changed."""
         errand = unpacked(message)
