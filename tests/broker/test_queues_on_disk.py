@@ -12,6 +12,7 @@ from gossamer.broker.policy import Permissions
 from gossamer.session.backlog import AWAY_BYTES, AWAY_MESSAGES, PRESENT_MESSAGES
 from gossamer.session.fullness import DROP_OLDEST, REFUSE
 from gossamer.session.identity import Identity
+from gossamer.storage.errors import StoreDamaged
 from gossamer.wire import reasons
 from gossamer.wire.packets import PUBACK, V311, Acknowledgement, Publish
 from tests.support.disk_world import DiskWorld
@@ -257,3 +258,15 @@ def test_a_session_that_will_not_last_gets_what_it_had_spilled(world: DiskWorld)
     assert numbers(world, reader) == list(range(MANY + 10))
     reader.lose()
     assert world.store.journal.spilled_bytes == 0
+
+
+def test_damage_that_is_found_when_a_queue_is_read_is_reported(world: DiskWorld) -> None:
+    away(world)
+    publish(world, 0, AWAY_MESSAGES + 5)
+    execute = world.store.store._connection.execute
+    execute("UPDATE waiting SET payload = 'x' WHERE id = (SELECT MIN(id) FROM waiting)")
+    world.turns = False
+    back(world)
+    with pytest.raises(AssertionError, match="is damaged"):
+        world.settle()
+    assert isinstance(world.store.error, StoreDamaged)
