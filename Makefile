@@ -8,6 +8,7 @@ EXTRAS := dev,bench,docs,plots,data,geo,vision,console,trace,spark
 PYTEST := PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 2 --dist loadfile
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+COMPILE_ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help install compile run test test-pure lint format bench wheels docs clean clean-core
@@ -27,7 +28,7 @@ $(STAMP): pyproject.toml
 install: $(STAMP) compile ## create .venv with everything in it and compile the core
 
 compile: $(STAMP) ## compile the core with mypyc if its sources changed
-	@$(BIN)/python tools/compile_core.py
+	@$(BIN)/python tools/compile_core.py $(COMPILE_ARGS)
 
 run: install ## a city of sensors on three brokers, the console, a Spark pipeline (Ctrl-C ends)
 	@$(BIN)/gossamer demo

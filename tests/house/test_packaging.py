@@ -99,6 +99,14 @@ def test_the_wheel_runs(wheel: Path, tmp_path: Path) -> None:
     assert "serve" in listed.stdout, listed.stderr
 
 
+def test_the_container_is_built_by_the_same_compiler() -> None:
+    """An earlier one leaks."""
+    pin = re.compile(r"mypy\[mypyc\]==([\d.]+)")
+    wanted = pin.findall((ROOT / "pyproject.toml").read_text())
+    assert len(wanted) == 1
+    assert pin.findall((PACKAGING / "Containerfile").read_text()) == wanted
+
+
 # Imports every module that has a compiled part, with nothing of the compiler at hand.
 IMPORT_ALL = """
 import importlib, pathlib, sys
