@@ -164,3 +164,17 @@ def test_nothing_is_left_in_the_rooms_of_a_session_that_ended(pair: DurableNet) 
         assert "roamer" not in rooms.get("position", {})
         assert "roamer" not in rooms.get("mesh/moves", {})
         assert "mesh/seen/roamer" not in rooms
+
+
+@pytest.mark.parametrize("ahead", [-3600.0, 0.0, 3600.0])
+def test_the_clocks_of_two_brokers_make_no_position_newer_than_now(
+    pair: DurableNet, ahead: float
+) -> None:
+    pair.nodes["b"].broker.clock_set(ahead, pair.nodes["b"].now)
+    client = come(pair, "a")
+    told_here(pair, client, PISA)
+    come(pair, "b")
+    seen = pair.nodes["b"].broker.core.locations.last_seen("roamer")
+    assert seen is not None
+    assert seen[0].lat == 43.72
+    assert seen[1] == pair.nodes["b"].now + min(ahead, 0.0)

@@ -134,12 +134,16 @@ class Locations:
             self._filters[subscription.filter].index.move(subscription.interest, point, now)
 
     def last_seen(self, client_id: str) -> tuple[Point, float] | None:
-        """Where the client was last, and when, however long ago."""
+        """Where the client was last, and when by the wall clock, however long ago."""
         known = self._clients.get(client_id)
-        return None if known is None or known.point is None else (known.point, known.at)
+        if known is None or known.point is None:
+            return None
+        return known.point, known.at + self.core.wall_offset
 
-    def arrived(self, session: Session, point: Point, at: float) -> None:
-        """A session comes from another broker, where its client was seen."""
+    def arrived(self, session: Session, point: Point, seen_at: float, now: float) -> None:
+        """A session comes from another broker, where its client was seen, by that wall clock. No
+        clock makes a position newer than now."""
+        at = min(seen_at - self.core.wall_offset, now)
         known = self._clients.get(session.client_id)
         if known is None:
             known = Whereabouts(None, 0.0)
@@ -149,7 +153,7 @@ class Locations:
             known.at = at
             for subscription in known.followers:
                 self._move(subscription, point, at)
-            self._save(session, known, at)
+            self._save(session, known, now)
 
     def left(self, session: Session, now: float) -> None:
         """The client is gone for now; where it was last seen is kept."""

@@ -143,7 +143,8 @@ class Arrivals(ErrandHandler):
         core.journal.session_saved(record)
         self._moves.save(session)
         if head.seen_at is not None:
-            core.locations.arrived(session, *head.seen_at)
+            point, seen_at = head.seen_at
+            core.locations.arrived(session, point, seen_at, now)
         self._subscribe(session, head, now)
         arrival = Arrival(session, _INSTALLED)
         arrival.incoming = head.incoming
