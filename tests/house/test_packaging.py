@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from gossamer import __version__
 from gossamer.broker.broker import Broker
 from gossamer.broker.settings import Settings
 from gossamer.mesh.mesh import Mesh
@@ -66,6 +67,10 @@ def test_systemd_understands_the_unit(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return pure_wheel(tmp_path_factory.mktemp("wheels"))
+
+
+def test_the_wheel_has_the_version_that_the_package_states(wheel: Path) -> None:
+    assert wheel.name.split("-")[1] == __version__
 
 
 def test_the_pure_wheel_has_no_compiled_module(wheel: Path) -> None:
