@@ -281,6 +281,15 @@ def qos_2_never_released(siege: Siege) -> None:
     siege.note(client)
 
 
+def qos_2_of_311(siege: Siege) -> None:
+    """3.1.1 has no Receive Maximum, and 65,535 identifiers."""
+    for number in range(6):
+        client = siege.client(number, version=V311, clean=False)
+        packets = [Publish("t", b"", 2, False, False, packet_id) for packet_id in range(1, 9_000)]
+        client.send(*packets)
+        client.lose()
+
+
 def inflight_never_acknowledged(siege: Siege) -> None:
     """A subscriber that takes everything and acknowledges nothing."""
     client = siege.client(expiry=1000, clean=False)
@@ -321,6 +330,7 @@ ROWS = {
     "geo areas, many": Row(geo_areas, "geo", QUOTA),
     "geo areas, large": Row(geo_polygons, "geo", QUOTA),
     "visitors of geo areas": Row(geo_visitors, "geo", None),
+    "QoS 2 never released, 3.1.1": Row(qos_2_of_311, "sessions", None, lasts=True, roomy=()),
     "partial packets on many connections": Row(partial_packets, "packets", QUOTA),
     "partial logins on many connections": Row(
         partial_logins, "packets", reasons.SERVER_UNAVAILABLE

@@ -160,3 +160,22 @@ def test_nothing_is_owed_when_everybody_has_gone(seed: int, budget: int) -> None
     sizes = [route.size for route in routes._routes.values()]
     branches = [branch.size for branch in routes._branches.values()]
     assert after["routes"] == sum(sizes) + sum(branches)
+
+
+def test_those_who_hold_much_leave_room_for_those_who_hold_little() -> None:
+    """From however many addresses they come."""
+    target = Target()
+    greedy = [target.stranger(f"greedy-{n}", f"192.0.2.{n}") for n in range(12)]
+    for number, client in enumerate(greedy):
+        for more in range(20):
+            client.subscribe(f"{number}/{more}/" + "x" * 20_000)
+            client.publish(f"{number}/{more}", "z" * 20_000, retain=True)
+    ledger = target.broker.core.ledger
+    for account in (ledger.subscriptions, ledger.retained):
+        assert account.held >= account.budget * 3 // 4
+    modest = target.stranger("modest", "198.51.100.1")
+    assert modest.subscribe("m/#", "n/+/o", qos=1) == [1, 1]
+    modest.publish("m/1", "kept", 1, retain=True, topic_alias=1)
+    assert [message.payload for message in modest.messages()] == [b"kept"]
+    assert not modest.is_closed
+    assert target.broker.core.retained.has("m/1")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.neighbours import LOCAL_TOPICS, SHARED_TOPICS
 from gossamer.broker.offloading import may_use
+from gossamer.broker.session_sizes import INCOMING_STEP, why_no_more_incoming
 from gossamer.broker.telling import spelled
 from gossamer.session.frames import IDENTIFIERS, PUBACK_HEAD, PUBREC_HEAD
 from gossamer.topics.names import TopicError, check_name
@@ -52,6 +53,10 @@ def check_quota(connection: Connection) -> None:
             reasons.RECEIVE_MAXIMUM_EXCEEDED,
             f"more than {connection.settings.receive_maximum} publications are unreleased",
         )
+    if incoming is not None and len(incoming) % INCOMING_STEP == 0 and not connection.is_peer:
+        refusal = why_no_more_incoming(connection.core, session) if incoming else ""
+        if refusal:
+            raise ProtocolError(reasons.QUOTA_EXCEEDED, refusal)
 
 
 def answer_publish(

@@ -33,6 +33,10 @@ BUDGETS: Final = (
 CLIENT_SHARE: Final = 0.25
 USER_SHARE: Final = 0.5
 ADDRESS_SHARE: Final = 0.5
+# The last part in so many of each budget is for clients that hold little: those who hold much, from
+# however many addresses, do not keep others from having anything at all.
+RESERVED_PART: Final = 8
+LITTLE: Final = 16_384
 
 
 class Owner:
@@ -98,8 +102,15 @@ class Account:
             return f"{self.name}: {self.user_most} bytes are most for one user"
         if owner.address and self.addresses.get(owner.address, 0) + size > self.address_most:
             return f"{self.name}: {self.address_most} bytes are most for one address"
-        if self.held + size > self.budget:
+        room = self.budget - self.held
+        if size > room:
             return f"{self.name}: the broker has no more than {self.budget} bytes for them"
+        if (
+            owner.client
+            and size > room - self.budget // RESERVED_PART
+            and self.clients.get(owner.client, 0) + size > LITTLE
+        ):
+            return f"{self.name}: what is left of {self.budget} bytes is for those who hold less"
         return ""
 
     def take(self, size: int, owner: Owner) -> str:
