@@ -153,3 +153,23 @@ def test_a_session_that_ends_leaves_no_debt() -> None:
     reader.lose()
     world.wait(11.0)
     assert not kept(journal).rooms.get("owed")
+
+
+def test_a_repeated_filter_ends_as_it_was_asked_for_last() -> None:
+    world = a_world(1)
+    reader = world.client("r")
+    requests = [Request("#", 0), Request("#", 0), Request("#", 2), Request("#", 2), Request("#", 1)]
+    reader.send(Subscribe(1, requests))
+    [answer] = [packet for packet in reader.take() if isinstance(packet, Suback)]
+    assert answer.reasons == [0, 0, 2, 2, 1]
+    assert world.broker.core.sessions["r"].subscriptions["#"].record.qos == 1
+
+
+def test_a_repeated_refusal_is_repeated() -> None:
+    reader = World().client("r")
+    assert reader.subscribe("$gossamer/x", "$gossamer/x", "a/#/b", "a/#/b") == [
+        0x87,
+        0x87,
+        0x8F,
+        0x8F,
+    ]

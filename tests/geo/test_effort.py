@@ -164,3 +164,15 @@ def test_too_many_points_are_refused_with_a_reason() -> None:
     client.publish("t", "x", qos=0, user=user)
     assert world.broker.core.counters.publications_refused == 2
     assert not client.is_closed
+
+
+def test_what_moves_with_one_client_is_bounded() -> None:
+    world = World()
+    client = world.client("c")
+    circles = [("gpl_circleDynamic", f"{n};m;1;50") for n in range(256)]
+    answers = [client.subscribe(f"t/{n}", user=circles)[0] for n in range(9)]
+    assert answers == [0] * 7 + [reasons.IMPLEMENTATION_SPECIFIC_ERROR] * 2
+    assert client.subscribe("t/0", user=circles) == [0]  # in place of itself
+    assert client.subscribe("t/9", user=[("gpl_circleStatic", "1;m;1;0;0;50")]) == [0]
+    client.publish("position", user=[("gpl_current_pos", "1;2")])
+    assert not client.is_closed

@@ -11,9 +11,10 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.geofencing import LocatedFilter, LocatedSubscription
+from gossamer.geo.areas import MAX_FOLLOWING
 from gossamer.geo.earth import Point
 from gossamer.geo.effort import Effort
-from gossamer.geo.errors import GlpError
+from gossamer.geo.errors import GlpError, refused
 from gossamer.geo.glp import POSITION, Glp, parse_sent
 from gossamer.geo.interest import Interest
 from gossamer.geo.located import NOT_LOCATED, Located
@@ -209,6 +210,15 @@ class Locations:
         before = known.located if isinstance(known, LocatedSubscription) else NOT_LOCATED
         changed = before.changed(glp)
         changed.areas.check_points()
+        whereabouts = self._clients.get(session.client_id)
+        following = changed.areas.following()
+        if following and whereabouts is not None:
+            for follower in whereabouts.followers:
+                following += follower.located.areas.following() if follower is not known else 0
+            if following > MAX_FOLLOWING:
+                raise refused(
+                    POSITION, f"more than {MAX_FOLLOWING} areas that move with one client"
+                )
         return changed
 
     def subscription(

@@ -74,7 +74,12 @@ def handle_subscribe(connection: Connection, packet: Subscribe, now: float) -> N
             answer = Suback(packet.packet_id, answers, _with_text(connection, error.text))
             refuse(connection.outlet, answer)
             return
+    repeated: Request | None = None
     for request in packet.requests:
+        if repeated is not None and _is_same(request, repeated):
+            answers.append(answers[-1])  # the same subscription in place of itself
+            continue
+        repeated = request
         try:
             granted.append(_subscribe(connection, request, identifier, user, glp, now))
             answers.append(request.qos)  # [MQTT-3.8.4-7]
@@ -189,6 +194,16 @@ def _subscribe(
         record.saved_in = core.journal.batch
         core.journal.subscription_saved(session.client_id, record)
     return subscription, is_new
+
+
+def _is_same(one: Request, other: Request) -> bool:
+    return (
+        one.filter == other.filter
+        and one.qos == other.qos
+        and one.no_local == other.no_local
+        and one.retain_as_published == other.retain_as_published
+        and one.retain_handling == other.retain_handling
+    )
 
 
 def _is_on_disk(core: Core, known: SubscriptionRecord, asked: SubscriptionRecord) -> bool:

@@ -16,6 +16,8 @@ from gossamer.geo.shape import Shape
 MAX_AREAS: Final = 256  # of one subscription or message: each is tested for every point
 
 
+# That move with one client, in all its subscriptions: each is moved when it says where it is.
+MAX_FOLLOWING: Final = 2000
 # Of all areas together: whoever is told of a place looks at each of them.
 MAX_POINTS_IN_ALL: Final = 2000
 
@@ -79,6 +81,10 @@ class Areas:
             key = sent[-1].entries[0][0]
             raise refused(key, f"more than {MAX_AREAS} areas")
         return Areas(list(by_number.values()))
+
+    def following(self) -> int:
+        """How many move with their client; without any area its position does."""
+        return sum([area.fixed is None for area in self.listed]) if self.listed else 1
 
     def check_points(self) -> None:
         """Raises GlpError if there are more points than a client may have looked at."""

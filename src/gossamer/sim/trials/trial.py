@@ -41,6 +41,9 @@ def run_trial(plan: Plan, keeps_trace: bool = False) -> Outcome:
             oracle.end_round()
             for fault in wrong_interests(world) + wrong_trees(world) + unlike_modes(world):
                 oracle.fault(fault)
+            for host in world.up():
+                if host.broker.core.faults.total:
+                    oracle.fault(f"{host.name} noted {host.broker.core.faults.by_place}")
             if isinstance(world, JointWorld):
                 for fault in world.wrong_owners():
                     oracle.fault(fault)
