@@ -113,6 +113,14 @@ class Spilling:
             has_news = self.disk.turn(self.near.broker, self.near.now)
         self.net.run()
 
+    def wait(self, seconds: int) -> None:
+        for _ in range(seconds * 4):
+            for node in self.net.nodes.values():
+                node.now += 0.25
+            for node in self.net.nodes.values():
+                node.broker.tick(node.now)
+            self.settle()
+
     def publish(self, first: int, last: int) -> None:
         writer = self.near.client("writer")
         for number in range(first, last):
@@ -189,3 +197,25 @@ def test_what_is_published_meanwhile_comes_behind(disk: Disk) -> None:
     mesh.settle()
     mesh.read()
     assert mesh.received == list(range(MESSAGES + 500))
+
+
+def test_a_spilled_queue_goes_round_another_way(disk: Disk) -> None:
+    """The link stays cut, and the neighbour comes back behind another one."""
+    mesh = Spilling(disk)
+    net = mesh.net
+    net.node("other")
+    net.join("other", "near")
+    mesh.settle()
+    mesh.cut()
+    mesh.wait(20)
+    mesh.publish(0, MESSAGES)
+    assert mesh.spilled > 0
+    net.join("other", "far")
+    for _ in range(40):
+        mesh.wait(1)
+        mesh.read()
+        if len(mesh.received) >= MESSAGES:
+            break
+    assert sorted(set(mesh.received)) == list(range(MESSAGES))
+    assert mesh.received == list(range(MESSAGES))
+    assert mesh.spilled == 0
