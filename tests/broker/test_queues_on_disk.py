@@ -229,6 +229,27 @@ def test_a_discarded_queue_leaves_no_row(world: DiskWorld) -> None:
     assert numbers(world, back(world)) == list(range(MANY))
 
 
+def test_an_ended_session_takes_nothing_from_its_successor(world: DiskWorld) -> None:
+    """It waited for the store when it ended, and was full."""
+    world.settings.queue_policy = DROP_OLDEST
+    world.settings.max_queued = 1_500
+    away(world)
+    publish(world, 0, 2_000)
+    old = world.broker.core.sessions["away"]
+    world.turns = False
+    back(world, receive_maximum=1)  # it asks the store for more
+    world.broker.disconnect("away", world.now, discard=True)
+    world.turns = True
+    world.settle()
+    away(world)
+    publish(world, 0, 1_400)
+    world.settle()
+    assert old.queued() + old.spilled <= 1_500
+    assert not old.is_full
+    assert not old.is_starving
+    assert numbers(world, back(world)) == list(range(1_400))
+
+
 class Forbidding(Permissions):
     def __init__(self) -> None:
         super().__init__()

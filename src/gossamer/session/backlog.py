@@ -350,6 +350,7 @@ class Backlog(Flight):
 
     def end_fullness(self) -> None:
         """The session ends: nobody waits for it any more."""
+        self.is_full = False
         self.hub.full.pop(self, None)
         waiters = self.waiters
         self.waiters = None

@@ -182,11 +182,14 @@ class Session(Backlog):
         return pending
 
     def leave_lane(self) -> None:
-        """What memory holds of the spilled part of the queue does not count as that any more."""
+        """The session ends: what memory holds of its queue is not in the store any more, and what
+        the store holds is not its own, for another session may get its name."""
         for delivery in self.queue or ():
             if delivery.place:
                 self.hub.journal.spilled_removed(self.client_id, delivery, True)
                 delivery.place = 0
+        self.spilled = 0
+        self.spilled_bytes = 0
 
     def withdraw(self, deliveries: list[DeliveryRecord]) -> None:
         """Takes back what was not acknowledged yet; a client that has it may keep it."""

@@ -160,7 +160,7 @@ class Writer:
         self._waiting = False  # for room on the disk
         self._retry_at = 0.0  # on the monotonic clock, while it waits
         self._retrying = False  # the last try found no room
-        self._untidy = True  # the target has something to do when there is time
+        self._untidy = False  # the target has something to do when there is time
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="gossamer-store", daemon=True)
         self._thread.start()
