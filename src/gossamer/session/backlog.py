@@ -135,7 +135,9 @@ class Backlog(Flight):
             delivery.packet_id = packet_id
             delivery.state = SENT
             self.inflight[packet_id] = delivery
-            self._took_off(delivery, message)
+            size = len(message.topic_bytes) + len(message.payload)
+            delivery.size = size
+            self.flight_bytes += size
             if self.persistent:
                 self.hub.journal.delivery_queued(self.client_id, delivery)
             self._send(outlet, message, qos, retain, False, packet_id, identifiers, now)
@@ -282,7 +284,7 @@ class Backlog(Flight):
         if delivery.qos != qos or delivery.state != state:
             self.inflight[packet_id] = delivery
             return False
-        self._landed(delivery)
+        self.flight_bytes -= delivery.size
         if self.persistent:
             self.hub.journal.delivery_removed(self.client_id, delivery.number)
         unsent = self.unsent
