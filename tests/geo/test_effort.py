@@ -78,6 +78,16 @@ def test_borders_are_told_apart_in_a_bounded_number_of_looks() -> None:
         Polygon(corners)
 
 
+def test_a_border_as_intricate_both_ways_is_refused() -> None:
+    entry = comb_entry(1, comb(248, tilt=1.0))
+    with pytest.raises(GlpError, match="too intricate"):
+        parse_sent([entry])
+    assert parse([entry]) is not None  # kept before there was the limit
+    for tilt in (0.0, 0.05):
+        assert parse_sent([comb_entry(1, comb(248, tilt=tilt))]) is not None
+    assert parse_sent([comb_entry(1, comb(60, tilt=1.0))]) is not None
+
+
 @pytest.mark.parametrize("areas", [2, 3, 10])
 def test_all_points_of_a_packet_count_together(areas: int) -> None:
     each = MAX_POINTS_IN_ALL // areas // 4 - 2

@@ -13,6 +13,7 @@ from gossamer.geo.fields import read_flag, read_length, read_number, read_point,
 from gossamer.geo.geojson import read_geojson
 from gossamer.geo.polygon import Polygon
 from gossamer.geo.rectangle import Rectangle
+from gossamer.geo.rings import NO_LIMIT
 from gossamer.geo.shape import Shape
 
 MAX_POINTS: Final = 1000  # of one line or polygon: finding crossing edges may take their square
@@ -40,43 +41,43 @@ class Head:
 Made = tuple[Shape | None, tuple[float, ...]]
 
 
-def _circle_static(rest: list[str], unit: float) -> Made:
+def _circle_static(rest: list[str], unit: float, _looks: int) -> Made:
     return Circle(read_point(rest[0], rest[1]), read_length(rest[2], unit, "radius")), ()
 
 
-def _circle_dynamic(rest: list[str], unit: float) -> Made:
+def _circle_dynamic(rest: list[str], unit: float, _looks: int) -> Made:
     return None, (read_length(rest[0], unit, "radius"),)
 
 
-def _rectangle_static(rest: list[str], unit: float) -> Made:
+def _rectangle_static(rest: list[str], unit: float, _looks: int) -> Made:
     height = read_length(rest[2], unit, "height")
     width = read_length(rest[3], unit, "width")
     return Rectangle(read_point(rest[0], rest[1]), height, width), ()
 
 
-def _rectangle_dynamic(rest: list[str], unit: float) -> Made:
+def _rectangle_dynamic(rest: list[str], unit: float, _looks: int) -> Made:
     return None, (read_length(rest[0], unit, "height"), read_length(rest[1], unit, "width"))
 
 
-def _polygon_static(rest: list[str], _unit: float) -> Made:
+def _polygon_static(rest: list[str], _unit: float, looks: int) -> Made:
     fields = rest[0].split(";")
     if len(fields) % 2:
         raise ShapeError("a latitude has no longitude")
     if len(fields) > 2 * MAX_POINTS:
         raise ShapeError(f"more than {MAX_POINTS} points")
     corners = [read_point(fields[i], fields[i + 1]) for i in range(0, len(fields), 2)]
-    return Polygon(corners), ()
+    return Polygon(corners, looks), ()
 
 
-def _geojson(rest: list[str], _unit: float) -> Made:
-    return read_geojson(rest[0]), ()
+def _geojson(rest: list[str], _unit: float, looks: int) -> Made:
+    return read_geojson(rest[0], looks), ()
 
 
 class Form:
     """What an entry looks like; `kind` is the shape that an id stays bound to."""
 
     def __init__(
-        self, kind: str, names: tuple[str, ...], make: Callable[[list[str], float], Made]
+        self, kind: str, names: tuple[str, ...], make: Callable[[list[str], float, int], Made]
     ) -> None:
         self.kind = kind
         self.names = names
@@ -96,9 +97,9 @@ FORMS: Final[dict[str, Form]] = {
 LONG: Final = ("gpl_polygonStatic", "gpl_geojson")  # as long as a User Property may be
 
 
-def read_area(key: str, text: str) -> Area:
-    """Raises ValueError, saying what is wrong."""
+def read_area(key: str, text: str, looks: int = NO_LIMIT) -> Area:
+    """`looks` is how many its border may take. Raises ValueError, saying what is wrong."""
     form = FORMS[key]
     head = Head(text, form.names)
-    shape, sizes = form.make(head.rest, head.unit)
+    shape, sizes = form.make(head.rest, head.unit, looks)
     return Area(head.number, form.kind, head.add, shape, sizes, [(key, text)])

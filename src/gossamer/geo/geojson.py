@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 from gossamer.geo.earth import Point, distance
 from gossamer.geo.errors import ShapeError
 from gossamer.geo.path import Path
-from gossamer.geo.rings import Ring, check_rings, inside
+from gossamer.geo.rings import NO_LIMIT, Ring, check_rings, inside
 from gossamer.geo.shape import Ball, Shape
 
 MAX_CORNERS: Final = 1000  # of one area: finding crossing edges may take their square
@@ -28,9 +28,9 @@ Rings = list[Ring]  # an outer ring, then its holes
 class GeoJson(Shape):
     __slots__ = ("borders", "bulge", "corners", "covers", "polygons")
 
-    def __init__(self, polygons: list[Rings]) -> None:
+    def __init__(self, polygons: list[Rings], looks: int = NO_LIMIT) -> None:
         for rings in polygons:
-            check_rings(rings)
+            check_rings(rings, looks)
         first_lon, first_lat = polygons[0][0][0]
         super().__init__(Point(first_lat, first_lon))
         self.polygons = polygons
@@ -105,7 +105,7 @@ def _cover(ring: Ring) -> Ball:
     return Ball(centre, max([distance(centre, corner) for corner in corners]) * 1.01)
 
 
-def read_geojson(text: str) -> GeoJson:
+def read_geojson(text: str, looks: int = NO_LIMIT) -> GeoJson:
     """Raises ShapeError, saying what is wrong, for anything but an area."""
     try:
         value: object = json.loads(text, parse_constant=_no_constant)
@@ -125,7 +125,7 @@ def read_geojson(text: str) -> GeoJson:
         raise ShapeError("no coordinates")
     if sum(len(ring) for rings in polygons for ring in rings) > MAX_CORNERS:
         raise ShapeError(f"more than {MAX_CORNERS} points")
-    return GeoJson(polygons)
+    return GeoJson(polygons, looks)
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -14,6 +14,7 @@ from gossamer.geo.errors import malformed, refused
 from gossamer.geo.fields import read_decimal, read_flag, read_length, read_point, read_unit, shown
 from gossamer.geo.forms import FORMS, LONG, MAX_POINTS, read_area
 from gossamer.geo.lines import LINE_KEYS, LineReader
+from gossamer.geo.rings import NO_LIMIT, SENT_LOOKS
 
 PREFIX: Final = "gpl_"
 POSITION: Final = "gpl_current_pos"
@@ -25,7 +26,6 @@ EVENT_NAMES: Final = (ENTER, EXIT, DWELL)
 
 MAX_ENTRIES: Final = MAX_AREAS + MAX_POINTS
 MAX_LENGTH: Final = 256  # characters of an entry with a fixed number of fields
-NO_LIMIT: Final = 1 << 62
 MAX_DWELL: Final = 7 * 86400.0  # seconds
 
 
@@ -49,10 +49,12 @@ def speaks_glp(user: list[tuple[str, str]]) -> bool:
 
 def parse_sent(user: list[tuple[str, str]]) -> Glp | None:
     """As `parse`, of a packet that a client sends: everything it says costs others time."""
-    return parse(user, MAX_POINTS_IN_ALL)
+    return parse(user, MAX_POINTS_IN_ALL, SENT_LOOKS)
 
 
-def parse(user: list[tuple[str, str]], most_points: int = NO_LIMIT) -> Glp | None:
+def parse(
+    user: list[tuple[str, str]], most_points: int = NO_LIMIT, looks: int = NO_LIMIT
+) -> Glp | None:
     """None if no entry is GLP. Raises GlpError."""
     entries = [(key, text) for key, text in user if key.startswith(PREFIX)]
     if not entries:
@@ -67,7 +69,7 @@ def parse(user: list[tuple[str, str]], most_points: int = NO_LIMIT) -> Glp | Non
         if len(text) > MAX_LENGTH and key not in LONG:
             raise refused(key[:MAX_LENGTH], f"longer than {MAX_LENGTH} characters")
         try:
-            _read_entry(glp, line, key, text)
+            _read_entry(glp, line, key, text, looks)
         except ValueError as error:
             raise malformed(f"{key[:MAX_LENGTH]} {shown(text)}", str(error)) from None
         if len(glp.areas) > MAX_AREAS:
@@ -83,7 +85,7 @@ def parse(user: list[tuple[str, str]], most_points: int = NO_LIMIT) -> Glp | Non
     return glp
 
 
-def _read_entry(glp: Glp, line: LineReader, key: str, text: str) -> None:
+def _read_entry(glp: Glp, line: LineReader, key: str, text: str, looks: int) -> None:
     if key in SETTINGS:
         SETTINGS[key](glp, text)
     elif key in LINE_KEYS:
@@ -95,7 +97,7 @@ def _read_entry(glp: Glp, line: LineReader, key: str, text: str) -> None:
     elif line.is_open():
         raise ValueError("comes before the line has a gpl_lineEnd")
     else:
-        glp.areas.append(read_area(key, text))
+        glp.areas.append(read_area(key, text, looks))
 
 
 def _position(glp: Glp, text: str) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 from gossamer.geo.earth import Point, distance
 from gossamer.geo.errors import ShapeError
 from gossamer.geo.path import Path, lifted, steps_along
-from gossamer.geo.rings import Ring, check_rings, inside
+from gossamer.geo.rings import NO_LIMIT, Ring, check_rings, inside
 from gossamer.geo.shape import Ball, Shape
 
 HORIZON: Final = math.cos(math.radians(80))  # beyond it the projection runs away to infinity
@@ -31,7 +31,7 @@ class Polygon(Shape):
         "up_z",
     )
 
-    def __init__(self, corners: list[Point]) -> None:
+    def __init__(self, corners: list[Point], looks: int = NO_LIMIT) -> None:
         if len(corners) > 1 and _same(corners[0], corners[-1]):
             corners = corners[:-1]
         if len(corners) < 3:
@@ -47,7 +47,7 @@ class Polygon(Shape):
         self.north_x = -math.sin(phi) * math.cos(lam)
         self.north_y = -math.sin(phi) * math.sin(lam)
         self.north_z = math.cos(phi)
-        check_rings([self._ring(corners)])
+        check_rings([self._ring(corners)], looks)
         self.path = Path(steps_along([*corners, corners[0]]))
         self.ring = self._ring(self.path.steps[:-1])
         reach = max([distance(self.centre, step) for step in self.path.steps])

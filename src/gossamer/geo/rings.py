@@ -19,6 +19,9 @@ def inside(ring: Ring, x: float, y: float) -> bool:
     return odd
 
 
+NO_LIMIT: Final = 1 << 62
+# Pairs of edges of an area that a client sends; about a millisecond.
+SENT_LOOKS: Final = 100_000
 # Pairs of edges after which the other direction is tried.
 MAX_LOOKS: Final = 20_000
 
@@ -47,8 +50,9 @@ class Edge:
         return on_line and self.ax <= x <= self.bx and self.low <= y <= self.high
 
 
-def check_rings(rings: list[Ring]) -> None:
-    """Refuses what is not an area: too few points, or edges that cross or overlap.
+def check_rings(rings: list[Ring], looks: int = NO_LIMIT) -> None:
+    """Refuses what is not an area: too few points, or edges that cross or overlap; and what takes
+    more looks to tell.
 
     Two rings may touch (a hole at its outer ring); a ring may not touch itself.
     """
@@ -64,8 +68,10 @@ def check_rings(rings: list[Ring]) -> None:
             edges.append(Edge(start, end, number, place, size))
     # Most borders are quickly told apart from left to right, a comb that lies on its side from
     # below to above; only one that is as intricate both ways takes the square of its edges.
-    if not _sweep_right(edges, MAX_LOOKS) and not _sweep_up(edges, MAX_LOOKS):
-        _sweep_right(edges, len(edges) * len(edges))
+    if not (
+        _sweep_right(edges, MAX_LOOKS) or _sweep_up(edges, MAX_LOOKS) or _sweep_right(edges, looks)
+    ):
+        raise ShapeError("its border is too intricate: make several areas of it")
 
 
 def _sweep_right(edges: list[Edge], looks: int) -> bool:
