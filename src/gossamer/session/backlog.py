@@ -372,9 +372,16 @@ class Backlog(Flight):
         if journal.spills and (
             self.spilled or (self.persistent and self._is_long(queue, delivery))
         ):
+            message = delivery.message
+            assert message is not None
+            if not message.name:
+                # The copy in the store must be known by the name that others will have it by.
+                message.name = self.hub.namer.name(message.qos)
             self.spilled += 1
             self.spilled_bytes += delivery.size
             journal.delivery_spilled(self.client_id, delivery)
+            if self.seen is not None and not delivery.share:
+                self.seen.spilled(message.name[-NAME_BYTES:])
             return
         queue.append(delivery)
         self.queue_bytes += delivery.size
@@ -402,6 +409,8 @@ class Backlog(Flight):
             self.spilled -= 1
             self.spilled_bytes -= delivery.size
             assert delivery.message is not None
+            if self.seen is not None:
+                self.seen.came_back(delivery.message.name[-NAME_BYTES:])
             if hub.guard.may_have(self, delivery.message):
                 queue.append(delivery)
                 self.queue_bytes += delivery.size

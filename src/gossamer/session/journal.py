@@ -110,6 +110,11 @@ class Journal:
     def spilled_removed(self, client_id: str, record: DeliveryRecord, is_first: bool) -> None:
         """One that came back is not needed; if it is the first, nothing before it is either."""
 
+    def spilled_names(self, client_id: str) -> list[bytes]:
+        """The names of messages that it has spilled, but for retained ones, which brokers tell each
+        other again. At the start only: it may read the disk."""
+        return []
+
     def incoming_added(self, client_id: str, packet_id: int) -> None:
         """A QoS 2 publication was accepted and waits for its PUBREL."""
 

@@ -7,10 +7,11 @@ _MOST_NAMES: Final = 65_536
 
 
 class Seen:
-    __slots__ = ("_names", "unsaved")
+    __slots__ = ("_names", "_stored", "unsaved")
 
     def __init__(self, names: list[bytes]) -> None:
         self._names = set(names)
+        self._stored: set[bytes] = set()  # those of them that wait in the store only
         # Of messages that are done with: nothing else is left of them, should the broker crash.
         self.unsaved: list[bytes] = []
 
@@ -30,10 +31,21 @@ class Seen:
     def gave_away(self, name: bytes) -> None:
         """It waits elsewhere now, and may come back."""
         self._names.discard(name)
+        self._stored.discard(name)
+
+    def spilled(self, name: bytes) -> None:
+        """It waits in the store: the session has it, but will give it away if it moves."""
+        if name:
+            self._names.add(name)
+            self._stored.add(name)
+
+    def came_back(self, name: bytes) -> None:
+        """From the store into memory."""
+        self._stored.discard(name)
 
     def names(self) -> bytes:
-        """All of them, one after the other."""
-        return b"".join(sorted(self._names))
+        """All but those in the store, one after the other."""
+        return b"".join(sorted(self._names - self._stored))
 
     def is_full(self) -> bool:
         return len(self._names) > _MOST_NAMES

@@ -182,6 +182,14 @@ class CollectingJournal(Journal):
             lane.read = records[-1].place
         return records
 
+    def spilled_names(self, client_id: str) -> list[bytes]:
+        session = self._index.sessions.get(client_id)
+        lane = session.lane if session is not None else None
+        return [] if lane is None else self.read_names(lane)
+
+    def read_names(self, lane: Lane) -> list[bytes]:
+        return []
+
     def read_lane(self, lane: Lane) -> list[DeliveryRecord]:
         """The next committed deliveries of the lane behind those that were read, if at hand."""
         return []

@@ -65,6 +65,12 @@ class MemoryJournal(CollectingJournal):
         keys = sorted(key for key in rows if first < key < last)
         return [waiting_from(rows[key]) for key in keys[:READ_MESSAGES]]
 
+    def read_names(self, lane: Lane) -> list[bytes]:
+        rows = self.tables.rows[WAITING]
+        found = [waiting_from(row) for key, row in rows.items() if key // PLACES == lane.key]
+        messages = [record.message for record in found if record.message is not None]
+        return [message.name for message in messages if not message.retain]
+
     def restarted(self) -> "MemoryJournal":
         """After a crash: a journal that starts from what was committed (its `snapshot`)."""
         return MemoryJournal(self.tables)

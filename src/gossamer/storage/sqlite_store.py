@@ -7,6 +7,7 @@ the next collects, so a slow disk makes batches larger, not the queue longer.
 import logging
 import shutil
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -48,6 +49,10 @@ SYNC_MODES: Final[dict[Sync, str]] = {"full": "FULL", "normal": "NORMAL", "off":
 READ_MESSAGES: Final = 2_000
 READ_BYTES: Final = 2 << 20
 
+# The names of what waits for one session that are read at the start, and how long that may take.
+MOST_NAMES: Final = 65_536
+NAMES_SECONDS: Final = 10.0
+
 # The part of the free disk that what waits may take, unless the configuration names another, and
 # how often it is looked at.
 QUEUE_SHARE: Final = 0.5
@@ -79,6 +84,10 @@ class SqliteJournal(CollectingJournal):
         # By lane; the writer's thread puts them here.
         self.answers: dict[int, list[DeliveryRecord]] = {}
         self._asked: set[int] = set()
+        self.names_of: Callable[[int], list[bytes]] = lambda lane: []
+
+    def read_names(self, lane: Lane) -> list[bytes]:
+        return self.names_of(lane.key)
 
     def read_lane(self, lane: Lane) -> list[DeliveryRecord]:
         key = lane.key
@@ -135,6 +144,7 @@ class SqliteStore:
             self.journal.written,
         )
         self.journal.ask = self._ask
+        self.journal.names_of = self._names
 
     def open_archive(self, settings: "ArchiveSettings") -> "Archive":
         """Before the first turn: from then on the archive shares the store's transactions."""
@@ -201,6 +211,23 @@ class SqliteStore:
             self._was_read()
 
         self._writer.ask(read)
+
+    def _names(self, lane: int) -> list[bytes]:
+        """Waits for the writer's thread, which has nothing to do before the first turn."""
+        found: list[bytes] = []
+        is_read = threading.Event()
+
+        def read() -> None:
+            bounds = (lane * PLACES, (lane + 1) * PLACES, MOST_NAMES)
+            for row in self._connection.execute(READ_LANE, bounds):
+                message = waiting_from(row).message
+                if message is not None and not message.retain:
+                    found.append(message.name)
+            is_read.set()
+
+        self._writer.ask(read)
+        is_read.wait(NAMES_SECONDS)
+        return found
 
     def _read(self, lane: int, after: int, before: int) -> list[DeliveryRecord]:
         """On the writer's thread: the next deliveries of a lane, as many as make a good piece."""

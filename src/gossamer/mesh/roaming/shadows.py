@@ -19,6 +19,8 @@ from gossamer.mesh.relay.errands import ErrandHandler
 from gossamer.mesh.roaming.move_names import MoveNames
 from gossamer.mesh.roaming.parcels import ITEM, LATE, end_errand, head_errand, item_errand
 from gossamer.mesh.roaming.whereabouts import MOVED, TAKEN, Moves
+from gossamer.session.naming import NAME_BYTES
+from gossamer.session.seen import Seen
 from gossamer.session.session import Session
 from gossamer.session.subscription import Subscription
 from gossamer.wire import reasons
@@ -68,6 +70,10 @@ class Shadows(ErrandHandler):
         shadow.last = where.last
         # A broker that died meanwhile may not have sent the end; a second one changes nothing.
         shadow.is_leaving = session.spilled > 0
+        self._watch(session)
+        for name in self._core.journal.spilled_names(session.client_id):
+            if session.seen is not None:
+                session.seen.spilled(name[-NAME_BYTES:])
         self._by_client[session.client_id] = shadow
         self._widen(session)
         self._names.ask(now)
@@ -108,8 +114,15 @@ class Shadows(ErrandHandler):
         self._core.journal.session_saved(record)
         self._moves.save(session)
         self._by_client[client_id] = shadow
+        self._watch(session)
         self._widen(session)
         return True
+
+    def _watch(self, session: Session) -> None:
+        """If the session comes back before the store has given up what came for it meanwhile, it
+        brings some of that along: the names tell."""
+        if session.seen is None:
+            session.seen = Seen([])
 
     def _widen(self, session: Session) -> None:
         """Where the client is now, its new broker knows: what follows it there is passed on from

@@ -50,6 +50,12 @@ class Admission:
                     continue
                 for start in range(0, len(message.name), NAME_BYTES):
                     self._memory.is_new(message.name[start : start + NAME_BYTES], message.qos)
+            if not session.spilled:
+                continue
+            # Those of QoS 2 are remembered in any case.
+            for name in self._core.journal.spilled_names(session.client_id):
+                for start in range(0, len(name), NAME_BYTES):
+                    self._memory.is_new(name[start : start + NAME_BYTES], 1)
 
     def admit(self, link: Link, message: Message, now: float) -> int:
         fabric = self._fabric
