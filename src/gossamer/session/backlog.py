@@ -409,9 +409,9 @@ class Backlog(Flight):
             self.spilled -= 1
             self.spilled_bytes -= delivery.size
             assert delivery.message is not None
-            if self.seen is not None:
-                self.seen.came_back(delivery.message.name[-NAME_BYTES:])
-            if hub.guard.may_have(self, delivery.message):
+            name = delivery.message.name[-NAME_BYTES:]
+            is_wanted = self.seen is None or self.seen.came_back(name)
+            if is_wanted and hub.guard.may_have(self, delivery.message):
                 queue.append(delivery)
                 self.queue_bytes += delivery.size
             else:

@@ -7,11 +7,12 @@ _MOST_NAMES: Final = 65_536
 
 
 class Seen:
-    __slots__ = ("_names", "_stored", "unsaved")
+    __slots__ = ("_names", "_stored", "_void", "unsaved")
 
     def __init__(self, names: list[bytes]) -> None:
         self._names = set(names)
         self._stored: set[bytes] = set()  # those of them that wait in the store only
+        self._void: set[bytes] = set()  # of those, what its client has by another way
         # Of messages that are done with: nothing else is left of them, should the broker crash.
         self.unsaved: list[bytes] = []
 
@@ -25,6 +26,8 @@ class Seen:
     def done(self, name: bytes) -> None:
         """Its client has it."""
         if name:
+            if name in self._stored:
+                self._void.add(name)
             self._names.add(name)
             self.unsaved.append(name)
 
@@ -39,9 +42,13 @@ class Seen:
             self._names.add(name)
             self._stored.add(name)
 
-    def came_back(self, name: bytes) -> None:
-        """From the store into memory."""
+    def came_back(self, name: bytes) -> bool:
+        """From the store into memory; False if its client has it by another way."""
         self._stored.discard(name)
+        if name in self._void:
+            self._void.discard(name)
+            return False
+        return True
 
     def names(self) -> bytes:
         """All but those in the store, one after the other."""
