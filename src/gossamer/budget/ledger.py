@@ -16,7 +16,7 @@ from typing import Final
 
 MIB: Final = 1 << 20
 
-# The accounts, each with its default budget: together a little less than one GiB, if somebody fills
+# The accounts, each with its default budget: together 1.2 GiB, if somebody fills
 # all of them. Queues and unsent output have limits of their own, for each client.
 BUDGETS: Final = (
     ("routes", 64 * MIB),  # topics with their receivers, a cache
