@@ -69,6 +69,7 @@ COMMANDS: tuple[str, ...] = (
     "bench mesh",
     "bench heal",
     "bench flood",
+    "bench attacks",
     "bench topics",
     "bench bloom",
     "bench geo",
