@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from asyncio import AbstractEventLoop, Transport
+from collections import deque
 from collections.abc import Callable
 from typing import Final
 
@@ -26,8 +27,15 @@ CORE_BUSY: Final = 2  # its login is being decided
 OVER_RATE: Final = 4
 TURN_OVER: Final = 8  # it has had its share of this turn
 
-# A chunk is handled in slices of this size, with a look at the clock between them.
+# A chunk is handled in slices of this size, with a look at the clock between them. Where one slice
+# took longer than two turns (small packets, each with much work), the next ones of its connection
+# are smaller.
 SLICE_BYTES: Final = 8_192
+SMALLEST_SLICE_BYTES: Final = 512
+
+# Work on all that had their turn and have more, after which the loop looks at its sockets: a client
+# that sends little waits for this line, and not for everybody in it.
+LINE_SECONDS: Final = 0.001
 
 # Time for last words to a client that does not read them.
 CLOSING_SECONDS: Final = 5.0
@@ -49,6 +57,27 @@ class Host:
         self.journal = broker.core.journal
         self._end_turn = end_turn
         self._scheduled = False
+        self._line: deque[SocketSink] = deque()  # connections with more than one turn of work
+        self._line_moves = False
+
+    def stand_in_line(self, sink: SocketSink) -> None:
+        """Its next turn comes when those before it have had theirs."""
+        self._line.append(sink)
+        if not self._line_moves:
+            self._line_moves = True
+            self.loop.call_soon(self._serve_line)
+
+    def _serve_line(self) -> None:
+        """A turn for each at most; who is left comes first the next time."""
+        line = self._line
+        ends = time.perf_counter() + LINE_SECONDS
+        for _ in range(len(line)):
+            line.popleft().next_turn()
+            if time.perf_counter() >= ends:
+                break
+        self._line_moves = len(line) > 0
+        if self._line_moves:
+            self.loop.call_soon(self._serve_line)
 
     def after_chunk(self, now: float) -> None:
         """Writes what the chunk caused; the journal gets its turn when the loop has read all."""
@@ -113,6 +142,7 @@ class SocketSink(Sink):
         self._pauses = 0
         self._rest = b""  # of a chunk that took longer than the connection's turn
         self._rest_at = 0
+        self._slice = SLICE_BYTES
 
     # What asyncio calls -------------------------------------------------------------------------
 
@@ -146,7 +176,7 @@ class SocketSink(Sink):
             self._rest_at = 0
             return
         now = self.host.clock.now()
-        if len(data) <= SLICE_BYTES and self._meter is None:
+        if len(data) <= self._slice and self._meter is None:
             connection.receive(data, now)
         else:
             self._receive_slices(connection, data, 0, now)
@@ -229,26 +259,34 @@ class SocketSink(Sink):
     def _receive_slices(self, connection: Connection, data: bytes, start: int, now: float) -> None:
         """Handles as much as the turn and the rates allow; the rest waits in `_rest`."""
         end = len(data)
-        turn_ends = time.perf_counter() + self.door.turn_seconds
+        began = time.perf_counter()
+        turn_seconds = self.door.turn_seconds
+        turn_ends = began + turn_seconds
         while start < end:
-            stop = start + SLICE_BYTES
+            stop = start + self._slice
             part = data if start == 0 and stop >= end else data[start:stop]
             if self._meter is None:
                 connection.receive(part, now)
             else:
                 self._receive_metered(connection, self._meter, part, now)
             start = stop
-            if start < end and (self._pauses & OVER_RATE or time.perf_counter() >= turn_ends):
+            done = time.perf_counter()
+            if done - began > 2.0 * turn_seconds:
+                self._slice = max(self._slice >> 1, SMALLEST_SLICE_BYTES)
+            elif self._slice < SLICE_BYTES:
+                self._slice <<= 1
+            began = done
+            if start < end and (self._pauses & OVER_RATE or done >= turn_ends):
                 self._rest = data
                 self._rest_at = start
                 self._pause(TURN_OVER)
                 if not self._pauses & OVER_RATE:
-                    self.host.loop.call_soon(self._next_turn)
+                    self.host.stand_in_line(self)
                 return
         self._rest = b""
         self._resume(TURN_OVER)
 
-    def _next_turn(self) -> None:
+    def next_turn(self) -> None:
         connection = self.connection
         if connection is None or not self._rest:
             return
@@ -274,7 +312,7 @@ class SocketSink(Sink):
 
     def _rate_is_kept(self) -> None:
         self._resume(OVER_RATE)
-        self._next_turn()
+        self.next_turn()
 
     def _pause(self, reason: int) -> None:
         transport = self.transport
