@@ -82,8 +82,12 @@ class Admission:
             if stamp is not None and memory.knows(as_replayed(first)):
                 is_news = False
         if is_late:
-            message.rename(self._waves.name(message, first))
-            is_wave = True
+            name = self._waves.begin(message, first, fabric.view)
+            if name:
+                message.rename(name)
+                is_wave = True
+            elif not is_news:
+                return REPEATED
         if is_news:
             return WAVE if is_wave else NEW
         return PASSED

@@ -2,18 +2,23 @@
 
 A wave goes to every broker. Its name is two names: its own, by which each broker takes it once, and
 the message's, by which it is delivered only where it was not before.
+
+A broker begins one wave of a message in each view of the tree, however often the message is in its
+queues or comes late. What is in several queues, as itself and as waves, would become a wave for
+each of them, all of which are queued again: with each cut there would be many times as many.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.core import Core
 from gossamer.broker.distributing import distribute_onwards
 from gossamer.broker.neighbours import MARKER_TOPIC
+from gossamer.broker.stamps import stamp_of
 from gossamer.mesh.link import Link
 from gossamer.mesh.tree.graph import View
-from gossamer.mesh.tree.memory import Memory
+from gossamer.mesh.tree.memory import Memory, as_replayed
 from gossamer.session.message import Message
 from gossamer.session.naming import NAME_BYTES
 from gossamer.session.records import RELEASED
@@ -21,20 +26,37 @@ from gossamer.session.records import RELEASED
 if TYPE_CHECKING:
     from gossamer.mesh.mesh import Mesh
 
+# Of the messages with a wave in this view; one that is forgotten may get another, and no harm done.
+_MOST_KNOWN: Final = 65_536
+
 
 class Waves:
     """Those that begin on this broker."""
 
-    __slots__ = ("_core", "_memory", "_mesh", "begun")
+    __slots__ = ("_core", "_digest", "_known", "_memory", "_mesh", "begun")
 
     def __init__(self, mesh: Mesh, memory: Memory) -> None:
         self._mesh = mesh
         self._core: Core = mesh.core
         self._memory = memory
+        self._digest = b""  # of the view that `_known` is for
+        self._known: dict[bytes, None] = {}
         self.begun = 0
 
-    def name(self, message: Message, first: bytes) -> bytes:
-        """Of a wave with the message that was named `first`."""
+    def begin(self, message: Message, first: bytes, view: View) -> bytes:
+        """The name of a wave with the message that was named `first`; b"" if one that began here in
+        this view goes to the same brokers."""
+        if self._digest != view.digest:
+            self._digest = view.digest
+            self._known = {}
+        # What tells a retained message where it is missing is not delivered where it is not.
+        stamp = stamp_of(message) if message.retain else None
+        known_as = as_replayed(first) if stamp is not None and stamp.is_replay else first
+        if known_as in self._known:
+            return b""
+        if len(self._known) >= _MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+        self._known[known_as] = None
         self.begun += 1
         return self._memory.name(message.qos) + first
 
@@ -53,7 +75,7 @@ class Waves:
             if not fresh and not is_back:
                 continue
             if link.session.reclaim():
-                self._send_queue(link, now)
+                self._send_queue(link, view, now)
                 link.reached |= fresh
                 if is_back:
                     self._drop_queue(link)
@@ -61,15 +83,16 @@ class Waves:
                 is_complete = False  # some of it is being written
         return is_complete
 
-    def _send_queue(self, link: Link, now: float) -> None:
+    def _send_queue(self, link: Link, view: View, now: float) -> None:
         for delivery in link.session.left_over():
             message = delivery.message
             if message is None or delivery.state == RELEASED or message.topic == MARKER_TOPIC:
                 continue
             first = message.name[-NAME_BYTES:] or self._memory.name(message.qos)
             sent = _copied(message, delivery.retain)
-            sent.name = self.name(message, first)
-            distribute_onwards(self._core, sent, link.session, now)
+            sent.name = self.begin(sent, first, view)
+            if sent.name:
+                distribute_onwards(self._core, sent, link.session, now)
 
     def _drop_queue(self, link: Link) -> None:
         """The next connection begins another life of packet identifiers: those in flight now mean
