@@ -21,12 +21,14 @@ def test_the_table_has_a_row_for_every_attack_and_states_what_is_missed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def told(name: str, _: float) -> Outcome:
-        attacked = Service(1.0, 9.0 if name == "slow reader" else 2.0, 9.0, 10, 10)
-        return Outcome(Service(0.5, 1.0, 2.0, 10, 10), attacked, 1 << 20, 2 << 20, {"routes": 7})
+        attacked = Service(1.0, 9.0 if name == "slow reader" else 2.0, 2.0, 9.0, 10, 10)
+        return Outcome(
+            Service(0.5, 1.0, 1.0, 2.0, 10, 10), attacked, 1 << 20, 2 << 20, {"routes": 7}
+        )
 
     monkeypatch.setattr(measuring, "measure", told)
     assert run(["bench", "attacks", "--quick"]) == 0
     output = capsys.readouterr().out
     for name in ATTACKS:
         assert output.count(f"| {name} |") == 1
-    assert "Over 3 times quiet: slow reader (9.0×).\n" in output
+    assert "Over 3 times quiet: slow reader (9.0×, usual 2.0×).\n" in output

@@ -4,8 +4,10 @@ import json
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from gossamer.broker.core import Core
 from gossamer.broker.memory import holdings
 from gossamer.broker.reporting import statistics
+from gossamer.broker.tally import AT_ONCE
 from gossamer.budget.ledger import BUDGETS
 from gossamer.net.admin import views
 from gossamer.net.admin.metrics import exposition
@@ -13,6 +15,8 @@ from gossamer.net.config import Config
 from gossamer.net.config.limits import Limits
 from gossamer.net.material import BUDGET_KEYS, settings_of
 from tests.support.attacks import MIB, Target
+
+CLIENTS = {"queues", "inflight", "input", "output"}
 
 
 def filled() -> Target:
@@ -26,7 +30,7 @@ def filled() -> Target:
 def test_every_table_is_named_with_its_bytes_its_budget_and_its_largest_holder() -> None:
     core = filled().broker.core
     shown = {one["table"]: one for one in views.memory(core, {})["entries"]}
-    assert set(shown) == {name for name, _ in BUDGETS} | {"queues", "inflight", "output"}
+    assert set(shown) == {name for name, _ in BUDGETS} | CLIENTS | {"archive"}
     retained = shown["retained"]
     assert retained["largest_client"] == "greedy"
     assert retained["largest_bytes"] <= retained["bytes"] <= retained["budget"] == 2 * MIB
@@ -41,7 +45,7 @@ def test_queues_and_output_are_added_up() -> None:
     away.subscribe("t", qos=1)
     away.lose()
     target.writer.publish("t", "x" * 10_000, qos=1)
-    shown = {one.name: one for one in holdings(target.broker.core)}
+    shown = {one.name: one for one in holdings(target.broker.core, with_largest=True)}
     assert shown["queues"].held >= 10_000
     assert shown["queues"].largest == "away"
 
@@ -62,6 +66,65 @@ def test_the_metric_and_the_topics_say_the_same() -> None:
     told = statistics(core, 0.0)
     assert told["memory/retained"] == str(held)
     assert int(told["refused/memory"]) > 0
+
+
+def memory_samples(core: Core) -> dict[str, dict[str, float]]:
+    """Of each table, by the metric's name."""
+    found: dict[str, dict[str, float]] = {}
+    for family in text_string_to_metric_families(exposition(core).decode()):
+        for sample in family.samples:
+            if sample.name.startswith("gossamer_memory_"):
+                found.setdefault(sample.labels["table"], {})[sample.name] = sample.value
+    return found
+
+
+def test_all_tell_the_same_list() -> None:
+    target = filled()
+    core = target.broker.core
+    away = target.stranger("away", expiry=1000, clean=False)
+    away.subscribe("t", qos=1)
+    away.lose()
+    target.writer.publish("t", "x" * 10_000, qos=1)
+    core.journal.archive.append(b"t", b"x" * 5_000, 1, "", "", 0.0)
+    metrics = memory_samples(core)
+    topics = statistics(core, 0.0)
+    entries = views.memory(core, {})["entries"]
+    assert set(metrics) == {one["table"] for one in entries}
+    assert {f"memory/{name}" for name in metrics} == {
+        name for name in topics if name.startswith("memory/")
+    }
+    for one in entries:
+        told = metrics[one["table"]]
+        assert (
+            told["gossamer_memory_bytes"] == one["bytes"] == int(topics[f"memory/{one['table']}"])
+        )
+        assert told["gossamer_memory_budget_bytes"] == (one["budget"] or 0)
+        assert told["gossamer_memory_client_budget_bytes"] == (one["client_budget"] or 0)
+        assert told["gossamer_memory_refused_total"] == one["refused"]
+    assert metrics["queues"]["gossamer_memory_bytes"] >= 10_000
+    assert metrics["archive"]["gossamer_memory_bytes"] == 5_000
+    core.journal.archive.take()
+    assert memory_samples(core)["archive"]["gossamer_memory_bytes"] == 0
+
+
+def test_what_many_sessions_hold_is_added_up_a_part_at_a_time() -> None:
+    target = Target()
+    core = target.broker.core
+    for number in range(AT_ONCE + 500):
+        away = target.stranger(f"away-{number}", f"198.51.100.{number}", expiry=9000, clean=False)
+        if number % 500 == 0:
+            away.subscribe("t", qos=1)
+        away.lose()
+    target.writer.publish("t", "x" * 10_000, qos=1)
+    exact = sum(session.queue_bytes for session in core.sessions.values())
+    assert exact >= 50_000
+    assert core.tally.sums().queues.held != exact  # nothing is walked because somebody asks
+    for _ in range(100):
+        target.wait(1.0)
+    assert core.tally.sums().queues.held == exact
+    for number in range(AT_ONCE + 500):
+        target.broker.disconnect(f"away-{number}", target.now, True)
+    assert core.tally.sums().queues.held == 0
 
 
 def test_every_account_has_a_key_of_the_configuration() -> None:

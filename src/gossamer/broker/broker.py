@@ -62,6 +62,7 @@ class Broker:
         if settings.sys_interval:
             self.core.agenda.add(now, Report(self.core))
         self.core.agenda.add(now + _SWEEP_SECONDS, _Sweep(self.core))
+        self.core.agenda.add(now + _SWEEP_SECONDS, self.core.tally)
         self.core.agenda.add(now + _SWEEP_SECONDS, _RouteSweep(self.core))
         if journal.keeps:
             self.core.agenda.add(now, KeepClock(self.core))

@@ -15,6 +15,7 @@ from gossamer.broker.room_journal import RoomJournal
 from gossamer.broker.routes import RouteTable
 from gossamer.broker.session_quotas import SessionQuotas
 from gossamer.broker.settings import Settings
+from gossamer.broker.tally import Tally
 from gossamer.broker.tracing import Tracer
 from gossamer.budget.ledger import Ledger
 from gossamer.plus.engine import Engine
@@ -57,6 +58,7 @@ class Core:
         "shared",
         "started_at",
         "stopping",
+        "tally",
         "tracer",
         "wall_offset",
     )
@@ -94,6 +96,7 @@ class Core:
         self.sessions: dict[str, Session] = {}
         self.session_quotas = SessionQuotas()
         self.connections: dict[int, Connection] = {}  # by token
+        self.tally = Tally(self.sessions, self.connections)
         self.last_token = 0
         self.started_at = now
         self.wall_offset = 0.0  # what the wall clock shows more than the time passed in

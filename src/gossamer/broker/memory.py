@@ -1,73 +1,66 @@
-"""What holds how much memory: the accounts of the ledger, and what sessions hold for themselves.
+"""What holds how much memory: the accounts of the ledger, what sessions hold, and the archive.
 
-The accounts are current at any time. Queues and unsent output are bounded for each client; what
-all of them hold together is added up when somebody asks.
+This is the one list: `ctl memory`, the admin API, the metrics and `$SYS` tell it.
 """
 
 from gossamer.broker.core import Core
+from gossamer.broker.tally import Sum
+from gossamer.session.archive import MOST_WAITING_BYTES
+from gossamer.session.backlog import FLIGHT_BYTES
 
 
 class Holding:
-    """One table; `budget` is 0 where the limits are those of each client."""
+    """One table. `budget` is for all, `client_budget` for each client; 0 where there is none."""
 
-    __slots__ = ("budget", "evicted", "held", "largest", "largest_held", "name", "refused")
+    __slots__ = (
+        "budget",
+        "client_budget",
+        "evicted",
+        "held",
+        "largest",
+        "largest_held",
+        "name",
+        "refused",
+    )
 
-    def __init__(self, name: str, held: int, budget: int) -> None:
+    def __init__(self, name: str, held: int, budget: int, client_budget: int) -> None:
         self.name = name
         self.held = held
         self.budget = budget
+        self.client_budget = client_budget
         self.refused = 0
         self.evicted = 0
         self.largest = ""  # the client that holds most of it
         self.largest_held = 0
 
 
-def holdings(core: Core) -> list[Holding]:
+def holdings(core: Core, *, with_largest: bool) -> list[Holding]:
+    """Which client holds most of an account takes a look at all of them; see who asks how often."""
     found: list[Holding] = []
     for account in core.ledger.accounts.values():
-        holding = Holding(account.name, account.held, account.budget)
+        holding = Holding(account.name, account.held, account.budget, account.client_most)
         holding.refused = account.refused
         holding.evicted = account.evicted
-        holding.largest, holding.largest_held = account.largest()
+        if with_largest:
+            holding.largest, holding.largest_held = account.largest()
         found.append(holding)
-    found.append(_queues(core))
-    found.append(_inflight(core))
-    found.append(_output(core))
+    sums = core.tally.sums()
+    counters = core.counters
+    queue_memory = core.settings.max_queued_memory
+    found.append(_of_sum("queues", sums.queues, queue_memory, counters.dropped_full))
+    found.append(_of_sum("inflight", sums.inflight, FLIGHT_BYTES, 0))
+    found.append(_of_sum("input", sums.input, 0, 0))
+    found.append(_of_sum("output", sums.output, 0, counters.dropped_slow))
+    archive = core.journal.archive
+    collected = Holding("archive", archive.waiting_bytes(), MOST_WAITING_BYTES, 0)
+    collected.refused = archive.dropped
+    found.append(collected)
     return found
 
 
-def _queues(core: Core) -> Holding:
-    holding = Holding("queues", 0, 0)
-    holding.refused = core.counters.dropped_full
-    for session in core.sessions.values():
-        size = session.queue_bytes
-        holding.held += size
-        if size > holding.largest_held:
-            holding.largest = session.client_id
-            holding.largest_held = size
-    return holding
-
-
-def _inflight(core: Core) -> Holding:
-    """What was sent and is kept until it is acknowledged, of sessions that outlive it."""
-    holding = Holding("inflight", 0, 0)
-    for session in core.sessions.values():
-        size = session.flight_bytes
-        holding.held += size
-        if size > holding.largest_held:
-            holding.largest = session.client_id
-            holding.largest_held = size
-    return holding
-
-
-def _output(core: Core) -> Holding:
-    """What was encoded and not given to the socket: it waits for the disk, or the end of a turn."""
-    holding = Holding("output", 0, 0)
-    holding.refused = core.counters.dropped_slow
-    for connection in core.connections.values():
-        size = connection.outlet.waiting_bytes()
-        holding.held += size
-        if size > holding.largest_held:
-            holding.largest = connection.identity.client_id
-            holding.largest_held = size
+def _of_sum(name: str, total: Sum, client_budget: int, refused: int) -> Holding:
+    holding = Holding(name, total.held, 0, client_budget)
+    holding.refused = refused
+    holding.largest = total.largest
+    holding.largest_held = total.largest_held
     return holding

@@ -6,6 +6,7 @@ from gossamer import __version__
 from gossamer.broker.agenda import Duty
 from gossamer.broker.core import Core
 from gossamer.broker.distributing import publish
+from gossamer.broker.memory import holdings
 from gossamer.session.message import Message
 
 _PREFIX: Final = "$SYS/broker/"
@@ -39,7 +40,8 @@ def statistics(core: Core, now: float) -> dict[str, str]:
         "operators/count": str(counters.operators),
         "operators/offloaded": str(core.operators.offloaded()),
         **{
-            f"memory/{account.name}": str(account.held) for account in core.ledger.accounts.values()
+            f"memory/{holding.name}": str(holding.held)
+            for holding in holdings(core, with_largest=False)
         },
         "refused/memory": str(sum([one.refused for one in core.ledger.accounts.values()])),
         **{

@@ -248,6 +248,13 @@ class SocketSink(Sink):
         if connection is not None:
             self.door.welcome(connection.origin.address, self._ticket)
 
+    def unsent_bytes(self) -> int:
+        transport = self.transport
+        return 0 if transport is None else transport.get_write_buffer_size()
+
+    def unread_bytes(self) -> int:
+        return len(self._rest)
+
     def pause_reading(self) -> None:
         self._pause(CORE_BUSY)
 

@@ -191,6 +191,10 @@ class Collector:
         """Rows that the archive does not have, and should."""
         return self.dropped + self.unwritten
 
+    def waiting_bytes(self) -> int:
+        """Payloads that were collected, and not taken away yet."""
+        return self._waiting + self._block.size
+
     def take(self) -> list[Block]:
         """What was collected, in order."""
         if self._block.payloads:
@@ -203,7 +207,7 @@ class Collector:
     def _has_room(self, flags: int) -> bool:
         if not self.accepts:
             return False
-        return flags & 3 != 0 or self._waiting + self._block.size <= MOST_WAITING_BYTES
+        return flags & 3 != 0 or self.waiting_bytes() <= MOST_WAITING_BYTES
 
     def _begin_run(self, topic: bytes, flags: int, publisher: str, user: str, now: float) -> None:
         self._topic = topic

@@ -36,6 +36,14 @@ class Sink:
     def welcomed(self) -> None:
         """The client has logged in."""
 
+    def unsent_bytes(self) -> int:
+        """Of what it was given to write."""
+        return 0
+
+    def unread_bytes(self) -> int:
+        """Of what it has received, and not handed on."""
+        return 0
+
     def pause_reading(self) -> None: ...
 
     def resume_reading(self) -> None: ...

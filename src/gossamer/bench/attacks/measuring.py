@@ -87,6 +87,10 @@ class Outcome:
     def ratio(self) -> float:
         return self.attacked.p99 / self.quiet.p99 if self.quiet.p99 else 0.0
 
+    @property
+    def usual_ratio(self) -> float:
+        return self.attacked.usual / self.quiet.usual if self.quiet.usual else 0.0
+
 
 def _broker(admin_port: int) -> Peer:
     def command(port: int, folder: Path) -> list[str]:

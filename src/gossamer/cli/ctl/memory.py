@@ -7,6 +7,7 @@ COLUMNS = (
     "table",
     "bytes",
     "budget",
+    "client_budget",
     "refused",
     "evicted",
     "largest_client",

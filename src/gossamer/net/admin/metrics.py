@@ -9,6 +9,7 @@ from prometheus_client.registry import Collector
 
 from gossamer import __version__
 from gossamer.broker.core import Core
+from gossamer.broker.memory import holdings
 from gossamer.mesh.modes.reporting import choice_view
 from gossamer.mesh.reporting import (
     errand_counts,
@@ -64,7 +65,8 @@ MEMORY_TOTALS: Final = (
 )
 MEMORY_GAUGES: Final = (
     ("bytes", "Bytes that the table holds."),
-    ("budget_bytes", "Bytes that it may hold."),
+    ("budget_bytes", "Bytes that it may hold; 0 where the limits are those of each client."),
+    ("client_budget_bytes", "Bytes of it that one client may hold; 0 where that is not limited."),
 )
 # The same of each link to another broker.
 LINK_TOTALS: Final = (
@@ -171,13 +173,14 @@ class BrokerCollector(Collector):
 
     def _memory_metrics(self) -> Iterator[Metric]:
         counts = {
-            account.name: {
-                "bytes": account.held,
-                "budget_bytes": account.budget,
-                "refused": account.refused,
-                "evicted": account.evicted,
+            holding.name: {
+                "bytes": holding.held,
+                "budget_bytes": holding.budget,
+                "client_budget_bytes": holding.client_budget,
+                "refused": holding.refused,
+                "evicted": holding.evicted,
             }
-            for account in self._core.ledger.accounts.values()
+            for holding in holdings(self._core, with_largest=False)
         }
         yield from _labelled("memory", "table", counts, MEMORY_TOTALS, MEMORY_GAUGES)
 

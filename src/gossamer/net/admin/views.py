@@ -63,6 +63,7 @@ MEMORY: Final = schema(
     table="string",
     bytes="integer",
     budget="integer?",
+    client_budget="integer?",
     refused="integer",
     evicted="integer",
     largest_client="string?",
@@ -166,12 +167,13 @@ def subscriptions(core: Core, query: dict[str, str]) -> dict[str, Any]:
 
 def memory(core: Core, query: dict[str, str]) -> dict[str, Any]:
     offset, limit = page(query)
-    found = holdings(core)
+    found = holdings(core, with_largest=True)
     entries = [
         {
             "table": one.name,
             "bytes": one.held,
             "budget": one.budget or None,
+            "client_budget": one.client_budget or None,
             "refused": one.refused,
             "evicted": one.evicted,
             "largest_client": one.largest or None,
