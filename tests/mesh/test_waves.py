@@ -91,3 +91,26 @@ def test_what_comes_late_as_many_waves_goes_on_as_one() -> None:
     verdict, message = arrives(9)
     assert verdict != REPEATED
     assert node.mesh.fabric.memory.is_own(message.name)
+
+
+def test_a_neighbour_that_returns_is_not_alone_with_what_waited_for_those_behind_it() -> None:
+    """c was behind b and is now behind d. What waits for both goes to c without b, which may leave
+    again before it has passed anything on."""
+    net = Net()
+    for name in "abcd":
+        net.node(name)
+    for one, other in ("ab", "ad", "dc"):
+        net.join(one, other)
+    net.cut("a", "b")
+    a = net.nodes["a"]
+    publish(a.broker.core, retained(b"x"), None, a.now)
+    net.run()
+    fabric, link = a.mesh.fabric, a.mesh.by_name["b"]
+    assert fabric is not None
+    assert waiting(a, "b") == 1
+    waves = fabric.waves
+    for behind, begun in (({"b"}, 0), ({"b", "c"}, 1), ({"b", "c"}, 1)):
+        link.behind = behind
+        waves.send_to_others(link, fabric.view, a.now)
+        assert waves.begun == begun
+    assert link.reached == {"c"}

@@ -163,14 +163,18 @@ class Fabric:
         self.settling.adopt(view.digest, neighbours)
         self._is_untidy = True
         chosen = set(neighbours)
+        returned: list[Link] = []
         for link in self.mesh.by_name.values():
             if link.name not in chosen:
                 self._exclude(link)
                 continue
             if not link.in_tree:
                 self._include(link, now)
+                returned.append(link)
             if link.behind is not None:
                 link.behind |= view.behind(link.name)
+        for link in returned:
+            self.waves.send_to_others(link, view, now)
         if self.mesh.settings.is_joint:
             self.mesh.reaching.view_changed()
 

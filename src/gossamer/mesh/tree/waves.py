@@ -83,6 +83,17 @@ class Waves:
                 is_complete = False  # some of it is being written
         return is_complete
 
+    def send_to_others(self, link: Link, view: View, now: float) -> None:
+        """The link is in the tree again, with fewer behind it than when its queue began: the
+        neighbour gets the queue, and may leave with it before it can send it on."""
+        if link.behind is None or not waits(link):
+            return
+        others = (link.behind & set(view.tree)) - view.behind(link.name) - link.reached
+        others.discard(self._mesh.settings.name)
+        if others and link.session.reclaim():
+            self._send_queue(link, view, now)
+            link.reached |= others
+
     def _send_queue(self, link: Link, view: View, now: float) -> None:
         for delivery in link.session.left_over():
             message = delivery.message
