@@ -337,3 +337,24 @@ def test_roaming_can_be_switched_off() -> None:
     first, second = come(net, "a"), come(net, "b")
     assert not second.connack.session_present
     assert not first.is_closed
+
+
+def test_what_it_had_and_waits_for_another_broker_does_not_come_again(line: Net) -> None:
+    """c leaves b and comes back behind a. What waited for it then goes round to everybody, and
+    comes to the broker where the client is by now."""
+    reader = come(line, "c", "reader")
+    reader.subscribe("t", qos=2)
+    client = come(line, "b")
+    client.subscribe("t", qos=2)
+    line.run()
+    line.cut("c", "b")
+    reader.lose()
+    line.nodes["b"].client("writer").publish("t", "once", qos=2, packet_id=1)
+    assert taken(line, client) == ["once"]
+    client.lose()
+    client = come(line, "a")
+    assert client.connack.session_present
+    assert taken(line, client) == []
+    line.join("a", "c")
+    assert taken(line, client) == []
+    assert taken(line, come(line, "c", "reader")) == ["once"]

@@ -8,7 +8,22 @@ from _pytest.capture import CaptureFixture
 
 from gossamer.cli.main import run
 from gossamer.cli.sim.reporting import show_failures
-from gossamer.sim.trials.torture import ALL_MODES, Case, Report, Verdict, cases, torture
+from gossamer.sim.trials.torture import (
+    ALL_MODES,
+    Case,
+    Report,
+    Verdict,
+    cases,
+    judged,
+    torture,
+)
+
+# Each of them broke a promise once.
+FOUND = (
+    Case(1008, "mixed", True),  # waves of waves, without end
+    Case(1012, "pf", True),  # had at the old broker, and again as a wave at the new one
+    Case(3058, "bloom", False),  # left to a neighbour that came back and went for good
+)
 
 
 def content(case: Case) -> Verdict:
@@ -23,6 +38,11 @@ def dies(case: Case) -> Verdict:
     if case.seed == 2:
         os._exit(9)
     return Verdict(case, [])
+
+
+@pytest.mark.parametrize("case", FOUND, ids=Case.command)
+def test_seeds_that_failed_once(case: Case) -> None:
+    assert judged(case).faults == []
 
 
 def test_each_seed_in_each_mode_once() -> None:

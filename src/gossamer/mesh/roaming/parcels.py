@@ -1,7 +1,8 @@
 """A session on its way from one broker to another, as errands: its head, its messages, its end.
 
     head   subscriptions, expiry, what the client has not released yet, and, if it came from another
-           broker shortly before, what it has had since; where its client was last seen
+           broker shortly before, what it has had since; what it has had of messages that wait for
+           neighbours; where its client was last seen
     item   one message that waits or is in flight, with its place and state
     end    that was all
     late   one that came to the old broker afterwards
@@ -60,17 +61,20 @@ def head_errand(
     source: str,
     since: int,
     incoming: list[int],
+    had: bytes,
     seen_at: tuple[Point, float] | None,
 ) -> Errand:
-    """`seen_at` is where its client was last, if it says such things, and when."""
+    """`had` are names of messages that it has had; `seen_at` is where its client was last, if it
+    says such things, and when."""
     record = session.record
+    names = had if session.seen is None else session.seen.names() + had
     content: dict[str, object] = {
         "user": record.user,
         "expiry": record.expiry,
         "is_311": record.is_311,
         "number": session.last_number(),
         "incoming": incoming,
-        "seen": "" if session.seen is None else session.seen.names().hex(),
+        "seen": names.hex(),
         "subscriptions": [_listed(each.record) for each in session.subscriptions.values()],
     }
     if seen_at is not None:

@@ -20,9 +20,11 @@ from gossamer.mesh.roaming.move_names import MoveNames
 from gossamer.mesh.roaming.parcels import ITEM, LATE, end_errand, head_errand, item_errand
 from gossamer.mesh.roaming.whereabouts import MOVED, TAKEN, Moves
 from gossamer.session.naming import NAME_BYTES
+from gossamer.session.records import DeliveryRecord
 from gossamer.session.seen import Seen
 from gossamer.session.session import Session
 from gossamer.session.subscription import Subscription
+from gossamer.topics.matching import matches
 from gossamer.wire import reasons
 
 if TYPE_CHECKING:
@@ -35,6 +37,9 @@ OVER: Final = "over"
 LINGER_SECONDS: Final = 15.0
 # A session that moves is more than its parts: none may be lost or come twice.
 PARCEL_QOS: Final = 2
+# Messages for neighbours that are looked at when a session moves: a few milliseconds, and no more
+# than 128 KiB of names in its head.
+_MOST_LOOKED: Final = 4_096
 
 
 class Shadow(Duty):
@@ -102,7 +107,8 @@ class Shadows(ErrandHandler):
         shadow.number = number
         shadow.is_leaving = session.spilled > 0
         seen_at = self._core.locations.last_seen(client_id)
-        self._send(shadow, head_errand(session, to, own, where.since, incoming, seen_at), now)
+        had = b"" if where.state or shadow.is_leaving else self._had(session, deliveries)
+        self._send(shadow, head_errand(session, to, own, where.since, incoming, had, seen_at), now)
         for delivery in deliveries:
             self._send(shadow, item_errand(ITEM, own, client_id, to, delivery), now)
         if not shadow.is_leaving:
@@ -117,6 +123,30 @@ class Shadows(ErrandHandler):
         self._watch(session)
         self._widen(session)
         return True
+
+    def _had(self, session: Session, deliveries: list[DeliveryRecord]) -> bytes:
+        """Names of messages that came to it here and still wait for neighbours: should the tree
+        change, they go round to everybody, its new broker too."""
+        if self._mesh.fabric is None:
+            return b""
+        filters = [each.filter for each in session.subscriptions.values() if not each.share]
+        names: dict[bytes, None] = {}
+        looked = 0
+        for link in self._mesh.by_name.values():
+            for delivery in reversed(link.session.left_over()):
+                message = delivery.message
+                if message is None or message.qos != 2:
+                    continue
+                looked += 1
+                if looked > _MOST_LOOKED:
+                    break
+                if any(matches(filter, message.topic) for filter in filters):
+                    names[message.name[-NAME_BYTES:]] = None
+        for delivery in deliveries:  # it brings these along
+            if delivery.message is not None:
+                names.pop(delivery.message.name[-NAME_BYTES:], None)
+        names.pop(b"", None)
+        return b"".join(names)
 
     def _watch(self, session: Session) -> None:
         """If the session comes back before the store has given up what came for it meanwhile, it
