@@ -14,7 +14,7 @@ from gossamer.session.fullness import DROP_OLDEST, REFUSE
 from gossamer.session.identity import Identity
 from gossamer.storage.errors import StoreDamaged
 from gossamer.wire import reasons
-from gossamer.wire.packets import PUBACK, V311, Acknowledgement, Publish
+from gossamer.wire.packets import PUBACK, PUBCOMP, PUBREC, V311, Acknowledgement, Publish
 from tests.support.disk_world import DiskWorld
 from tests.support.memory import MemoryClient
 
@@ -74,7 +74,7 @@ def test_a_long_queue_comes_in_order_and_leaves_nothing(world: DiskWorld, qos: i
     assert world.store.journal.spilled_bytes == 0
     world.settle()
     rows = world.store.store._connection.execute
-    for table in ("waiting", "lane", "delivery", "message"):
+    for table in ("waiting", "lane", "flight", "delivery", "message"):
         assert rows(f"SELECT count(*) FROM {table}").fetchone() == (0,), table
 
 
@@ -125,6 +125,70 @@ def test_what_comes_meanwhile_is_behind_and_a_slow_client_stays_in_order(world: 
     reader = back(world, receive_maximum=10)
     publish(world, 2_000, 2_500)
     assert numbers(world, reader) == list(range(2_500))
+
+
+def test_what_comes_behind_a_queue_that_was_read_back_is_behind_it_after_a_kill(
+    world: DiskWorld,
+) -> None:
+    away(world)
+    publish(world, 0, AWAY_MESSAGES + 500)
+    back(world, receive_maximum=10)
+    session = world.broker.core.sessions["away"]
+    assert session.spilled == 0
+    publish(world, AWAY_MESSAGES + 500, AWAY_MESSAGES + 600)
+    world.kill()
+    assert numbers(world, back(world)) == list(range(AWAY_MESSAGES + 600))
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+@pytest.mark.parametrize("seed", range(3))
+def test_what_was_sent_from_the_disk_is_sent_again_under_its_identifier(
+    world: DiskWorld, qos: int, seed: int
+) -> None:
+    """Acknowledged in any order, and killed between: the rest comes again, marked, in order."""
+    print("seed", seed)
+    chance = random.Random(seed)
+    away(world, qos=qos)
+    publish(world, 0, MANY, qos=qos)
+    reader = back(world, receive_maximum=100)
+    known: dict[int, int] = {}  # packet identifiers of what is not acknowledged, by number
+    released: set[int] = set()  # identifiers of what is acknowledged but for its PUBCOMP
+    done: set[int] = set()
+    while len(done) < MANY:
+        packets = reader.take()
+        for each in packets:
+            if isinstance(each, Publish):
+                number = int(each.payload)
+                assert number not in done
+                assert each.dup == (number in known)
+                assert known.setdefault(number, each.packet_id) == each.packet_id
+        again = [int(each.payload) for each in packets if isinstance(each, Publish)]
+        assert again == sorted(again)
+        if chance.random() < 0.05:
+            world.kill()
+            reader = back(world, receive_maximum=100)
+            continue
+        waiting = sorted(known)
+        if chance.random() < 0.3:
+            chance.shuffle(waiting)
+        for number in waiting[: chance.choice((1, 30, 100))]:
+            done.add(number)
+            if qos == 1:
+                reader.send(Acknowledgement(PUBACK, known.pop(number)))
+            else:
+                released.add(known[number])
+                reader.send(Acknowledgement(PUBREC, known.pop(number)))
+        for packet_id in sorted(released):
+            if chance.random() < 0.8:
+                released.discard(packet_id)
+                reader.send(Acknowledgement(PUBCOMP, packet_id))
+        world.settle()
+    for packet_id in released:
+        reader.send(Acknowledgement(PUBCOMP, packet_id))
+    world.settle()
+    rows = world.store.store._connection.execute
+    for table in ("waiting", "lane", "flight", "delivery", "message"):
+        assert rows(f"SELECT count(*) FROM {table}").fetchone() == (0,), table
 
 
 def test_a_burst_for_a_client_that_is_there_needs_no_disk_to_wait(world: DiskWorld) -> None:

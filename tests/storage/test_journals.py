@@ -44,8 +44,9 @@ def test_any_history_reads_back_as_its_committed_part(
         store.commit()
         committed = model.state()
         if driver.random.random() < 0.3:
-            assert snapshot_state(store.reopen()) == committed
-            driver.reopened()
+            snapshot = store.reopen()
+            assert snapshot_state(snapshot) == committed
+            driver.reopened(snapshot, store.journal)
     committed = model.state()
     for _ in range(5):
         driver.step(store.journal)

@@ -4,8 +4,16 @@ import random
 
 from gossamer.session.journal import Journal
 from gossamer.session.message import Message
-from gossamer.session.records import QUEUED, SENT, DeliveryRecord, SessionRecord, SubscriptionRecord
+from gossamer.session.records import (
+    QUEUED,
+    SENT,
+    DeliveryRecord,
+    SessionRecord,
+    Snapshot,
+    SubscriptionRecord,
+)
 from gossamer.session.sizes import stored_bytes
+from gossamer.storage.collecting import CollectingJournal
 from tests.support.store_model import Model, a_message
 
 CLIENTS = ("anna", "ben", "çelik", "d/+#")
@@ -22,6 +30,7 @@ class Driver:
         self.random = random.Random(seed)
         self.model = model
         self.number = 0
+        self.packet_id = 0
         self.shared: list[Message] = []
         self.spilled: set[int] = set()  # numbers of deliveries that are in the store only
         self.back: dict[str, list[DeliveryRecord]] = {}  # read back of what was spilled
@@ -68,16 +77,22 @@ class Driver:
         self.shared = [*self.shared[-5:], message]
         return message
 
-    def reopened(self) -> None:
-        """Another life of the store: what was read back is read again."""
+    def reopened(self, snapshot: Snapshot, journal: CollectingJournal) -> None:
+        """Another life of the store: what was read back is read again, or in the snapshot."""
         self.back.clear()
+        for stored in snapshot.sessions:
+            client = stored.record.client_id
+            lane = journal._index.sessions[client].lane
+            read = 0 if lane is None else lane.read
+            self.back[client] = [each for each in stored.deliveries if 0 < each.place <= read]
 
     def spill(self, journal: Journal) -> None:
         if (client := self.client()) is not None:
             self.number += 1
             message = self.message()
             share = self.random.choice(("", "$share/g/a/+"))
-            record = DeliveryRecord(self.number, message, 1, False, [3], 0, QUEUED, share)
+            qos = self.random.choice((1, 2))
+            record = DeliveryRecord(self.number, message, qos, False, [3], 0, QUEUED, share)
             record.size = stored_bytes(message)
             self.spilled.add(self.number)
             self.both(journal, "delivery_spilled", client, record)
@@ -94,7 +109,10 @@ class Driver:
                 self.both(journal, "spilled_removed", client, record, True)
                 return
             record.state = SENT
-            record.packet_id = self.random.randrange(1, 65536)
+            if self.random.random() < 0.3:
+                self.packet_id = self.random.randrange(1, 60_000)
+            self.packet_id += 1
+            record.packet_id = self.packet_id
             self.spilled.discard(record.number)
             self.both(journal, "spilled_taken", client, record)
 

@@ -24,8 +24,11 @@ def with_lanes(snapshot: Snapshot, journal: CollectingJournal, rows: list[Row]) 
             assert stored.spilled == 0
             continue
         found = [waiting_from(row) for row in rows if row[0] // PLACES == lane.key]
+        # The rest was sent, or is in the snapshot because something follows it that has no lane.
+        found = [record for record in found if record.place > lane.read]
+        given = [record for record in stored.deliveries if record.place]
         found.sort(key=lambda record: record.place)
-        assert stored.spilled == lane.messages == len(found)
+        assert stored.spilled == len(found) == lane.messages - len(given)
         assert stored.spilled_bytes == sum(record.size for record in found)
         assert all(record.number <= stored.last_number for record in found)
         stored.deliveries += found

@@ -7,6 +7,7 @@ from gossamer.session.message import Message
 from gossamer.storage.rows import Row, message_row
 from gossamer.storage.schema import (
     DELIVERY,
+    FLIGHT,
     INCOMING,
     KEPT,
     LANE,
@@ -98,6 +99,7 @@ class Batch:
     __slots__ = (
         "blocks",
         "deliveries",
+        "flights",
         "incoming",
         "kept",
         "lanes",
@@ -122,6 +124,7 @@ class Batch:
         operators: Changes[Row],
         kept: Changes[Row],
         lanes: Changes[Row],
+        flights: Changes[Row],
     ) -> None:
         self.number = number
         self.messages = messages  # as objects: a row is made only for those that stay
@@ -133,6 +136,7 @@ class Batch:
         self.operators = operators
         self.kept = kept
         self.lanes = lanes
+        self.flights = flights  # by lane
         self.waiting = LaneChanges()
         self.blocks: list[Block] = []  # for the archive
 
@@ -149,6 +153,7 @@ class Batch:
             self.operators.successor(),
             self.kept.successor(),
             self.lanes.successor(),
+            Changes(self.lanes.next),
         )
 
     def absorb(self, later: "Batch") -> None:
@@ -163,6 +168,7 @@ class Batch:
         self.operators.absorb(later.operators)
         self.kept.absorb(later.kept)
         self.lanes.absorb(later.lanes)
+        self.flights.absorb(later.flights)
         self.waiting.absorb(later.waiting)
         self.blocks += later.blocks
 
@@ -191,6 +197,7 @@ class Batch:
             (OPERATOR, self.operators),
             (KEPT, self.kept),
             (LANE, self.lanes),
+            (FLIGHT, self.flights),
         )
 
     def __len__(self) -> int:

@@ -15,10 +15,12 @@ from gossamer.storage.index import (
     StoredMessage,
     estate_name,
 )
+from gossamer.storage.lane_flight import LaneFlight
 from gossamer.storage.rows import (
     delivery_released,
     delivery_row,
     delivery_sent,
+    flight_row,
     kept_row,
     lane_row,
     operator_row,
@@ -53,6 +55,13 @@ class CollectingJournal(Journal):
         self._collect_parts()
         for lane in self._changed_lanes.values():
             self._batch.lanes.put(lane.key, lane_row(lane.key, lane.values()))
+            flight = lane.flight
+            if flight:
+                row = flight_row(lane.key, flight.taken, flight.runs)
+                self._batch.flights.put(lane.key, row)
+            elif lane.is_flight_kept:
+                self._batch.flights.delete(lane.key)
+            lane.is_flight_kept = len(flight) > 0
         self._changed_lanes = {}
         taken = self._batch
         taken.blocks = self.archive.take()
@@ -143,10 +152,29 @@ class CollectingJournal(Journal):
             if delivery.message is not None:
                 self._let_go(delivery.message)
                 delivery.message = None
+            return
+        session = self._index.sessions.get(client_id)
+        sent = session.sent.pop(number, None) if session is not None else None
+        if session is not None and sent is not None:
+            # Only its number and its packet identifier are needed from now on.
+            place, record = sent
+            changes = self._batch.deliveries
+            key = changes.next
+            changes.next = key + 1
+            row = delivery_released(delivery_row(key, session.key, record, None))
+            session.deliveries[number] = StoredDelivery(row, None)
+            changes.puts[key] = row
+            self._land(session, place)
 
     def delivery_removed(self, client_id: str, number: int) -> None:
         session = self._index.sessions.get(client_id)
-        delivery = session.deliveries.pop(number, None) if session is not None else None
+        if session is None:
+            return
+        sent = session.sent.pop(number, None)
+        if sent is not None:
+            self._land(session, sent[0])
+            return
+        delivery = session.deliveries.pop(number, None)
         if delivery is not None:
             self.dirty = True
             self._forget(delivery)
@@ -195,8 +223,20 @@ class CollectingJournal(Journal):
         return []
 
     def spilled_taken(self, client_id: str, record: DeliveryRecord) -> None:
-        self.spilled_removed(client_id, record, True)
-        self.delivery_queued(client_id, record)
+        session = self._index.sessions.get(client_id)
+        lane = session.lane if session is not None else None
+        if session is None or lane is None:
+            return
+        if not lane.flight.take(record.place, record.packet_id):
+            self.spilled_removed(client_id, record, True)
+            self.delivery_queued(client_id, record)
+            return
+        self.dirty = True
+        session.sent[record.number] = (record.place, record)
+        lane.messages -= 1
+        lane.size -= record.size
+        self.spilled_bytes -= record.size
+        self._changed_lanes[lane.key] = lane
 
     def spilled_removed(self, client_id: str, record: DeliveryRecord, is_first: bool) -> None:
         session = self._index.sessions.get(client_id)
@@ -207,26 +247,46 @@ class CollectingJournal(Journal):
         lane.messages -= 1
         lane.size -= record.size
         self.spilled_bytes -= record.size
-        if lane.messages == 0:
+        if lane.messages == 0 and not lane.flight:
             session.lane = None
             self._end(lane)
             if not session.key:
                 del self._index.sessions[client_id]
                 self.estates.remove(client_id)
             return
-        if is_first:
+        if is_first and not lane.flight:
             self._batch.waiting.cuts[lane.key] = record.place
         else:
             self._batch.waiting.gone.add(lane.key * PLACES + record.place)
         self._changed_lanes[lane.key] = lane
 
+    def _land(self, session: SessionIndex, place: int) -> None:
+        """What was in flight at this place of its lane need not be sent again."""
+        lane = session.lane
+        assert lane is not None
+        self.dirty = True
+        cut = lane.flight.leave(place)
+        if lane.messages == 0 and not lane.flight:
+            session.lane = None
+            self._end(lane)
+            return
+        if cut:
+            self._batch.waiting.cuts[lane.key] = cut
+        else:
+            self._batch.waiting.gone.add(lane.key * PLACES + place)
+        self._changed_lanes[lane.key] = lane
+
     def _leave(self, lane: Lane) -> None:
-        """Its session ends: what it has of shared groups is for their other members."""
-        if not lane.is_shared:
+        """Its session ends: what it has of shared groups is for their other members, but for what
+        is in flight, which the core has."""
+        if not lane.is_shared or lane.messages == 0:
             self.spilled_bytes -= lane.size
             self._end(lane)
             return
         lane.session = 0
+        if lane.flight:
+            self._batch.waiting.cuts[lane.key] = lane.flight.taken
+            lane.flight = LaneFlight()
         self._changed_lanes[lane.key] = lane
         name = estate_name(lane.key)
         estate = SessionIndex(0)
@@ -237,6 +297,7 @@ class CollectingJournal(Journal):
     def _end(self, lane: Lane) -> None:
         self._changed_lanes.pop(lane.key, None)
         self._batch.lanes.delete(lane.key)
+        self._batch.flights.delete(lane.key)
         self._batch.waiting.end(lane.key)
 
     def incoming_added(self, client_id: str, packet_id: int) -> None:
@@ -363,5 +424,6 @@ def first_batch(index: Index, number: int) -> Batch:
         Changes(index.next_message),
         Changes(index.next_operator),
         Changes(index.next_kept),
+        Changes(index.next_lane),
         Changes(index.next_lane),
     )

@@ -4,6 +4,8 @@ Counts how often each stored message is referred to; the last one to let go dele
 """
 
 from gossamer.session.message import Message
+from gossamer.session.records import DeliveryRecord
+from gossamer.storage.lane_flight import LaneFlight
 from gossamer.storage.rows import Row
 
 
@@ -32,6 +34,8 @@ class Lane:
     """Where the end of one session's queue is in the store."""
 
     __slots__ = (
+        "flight",
+        "is_flight_kept",
         "is_shared",
         "key",
         "last_number",
@@ -47,10 +51,12 @@ class Lane:
         self.session = session
         self.next = 1  # the place of the delivery that comes next
         self.read = 0  # the place up to which the core has them back
-        self.messages = 0
-        self.size = 0  # bytes, as the queue counts them
+        self.messages = 0  # that were not sent
+        self.size = 0  # their bytes, as the queue counts them
         self.last_number = 0
         self.is_shared = False
+        self.flight = LaneFlight()  # what was sent from here
+        self.is_flight_kept = False  # whether there is a row of it
 
     def values(self) -> tuple[int, int, int, int, int, int]:
         """What its row holds."""
@@ -66,6 +72,7 @@ class SessionIndex:
         "incoming",
         "key",
         "lane",
+        "sent",
         "subscriptions",
         "will",
     )
@@ -77,6 +84,8 @@ class SessionIndex:
         self.deliveries: dict[int, StoredDelivery] = {}
         self.incoming: dict[int, int] = {}
         self.lane: Lane | None = None  # while some of its queue is in the store only
+        # Deliveries in flight that are in the lane still, by number, each with its place there.
+        self.sent: dict[int, tuple[int, DeliveryRecord]] = {}
 
 
 class Index:

@@ -5,7 +5,7 @@ Nothing that is wrong is passed over: each row that cannot be used becomes a lin
 
 from collections.abc import Callable, Iterable, Mapping
 
-from gossamer.session.records import RELEASED, Snapshot, StoredSession
+from gossamer.session.records import QUEUED, RELEASED, SENT, Snapshot, StoredSession
 from gossamer.storage.index import (
     Index,
     Lane,
@@ -14,10 +14,12 @@ from gossamer.storage.index import (
     StoredMessage,
     estate_name,
 )
+from gossamer.storage.lane_flight import LaneFlight
 from gossamer.storage.rows import (
     Row,
     UnreadableRow,
     delivery_from,
+    flight_from,
     kept_from,
     lane_from,
     message_from,
@@ -29,6 +31,7 @@ from gossamer.storage.rows import (
 )
 from gossamer.storage.schema import (
     DELIVERY,
+    FLIGHT,
     INCOMING,
     KEPT,
     LANE,
@@ -44,6 +47,8 @@ from gossamer.storage.schema import (
 )
 
 Rows = Mapping[Table, Iterable[Row]]
+# Rows of `waiting` from one key to another, both included.
+Waiting = Callable[[int, int], Iterable[Row]]
 
 
 class Loaded:
@@ -56,9 +61,13 @@ class Loaded:
         self.orphans: list[int] = []  # messages that nothing refers to: to be deleted
 
 
-def load(rows: Rows) -> Loaded:
-    """Read all tables. `rows` gives each table's rows; the order within a table is by key."""
-    return _Loading().run(rows)
+def load(rows: Rows, waiting: Waiting | None = None) -> Loaded:
+    """Read all tables. `rows` gives each table's rows; the order within a table is by key.
+
+    `waiting` is there if `rows` has none of what waits: of that, only what is in flight is read,
+    and what comes before something that has no lane.
+    """
+    return _Loading().run(rows, waiting)
 
 
 class _Loading:
@@ -66,9 +75,9 @@ class _Loading:
         self.loaded = Loaded()
         self.index = self.loaded.index
         self.by_key: dict[int, tuple[StoredSession, SessionIndex]] = {}
-        self.lanes: set[int] = set()
+        self.lanes: dict[int, Lane] = {}
 
-    def run(self, rows: Rows) -> Loaded:
+    def run(self, rows: Rows, waiting: Waiting | None) -> Loaded:
         index = self.index
         index.next_message = self._read(MESSAGE, rows, self._message)
         index.next_session = self._read(SESSION, rows, self._session)
@@ -79,9 +88,15 @@ class _Loading:
         index.next_operator = self._read(OPERATOR, rows, self._operator)
         index.next_kept = self._read(KEPT, rows, self._kept)
         index.next_lane = self._read(LANE, rows, self._lane)
+        self._read(FLIGHT, rows, self._flight)
         self._read(SPILL, rows, self._spilled)
-        if WAITING in rows:  # a salvage, which wants everything
+        if waiting is None:  # a salvage, which wants everything
             self._read(WAITING, rows, self._waiting)
+        else:
+            self._read_flights(waiting)
+            for stored, owner in self.by_key.values():
+                if owner.lane is not None:
+                    self._read_head(stored, owner.lane, waiting)
         for session, _ in self.by_key.values():
             session.deliveries.sort(key=lambda delivery: delivery.number)
         self.loaded.orphans = [
@@ -143,9 +158,8 @@ class _Loading:
         stored.deliveries.append(record)
 
     def _lane(self, row: Row) -> None:
-        self.lanes.add(row[0])
         owner, following, last_number, messages, size, shared = lane_from(row)
-        lane = Lane(row[0], owner)
+        lane = self.lanes[row[0]] = Lane(row[0], owner)
         lane.next = following
         lane.last_number = last_number
         lane.messages = messages
@@ -162,15 +176,71 @@ class _Loading:
         stored.spilled_bytes = size
         stored.last_number = last_number
 
+    def _flight(self, row: Row) -> None:
+        lane = self.lanes.get(row[0])
+        if lane is None:
+            raise UnreadableRow(f"lane {row[0]} is missing")
+        taken, runs = flight_from(row)
+        lane.flight = LaneFlight(taken, runs)
+        lane.is_flight_kept = True
+        lane.read = taken
+
+    def _read_flights(self, waiting: Waiting) -> None:
+        for lane in self.lanes.values():
+            if lane.is_flight_kept:
+                first = lane.key * PLACES
+                rows = waiting(first, first + lane.flight.taken)
+                self._read(WAITING, {WAITING: rows}, self._in_flight)
+
+    def _in_flight(self, row: Row) -> None:
+        """What was sent from a lane, and is in it until it is acknowledged."""
+        stored, session = self._owner(row)
+        record = waiting_from(row)
+        lane = self.lanes[row[0] // PLACES]
+        record.packet_id = lane.flight.packet_id(record.place)
+        record.state = SENT
+        if record.number in session.deliveries or record.number in session.sent:
+            raise UnreadableRow(f"delivery number {record.number} is there twice")
+        lane.flight.restore(record.place)
+        session.sent[record.number] = (record.place, record)
+        record.place = 0  # for the core it is a delivery like others
+        stored.deliveries.append(record)
+
+    def _read_head(self, stored: StoredSession, lane: Lane, waiting: Waiting) -> None:
+        """What came to the session when it had all of its lane in memory has none itself, and must
+        stay behind what has. That is no more than memory held."""
+        queued = [each.number for each in stored.deliveries if each.state == QUEUED]
+        last = max(queued, default=0)
+        if not last or not lane.messages:
+            return
+        first = lane.key * PLACES
+        for row in waiting(first + lane.read + 1, first + PLACES - 1):
+            try:
+                record = waiting_from(row)
+            except (ValueError, TypeError) as problem:
+                self.loaded.problems.append(f"{WAITING.name} {row[0]} is unreadable: {problem}")
+                return
+            if record.number > last:
+                return
+            lane.read = record.place
+            stored.deliveries.append(record)
+            stored.spilled -= 1
+            stored.spilled_bytes -= record.size
+
     def _spilled(self, row: Row) -> None:
         """What could not be brought to a lane."""
         raise UnreadableRow("its checksum is wrong")
 
     def _waiting(self, row: Row) -> None:
         """Without a lane it is left over from one that ended."""
-        if row[0] // PLACES in self.lanes and row[1] in self.by_key:
+        lane = self.lanes.get(row[0] // PLACES)
+        if lane is not None and row[1] in self.by_key:
             stored, session = self._owner(row)
-            stored.deliveries.append(waiting_from(row))
+            record = waiting_from(row)
+            if record.place <= lane.flight.taken:
+                record.packet_id = lane.flight.packet_id(record.place)
+                record.state = SENT
+            stored.deliveries.append(record)
             session.lane = None
             stored.spilled = 0
             stored.spilled_bytes = 0

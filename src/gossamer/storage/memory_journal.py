@@ -36,7 +36,12 @@ class MemoryTables:
                 self.rows[table][row[0]] = row
 
     def load(self) -> Loaded:
-        return load({table: list(self.rows[table].values()) for table in TABLES})
+        waiting = self.rows[WAITING]
+
+        def between(first: int, last: int) -> list[Row]:
+            return [waiting[key] for key in sorted(waiting) if first <= key <= last]
+
+        return load({table: list(self.rows[table].values()) for table in TABLES}, between)
 
     def _delete(self, rows: dict[int, Row], first: int, last: int) -> None:
         for key in [key for key in rows if first <= key <= last]:
@@ -67,7 +72,8 @@ class MemoryJournal(CollectingJournal):
 
     def read_names(self, lane: Lane) -> list[bytes]:
         rows = self.tables.rows[WAITING]
-        found = [waiting_from(row) for key, row in rows.items() if key // PLACES == lane.key]
+        first = lane.key * PLACES + lane.read
+        found = [waiting_from(rows[key]) for key in rows if first < key < (lane.key + 1) * PLACES]
         messages = [record.message for record in found if record.message is not None]
         return [message.name for message in messages if not message.retain]
 

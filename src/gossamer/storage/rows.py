@@ -5,7 +5,7 @@ Rows with text or payload carry a checksum: SQLite has none, and the flash of a 
 
 import json
 import marshal
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 from zlib import crc32
 
@@ -29,6 +29,9 @@ _STABLE_FORMAT: Final = 2
 
 # The properties that travel with a message; correlation data is bytes, kept as hexadecimal.
 _TRAVELLING: Final = ("payload_format", "message_expiry", "content_type", "response_topic")
+
+# How properties begin that are nothing but a name, as most are of messages that wait in lanes.
+_NAME_ALONE: Final = '{"name": "'
 
 _HIGHEST_PACKET_ID: Final = 0xFFFF
 
@@ -59,7 +62,7 @@ def unsealed(row: Row) -> Row:
 
 def _properties_text(properties: Properties | None, message_name: bytes) -> str | None:
     if properties is None:
-        return json.dumps({"name": message_name.hex()}) if message_name else None
+        return f'{_NAME_ALONE}{message_name.hex()}"}}' if message_name else None
     kept: dict[str, object] = {"name": message_name.hex()} if message_name else {}
     for name in _TRAVELLING:
         value = getattr(properties, name)
@@ -76,6 +79,8 @@ def _properties(text: str | None) -> tuple[Properties | None, bytes]:
     """The properties, and the name between brokers."""
     if text is None:
         return None, b""
+    if text.startswith(_NAME_ALONE) and text.count('"') == 4:
+        return None, bytes.fromhex(text[len(_NAME_ALONE) : -2])
     kept = json.loads(text)
     message_name = bytes.fromhex(kept.pop("name", ""))
     if message_name and not kept:
@@ -232,6 +237,17 @@ def lane_row(key: int, values: tuple[int, int, int, int, int, int]) -> Row:
 def lane_from(row: Row) -> tuple[int, int, int, int, int, int]:
     _, session, following, last_number, messages, size, shared = unsealed(row)
     return session, following, last_number, messages, size, shared
+
+
+def flight_row(lane: int, taken: int, runs: Iterable[tuple[int, int]]) -> Row:
+    """The last place that was sent, and where runs of packet identifiers begin."""
+    return sealed((lane, taken, ",".join([f"{place}:{first}" for place, first in runs])))
+
+
+def flight_from(row: Row) -> tuple[int, list[tuple[int, int]]]:
+    _, taken, text = unsealed(row)
+    runs = [one.split(":") for one in text.split(",")]
+    return taken, [(int(place), int(packet_id)) for place, packet_id in runs]
 
 
 def waiting_from_spill(row: Row, key: int, number: int) -> tuple[Row, int]:

@@ -11,7 +11,7 @@ from typing import Final
 
 # PRAGMA user_version; raised when an older gossamer could not read the file. `upgrading.py` has
 # the step from each format to the next.
-FORMAT: Final = 3
+FORMAT: Final = 4
 APPLICATION: Final = 0x474F5353  # PRAGMA application_id: "GOSS"
 
 # Rows per statement: large enough that locking and parsing vanish, small enough for SQLite's
@@ -168,8 +168,20 @@ WAITING: Final = Table(
         ("checksum", "INTEGER"),
     ),
 )
+# What was sent from a lane stays in `waiting` until it is acknowledged. This says what that is, for
+# lanes that have any: see `lane_flight.py`.
+FLIGHT: Final = Table(
+    "flight",
+    (
+        ("id", "INTEGER"),  # the lane
+        ("taken", "INTEGER"),  # the last place that was sent
+        ("runs", "TEXT"),  # "1:20,7:30": from place 1 packet identifiers 20, 21, …
+        ("checksum", "INTEGER"),
+    ),
+)
 PLACES: Final = 1 << 32  # of one lane
 READ_LANE: Final = f"{WAITING.select} WHERE id > ? AND id < ? ORDER BY id LIMIT ?"
+READ_FLIGHT: Final = f"{WAITING.select} WHERE id >= ? AND id <= ? ORDER BY id"
 CUT_LANE: Final = "DELETE FROM waiting WHERE id > ? AND id <= ?"
 # Of a lane that has ended, a few at a time: the disk is needed for others too.
 CLEAR_LANE: Final = (
@@ -216,6 +228,7 @@ TABLES: Final = (
     OPERATOR,
     KEPT,
     LANE,
+    FLIGHT,
     SPILL,
 )
 # In the order of creation, which `grafting.py` relies on: new ones come last.
@@ -231,6 +244,7 @@ CREATED: Final = (
     KEPT,
     LANE,
     WAITING,
+    FLIGHT,
 )
 
 

@@ -26,6 +26,7 @@ from gossamer.storage.schema import (
     MESSAGE,
     PLACES,
     PUT_POSITION,
+    READ_FLIGHT,
     READ_LANE,
     READ_POSITION,
     TABLES,
@@ -84,10 +85,10 @@ class SqliteJournal(CollectingJournal):
         # By lane; the writer's thread puts them here.
         self.answers: dict[int, list[DeliveryRecord]] = {}
         self._asked: set[int] = set()
-        self.names_of: Callable[[int], list[bytes]] = lambda lane: []
+        self.names_of: Callable[[int, int], list[bytes]] = lambda lane, after: []
 
     def read_names(self, lane: Lane) -> list[bytes]:
-        return self.names_of(lane.key)
+        return self.names_of(lane.key, lane.read)
 
     def read_lane(self, lane: Lane) -> list[DeliveryRecord]:
         key = lane.key
@@ -212,13 +213,13 @@ class SqliteStore:
 
         self._writer.ask(read)
 
-    def _names(self, lane: int) -> list[bytes]:
+    def _names(self, lane: int, after: int) -> list[bytes]:
         """Waits for the writer's thread, which has nothing to do before the first turn."""
         found: list[bytes] = []
         is_read = threading.Event()
 
         def read() -> None:
-            bounds = (lane * PLACES, (lane + 1) * PLACES, MOST_NAMES)
+            bounds = (lane * PLACES + after, (lane + 1) * PLACES, MOST_NAMES)
             for row in self._connection.execute(READ_LANE, bounds):
                 message = waiting_from(row).message
                 if message is not None and not message.retain:
@@ -251,7 +252,8 @@ class SqliteStore:
 
 def _load(connection: sqlite3.Connection, path: Path) -> Loaded:
     try:
-        loaded = load({table: connection.execute(table.select) for table in TABLES})
+        rows = {table: connection.execute(table.select) for table in TABLES}
+        loaded = load(rows, lambda first, last: connection.execute(READ_FLIGHT, (first, last)))
     except DAMAGE as error:
         raise StoreDamaged(path, [str(error)]) from error
     newest = max((saved_version(data) for _, _, data in loaded.snapshot.operators), default=0)

@@ -17,6 +17,7 @@ from gossamer.storage.schema import (
     CREATE_POSITION,
     CREATED,
     DELIVERY,
+    FLIGHT,
     FORMAT,
     KEPT,
     LANE,
@@ -82,6 +83,7 @@ def _spill_to_lanes(rows: Rows) -> Moves:
 STEPS: Final = {
     2: Step((KEPT,), to_rooms),
     3: Step((LANE, WAITING), _spill_to_lanes),
+    4: Step((FLIGHT,), lambda rows: Moves()),
 }
 
 
