@@ -1,15 +1,19 @@
 """What is in flight from a lane: its packet identifiers, whatever their order, and what may go."""
 
 import random
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from gossamer.session.records import QUEUED, SENT, DeliveryRecord, SessionRecord
 from gossamer.session.sizes import stored_bytes
+from gossamer.storage.checking import check
 from gossamer.storage.lane_flight import MOST_RUNS, LaneFlight
 from gossamer.storage.rows import UnreadableRow
+from gossamer.storage.schema import FORMAT
 from tests.support.store_model import a_message
 from tests.support.stores import PATIENCE, SqliteUnderTest
 
@@ -89,3 +93,32 @@ def test_identifiers_in_any_order_are_known_after_a_restart(tmp_path: Path, step
     assert (stored.deliveries, stored.spilled) == ([], 0)
     assert store.rows() == 1
     store.close()
+
+
+def test_a_lane_of_format_3_is_read(tmp_path: Path) -> None:
+    store = SqliteUnderTest(tmp_path)
+    path = store.store.path
+    store.journal.session_saved(SessionRecord("c", "", 1000))
+    for number in range(1, 21):
+        record = DeliveryRecord(number, a_message(), 1, False, [], 0, QUEUED)
+        record.size = stored_bytes(a_message())
+        store.journal.delivery_spilled("c", record)
+    store.commit()
+    store.close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TABLE flight")
+        connection.execute("PRAGMA user_version = 3")
+    report = check(path)
+    assert (report.problems, report.contents.deliveries) == ([], 20)
+    store = SqliteUnderTest(tmp_path)
+    assert store.store._connection.execute("PRAGMA user_version").fetchone() == (FORMAT,)
+    records = read_back(store)
+    for record in records:
+        record.packet_id = record.number
+        store.journal.spilled_taken("c", record)
+    store.commit()
+    (stored,) = store.reopen().sessions
+    assert [each.packet_id for each in stored.deliveries] == list(range(1, 21))
+    store.close()
+    assert check(path).problems == []
+    assert check(path).contents.deliveries == 20
