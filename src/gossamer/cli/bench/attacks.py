@@ -46,8 +46,8 @@ def attacks(
     typer.echo(
         "Milliseconds of a client that publishes to itself at QoS 1, 500 messages a second. Two "
         f"cores: the broker has one, and {BUDGET} for each table; the client and the attackers, as "
-        "fast as one process is, share the other. Usual: the median of the p99 of each tenth of a "
-        "second, which the machine's other work changes less."
+        "fast as one process is, share the other. Usual: the median of the worst of each tenth of "
+        "a second, which the machine's other work changes less."
     )
     typer.echo()
     typer.echo("| " + " | ".join(COLUMNS) + " |")
