@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import logging
 import os
 import signal
@@ -100,6 +101,7 @@ def serve(
     set_up_logging(material.config.log)
     for warning in (*warnings(material.config), *material.notes):
         logger.warning("%s", warning)
+    _set_modules_aside()
     store = None
     if settings.kind == "disk":
         store = _open_store(settings.folder or default_folder(), settings.sync)
@@ -133,6 +135,15 @@ def _material(
         listener = config.listener[0].model_copy(update=given)
         config = config.model_copy(update={"listener": (listener,)})
     return read_material(config)
+
+
+def _set_modules_aside() -> None:
+    """What was imported stays: the collector need not look through it while clients wait.
+
+    Before the first session: what ends must still be found.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _open_store(folder: Path, sync: str) -> SqliteStore:
