@@ -108,7 +108,8 @@ def test_silent_strangers_hold_no_place_of_readers(tmp_path: Path) -> None:
             stack.enter_context(caller(broker))
         for _ in range(5):
             assert payloads(broker) == [b"1"]
-        assert service(broker).places.free == 4
+        # A reader has its answer a moment before its place is free.
+        eventually(lambda: service(broker).places.free == 4)
         assert len(service(broker).strangers) <= MOST_STRANGERS
 
 

@@ -454,11 +454,14 @@ class Backlog(Flight):
         return self.queue_bytes_limit if self._may_spill() else self.queue_memory_limit
 
     def _lacks_room(self, size: int) -> bool:
-        """Whether a message of this size is too much; one that nothing waits before never is."""
+        """Whether a message of this size is too much; one that nothing waits before never is.
+
+        Of size 0: whether what waits is too much already.
+        """
         waiting = self._waiting_bytes()
         if waiting == 0:
             return False
-        if waiting + size > self._bytes_limit() or self._lacks_places(1):
+        if waiting + size > self._bytes_limit() or self._lacks_places(1 if size else 0):
             return True
         journal = self.hub.journal
         return self.spilled > 0 and journal.spilled_bytes + size > journal.spill_limit
