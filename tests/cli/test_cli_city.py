@@ -44,7 +44,7 @@ def test_the_shown_lines_work_until_it_is_stopped(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
         assert done.stdout
-    # The sensor's next reading puts the fire out, so it is lit until the one who watches has seen it.
+    # The sensor's next reading puts the fire out, so it is lit until it was seen.
     watching = subprocess.Popen(command(*above, "-C", "1"), stdout=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 2 * PATIENCE_SECONDS
     while watching.poll() is None and time.monotonic() < deadline:
