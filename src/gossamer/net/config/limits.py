@@ -151,12 +151,12 @@ class Limits(Section):
         description="Memory for sessions with their client ids and wills, without queues.",
     )
     subscription_bytes: Size = Field(
-        default=128 << 20,
+        default=1024 << 20,
         ge=64 << 10,
         description="Memory for subscriptions, their filters and their tree.",
     )
     retained_bytes: Size = Field(
-        default=256 << 20,
+        default=1536 << 20,
         ge=64 << 10,
         description="Memory for retained messages: topics, payloads, properties.",
     )
