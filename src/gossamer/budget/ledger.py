@@ -16,9 +16,9 @@ from typing import Final
 
 MIB: Final = 1 << 20
 
-# The accounts, each with its default budget: together 3.3 GiB, if somebody fills all of them; a
+# The accounts, each with its default budget: together 4.3 GiB, if somebody fills all of them; a
 # small box sets less. A gateway is one client, and a site one address: their shares have to hold a
-# third of a million retained messages (1 KB each) and a million filters (470 bytes each). Queues
+# third of a million retained messages (1 KB each) and a million filters (940 bytes each). Queues
 # and unsent output have limits of their own, for each client.
 BUDGETS: Final = (
     ("routes", 64 * MIB),  # topics with their receivers, a cache
@@ -26,7 +26,7 @@ BUDGETS: Final = (
     ("aliases", 32 * MIB),  # topics that connections know by number
     ("packets", 64 * MIB),  # packets that have come in part
     ("sessions", 256 * MIB),  # clients, connected or away, with their wills
-    ("subscriptions", 1024 * MIB),  # filters and their tree
+    ("subscriptions", 2048 * MIB),  # filters and their tree
     ("retained", 1536 * MIB),
     ("mesh", 256 * MIB),  # whose session is where, and who is in which group
     ("operators", 64 * MIB),  # filters, windows and values of operator subscriptions

@@ -151,7 +151,7 @@ class Limits(Section):
         description="Memory for sessions with their client ids and wills, without queues.",
     )
     subscription_bytes: Size = Field(
-        default=1024 << 20,
+        default=2048 << 20,
         ge=64 << 10,
         description="Memory for subscriptions, their filters and their tree.",
     )
