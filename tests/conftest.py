@@ -32,7 +32,7 @@ settings.load_profile("gossamer")
 
 @pytest.fixture(autouse=True)
 def _no_faults(request: pytest.FixtureRequest) -> Iterator[None]:
-    """An exception inside the broker ends one connection or duty; no test may pass over it."""
+    """An exception inside the broker ends one connection or timer; no test may pass over it."""
     if request.node.get_closest_marker("faults"):
         yield
         return

@@ -1,8 +1,10 @@
-"""Builds the wheels: one from the sources, for every machine, and one with the compiled core.
+"""Builds the wheels: one from the sources, for every machine, one with the compiled core, and the
+laboratory's.
 
-    python tools/build_wheels.py --out dist               both
+    python tools/build_wheels.py --out dist               all three
     python tools/build_wheels.py --out dist --pure        the one for every machine
     python tools/build_wheels.py --out dist --compiled    the one for machines like this
+    python tools/build_wheels.py --out dist --lab         the laboratory's
 
 The compiled wheel is the pure one with the compiled modules beside their sources and, where these
 need it, `librt`; the two cannot differ in anything else.
@@ -24,15 +26,28 @@ from tools import compile_core
 
 # How a compiled module asks for a part of it.
 LIBRT_IMPORT = b"librt."
+# Where the laboratory's project is, of which the sources are in `src` as well.
+LAB = "packaging/lab"
 
 
 def pure_wheel(out: Path) -> Path:
     """The sources, without the compiled modules that may lie beside them."""
+    return _built("", out)
+
+
+def lab_wheel(out: Path) -> Path:
+    """The laboratory: `src/gossamer_lab`, for every machine."""
+    return _built(LAB, out)
+
+
+def _built(project: str, out: Path) -> Path:
+    """The wheel of the project in this folder of a copy that has the sources and nothing built."""
     with tempfile.TemporaryDirectory(prefix="gossamer-wheel-") as name:
         copy = Path(name) / "project"
         ignored = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__", "*.egg-info")
         shutil.copytree(compile_core.SOURCES, copy / "src", ignore=ignored)
-        for file in ("pyproject.toml", "README.md", "LICENSE"):
+        (copy / LAB).mkdir(parents=True)
+        for file in ("pyproject.toml", "README.md", "LICENSE", f"{LAB}/pyproject.toml"):
             shutil.copy2(compile_core.ROOT / file, copy / file)
         built = Path(name) / "wheels"
         _run(
@@ -44,7 +59,7 @@ def pure_wheel(out: Path) -> Path:
             "--no-build-isolation",
             "--wheel-dir",
             str(built),
-            str(copy),
+            str(copy / project),
         )
         out.mkdir(parents=True, exist_ok=True)
         return Path(shutil.copy2(next(built.glob("*.whl")), out))
@@ -100,13 +115,17 @@ def main() -> None:
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument("--pure", action="store_true", help="only the one for every machine")
     choice.add_argument("--compiled", action="store_true", help="only the one for this machine")
+    choice.add_argument("--lab", action="store_true", help="only the laboratory's")
     wish = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="gossamer-wheel-") as name:
-        pure = pure_wheel(Path(name) if wish.compiled else wish.out)
-        if not wish.compiled:
-            print(pure)
-        if not wish.pure:
-            print(compiled_wheel(pure, wish.out))
+    if not wish.lab:
+        with tempfile.TemporaryDirectory(prefix="gossamer-wheel-") as name:
+            pure = pure_wheel(Path(name) if wish.compiled else wish.out)
+            if not wish.compiled:
+                print(pure)
+            if not wish.pure:
+                print(compiled_wheel(pure, wish.out))
+    if not (wish.pure or wish.compiled):
+        print(lab_wheel(wish.out))
 
 
 if __name__ == "__main__":

@@ -299,10 +299,35 @@ def inflight_never_acknowledged(siege: Siege) -> None:
         client.sink.data = b""
 
 
+def inflight_by_many(siege: Siege) -> None:
+    """Each has messages of its own, and acknowledges none of them."""
+    clients = [siege.client(number, expiry=1000, clean=False) for number in range(30)]
+    for number, client in enumerate(clients):
+        client.subscribe(f"flood/{number}", qos=1)
+    for packet_id in range(1, 9):
+        for number, client in enumerate(clients):
+            siege.target.writer.publish(f"flood/{number}", "x" * 60_000, 1, packet_id=packet_id)
+            client.sink.data = b""
+    siege.target.writer.sink.data = b""
+
+
+def queued_by_many(siege: Siege) -> None:
+    """Each is away, with messages of its own that wait."""
+    for number in range(30):
+        client = siege.client(number, version=V311, clean=False)
+        client.subscribe(f"flood/{number}", qos=2)
+        client.lose()
+        siege.clients.pop()
+    for packet_id in range(1, 9):
+        for number in range(30):
+            siege.target.writer.publish(f"flood/{number}", "x" * 60_000, 2, packet_id=packet_id)
+    siege.target.writer.sink.data = b""
+
+
 def slow_reader(siege: Siege) -> None:
     client = siege.client()
     client.subscribe("flood", qos=0)
-    client.connection.outlet.blocked = True
+    client.connection.outbox.blocked = True
     for _ in range(300):
         siege.target.writer.publish("flood", "x" * 100_000)
 
@@ -331,6 +356,8 @@ ROWS = {
     "geo areas, large": Row(geo_polygons, "geo", QUOTA),
     "visitors of geo areas": Row(geo_visitors, "geo", None),
     "QoS 2 never released, 3.1.1": Row(qos_2_of_311, "sessions", None, lasts=True, roomy=()),
+    "in flight, of many clients": Row(inflight_by_many, "deliveries", None),
+    "queued, for many clients": Row(queued_by_many, "deliveries", None, lasts=True),
     "partial packets on many connections": Row(partial_packets, "packets", QUOTA),
     "partial logins on many connections": Row(
         partial_logins, "packets", reasons.SERVER_UNAVAILABLE

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.net.permissions import RulePermissions, parse_rules
+from gossamer.net.rule_file import RulePermissions, parse_rules
 from gossamer.wire import reasons
 from gossamer.wire.packets import V5, V311, Will
 from tests.support.attacks import KIB, MIB, Target

@@ -4,8 +4,8 @@ import tracemalloc
 
 import pytest
 
-from gossamer.mesh.modes.measuring import Meter
-from gossamer.mesh.modes.sums import LONGEST_NAME, decode
+from gossamer.mesh.interest.branch_meter import BranchMeter
+from gossamer.mesh.interest.branch_sums import LONGEST_NAME, decode
 from gossamer.wire import reasons
 from gossamer.wire.packets import PUBACK, Acknowledgement, Connack
 from tests.support.meshes import Net, Node
@@ -122,7 +122,7 @@ def test_a_mesh_that_knows_no_more_sessions_refuses_new_ones_that_stay(pair: Net
 def test_names_of_branches_are_measured_within_bounds() -> None:
     node = Net("auto").node("a")
     routes = node.broker.core.routes
-    meter = Meter(routes)
+    meter = BranchMeter(routes)
     writer = node.client("attacker")
     reader = node.client("reader")
     for number in range(6_000):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gossamer.net.permissions import RulePermissions, parse_rules
+from gossamer.net.rule_file import RulePermissions, parse_rules
 from gossamer.wire import reasons
 from gossamer.wire.packets import V5, V311, Connack, Disconnect, Publish
 from tests.support.attacks import KIB, MIB, Target, growth

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.bloom import BloomFilter, CountingFilter, TopicHasher, sized_filter
-from gossamer.bloom.sizing import bits_for, elements_of, error_rate_of, hashes_for
+from gossamer.bloom.sizes import bits_for, elements_of, error_rate_of, hashes_for
 
 hashes = st.integers(0, 2**62 - 1)
 

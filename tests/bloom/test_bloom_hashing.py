@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.bloom import TopicHasher
-from gossamer.bloom.hashing import SCANNED_LEVELS
+from gossamer.bloom.hashes import SCANNED_LEVELS
 
 
 def prefix_hash(hasher: TopicHasher, filter: str) -> int:

@@ -13,7 +13,7 @@ from gossamer.bloom import (
 )
 from gossamer.bloom.index import TopicIndex
 from gossamer.bloom.landmarks import CountedLandmarks
-from gossamer.topics.matching import matches
+from gossamer.topics.match import matches
 from tests.support.topic_strategies import filters, topics
 
 KINDS = [ExhaustiveIndex, PatternedIndex, PrefixedIndex, HybridIndex]

@@ -1,4 +1,4 @@
-"""Summaries over the wire: what the listener knows is what the teller holds, or it is refused."""
+"""Summaries over the wire: the listener knows what the advertiser holds, or it is refused."""
 
 import zlib
 
@@ -7,19 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.bloom import RemoteSummary, Summary, SummaryError, TopicHasher
-from gossamer.topics.matching import matches
+from gossamer.topics.match import matches
 from tests.support.topic_strategies import filters, topics
 
 HASHER = TopicHasher(b"summaries")
 
 
 def told(*wanted: str) -> tuple[Summary, RemoteSummary]:
-    teller = Summary(HASHER)
+    advertiser = Summary(HASHER)
     for filter in wanted:
-        teller.add(filter)
+        advertiser.add(filter)
     listener = RemoteSummary(HASHER)
-    listener.apply(teller.full())
-    return teller, listener
+    listener.apply(advertiser.full())
+    return advertiser, listener
 
 
 rounds = st.lists(st.lists(st.tuples(st.booleans(), filters()), max_size=8), min_size=1, max_size=6)
@@ -29,24 +29,24 @@ rounds = st.lists(st.lists(st.tuples(st.booleans(), filters()), max_size=8), min
 def test_the_listener_follows_every_change(
     told_in_turn: list[list[tuple[bool, str]]], asked: list[str], capacity: int
 ) -> None:
-    """A small capacity makes the teller lay out its bits anew in the middle."""
-    teller = Summary(HASHER, capacity)
+    """A small capacity makes the advertiser lay out its bits anew in the middle."""
+    advertiser = Summary(HASHER, capacity)
     listener = RemoteSummary(HASHER)
     held: list[str] = []
     for changes in told_in_turn:
         for adding, filter in changes:
             if adding:
-                teller.add(filter)
+                advertiser.add(filter)
                 held.append(filter)
             elif filter in held:
-                teller.remove(filter)
+                advertiser.remove(filter)
                 held.remove(filter)
-        listener.apply(teller.delta())
-        assert listener.saturation() == pytest.approx(teller.index.counting.plain.saturation())
+        listener.apply(advertiser.delta())
+        assert listener.saturation() == pytest.approx(advertiser.index.counting.plain.saturation())
         for topic in asked:
             if any(matches(filter, topic) for filter in held):
                 assert listener.may_match(topic)
-            assert listener.may_match(topic) == teller.may_match(topic)
+            assert listener.may_match(topic) == advertiser.may_match(topic)
             assert listener.may_match_bytes(topic.encode()) == listener.may_match(topic)
 
 
@@ -75,31 +75,31 @@ def test_before_anything_is_told_everything_may_be_wanted() -> None:
 
 
 def test_a_subscription_costs_a_few_bytes_not_a_filter() -> None:
-    teller = Summary(HASHER, capacity=20_000)
+    advertiser = Summary(HASHER, capacity=20_000)
     for number in range(5_000):
-        teller.add(f"site/{number}/temp")
-    full = teller.full()
-    teller.add("site/+/alarm")
-    delta = teller.delta()
+        advertiser.add(f"site/{number}/temp")
+    full = advertiser.full()
+    advertiser.add("site/+/alarm")
+    delta = advertiser.delta()
     assert len(full) > 30_000
     assert len(delta) < 150
-    assert len(teller.delta()) < 60
+    assert len(advertiser.delta()) < 60
 
 
 def test_few_filters_are_few_bytes_whatever_the_capacity() -> None:
-    teller = Summary(HASHER, capacity=20_000)
-    teller.add("a/b")
-    assert len(teller.full()) < 120
+    advertiser = Summary(HASHER, capacity=20_000)
+    advertiser.add("a/b")
+    assert len(advertiser.full()) < 120
 
 
 def test_adding_and_removing_at_once_is_no_change() -> None:
-    teller, listener = told("a/b")
+    advertiser, listener = told("a/b")
     before = listener.saturation()
-    teller.add("x/y")
-    teller.remove("x/y")
-    listener.apply(teller.delta())
+    advertiser.add("x/y")
+    advertiser.remove("x/y")
+    listener.apply(advertiser.delta())
     assert listener.saturation() == before
-    assert listener.version == teller.version
+    assert listener.version == advertiser.version
 
 
 def sealed(message: bytes) -> bytes:
@@ -116,10 +116,10 @@ SATURATED.index.counting.plain.load((1 << int(SATURATED.index.counting.plain.siz
 
 
 def a_full() -> bytes:
-    teller = Summary(HASHER)
+    advertiser = Summary(HASHER)
     for number in range(200):
-        teller.add(f"a/{number}")
-    return teller.full()
+        advertiser.add(f"a/{number}")
+    return advertiser.full()
 
 
 def of_another_seed() -> bytes:
@@ -127,9 +127,9 @@ def of_another_seed() -> bytes:
 
 
 def after_a_gap() -> bytes:
-    teller, _ = told("a/b", "c/+")
-    teller.delta()
-    return teller.delta()
+    advertiser, _ = told("a/b", "c/+")
+    advertiser.delta()
+    return advertiser.delta()
 
 
 REFUSED = {
@@ -164,9 +164,9 @@ def test_a_wrong_message_is_refused_and_changes_nothing(case: str) -> None:
 
 @given(st.data())
 def test_no_damage_goes_unnoticed(data: st.DataObject) -> None:
-    teller, listener = told("a/b", "c/+")
-    teller.add("d/#")
-    message = bytearray(teller.delta())
+    advertiser, listener = told("a/b", "c/+")
+    advertiser.add("d/#")
+    message = bytearray(advertiser.delta())
     at = data.draw(st.integers(0, len(message) - 1))
     message[at] ^= data.draw(st.integers(1, 255))
     with pytest.raises(SummaryError):
@@ -177,8 +177,8 @@ def test_no_damage_goes_unnoticed(data: st.DataObject) -> None:
 @given(st.data())
 def test_a_forged_message_is_refused_or_harmless(data: st.DataObject) -> None:
     """Whoever can compute a checksum can write anything: it must not break the listener."""
-    teller, listener = told("a/b", "c/+")
-    message = bytearray(data.draw(st.sampled_from([teller.full(), teller.delta()])))
+    advertiser, listener = told("a/b", "c/+")
+    message = bytearray(data.draw(st.sampled_from([advertiser.full(), advertiser.delta()])))
     for _ in range(data.draw(st.integers(1, 4))):
         message[data.draw(st.integers(2, len(message) - 5))] = data.draw(st.integers(0, 255))
     try:
@@ -201,7 +201,7 @@ def test_a_delta_of_another_summary_is_refused() -> None:
     other = Summary(HASHER)
     other.add("b")
     other.full()
-    with pytest.raises(SummaryError, match="does not continue"):
+    with pytest.raises(SummaryError, match="does not follow"):
         listener.apply(other.delta())
 
 

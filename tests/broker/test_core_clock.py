@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from gossamer.broker.clocks import KEY, LONGEST_PAUSE, ROOM, resumed
+from gossamer.archive.collector import Collector
+from gossamer.broker.restored_clock import KEY, LONGEST_PAUSE, ROOM, resumed
 from gossamer.session.message import Message
 from gossamer.storage.memory_journal import MemoryJournal
 from gossamer.wire.packets import V5, V311, Will
@@ -250,7 +251,8 @@ def test_brokers_compare_times_that_no_wrong_clock_spoils() -> None:
 def test_the_archive_has_the_time_of_the_world() -> None:
     world = World()
     step(world, DAY)
-    archive = world.broker.core.journal.archive
+    archive = Collector()
+    world.broker.begin_archiving(archive, ["#"])
     archive.append(b"t", b"x", 0, "c", "", world.now)
     [block] = archive.take()
     assert list(block.run_times) == [int((world.now + DAY) * 1e6)]

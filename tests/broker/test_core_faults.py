@@ -1,12 +1,12 @@
-"""What goes wrong inside ends one thing only: a duty's turn, a connection, a delivery."""
+"""What goes wrong inside ends one thing only: a timer's turn, a connection, a delivery."""
 
 import gc
 
 import pytest
 
-from gossamer.broker.agenda import Agenda, Duty
 from gossamer.broker.connection import Connection
 from gossamer.broker.policy import Permissions
+from gossamer.broker.timers import Timer, Timers
 from gossamer.plus.aggregates.base import Aggregate
 from gossamer.session.faults import Faults
 from gossamer.session.identity import Identity
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.faults
 LOG = "gossamer.session.faults"
 
 
-class _Bad(Duty):
+class _Bad(Timer):
     def __init__(self) -> None:
         self.tries: list[float] = []
 
@@ -32,7 +32,7 @@ class _Bad(Duty):
         raise OverflowError("int too big to convert")
 
 
-class _Good(Duty):
+class _Good(Timer):
     def __init__(self, every: float) -> None:
         self.every = every
         self.fired: list[float] = []
@@ -42,15 +42,15 @@ class _Good(Duty):
         return now + self.every
 
 
-def test_a_duty_that_fails_fails_alone_and_comes_again() -> None:
+def test_a_timer_that_fails_fails_alone_and_comes_again() -> None:
     faults = Faults()
-    agenda = Agenda(faults)
+    timers = Timers(faults)
     bad, good = _Bad(), _Good(1.0)
-    agenda.add(1.0, bad)
-    agenda.add(1.0, good)
+    timers.add(1.0, bad)
+    timers.add(1.0, good)
     with log_of(LOG) as said:
         for second in range(1, 121):
-            agenda.run(float(second))
+            timers.run(float(second))
     assert good.fired == [float(second) for second in range(1, 121)]
     assert bad.tries == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]
     assert faults.total == 7
@@ -60,31 +60,31 @@ def test_a_duty_that_fails_fails_alone_and_comes_again() -> None:
     assert "5 more" in said[1]
 
 
-def test_a_duty_is_on_the_agenda_once() -> None:
-    agenda = Agenda()
-    duty = _Good(0.0)
+def test_a_timer_is_on_the_timers_once() -> None:
+    timers = Timers()
+    timer = _Good(0.0)
     for due in (5.0, 3.0, 4.0, 3.0):
-        agenda.add(due, duty)
-    assert len(agenda) == 1
-    agenda.run(10.0)
-    assert duty.fired == [10.0]  # it is due again at once, and does not hold the others up
-    agenda.run(11.0)
-    assert duty.fired == [10.0, 11.0]
-    agenda.cancel(duty)
-    agenda.run(100.0)
-    assert duty.fired == [10.0, 11.0]
-    assert agenda.next_due() == 0.0
+        timers.add(due, timer)
+    assert len(timers) == 1
+    timers.run(10.0)
+    assert timer.fired == [10.0]  # it is due again at once, and does not hold the others up
+    timers.run(11.0)
+    assert timer.fired == [10.0, 11.0]
+    timers.cancel(timer)
+    timers.run(100.0)
+    assert timer.fired == [10.0, 11.0]
+    assert timers.next_due() == 0.0
 
 
-def test_cancelled_duties_are_not_kept() -> None:
-    agenda = Agenda()
+def test_cancelled_timers_are_not_kept() -> None:
+    timers = Timers()
     stays = _Good(1.0)
-    agenda.add(9e9, stays)
+    timers.add(9e9, stays)
     for _ in range(10_000):
-        duty = _Good(1.0)
-        agenda.add(1e9, duty)
-        agenda.cancel(duty)
-    assert len(agenda) == 1
+        timer = _Good(1.0)
+        timers.add(1e9, timer)
+        timers.cancel(timer)
+    assert len(timers) == 1
     assert sum(isinstance(one, _Good) for one in gc.get_objects()) < 200
 
 
@@ -211,7 +211,7 @@ def _alive(kind: type) -> int:
     return sum(isinstance(one, kind) for one in gc.get_objects())
 
 
-def test_the_agenda_keeps_nothing_alive_that_has_ended() -> None:
+def test_the_timers_keeps_nothing_alive_that_has_ended() -> None:
     world = World()
     before = _alive(Session), _alive(Connection)
     for turn in range(200):
@@ -224,7 +224,7 @@ def test_the_agenda_keeps_nothing_alive_that_has_ended() -> None:
     world.broker.disconnect("w", world.now, discard=True)
     del client
     assert (_alive(Session), _alive(Connection)) == before
-    assert len(world.broker.core.agenda) < 10
+    assert len(world.broker.core.timers) < 10
     assert not world.broker.core.expiries
 
 

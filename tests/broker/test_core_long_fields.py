@@ -2,7 +2,7 @@
 
 import pytest
 
-from gossamer.broker.telling import LONGEST_REASON
+from gossamer.broker.replies import LONGEST_REASON
 from gossamer.wire.packets import V5, V311, Connack, Disconnect, Request, Suback, Subscribe, Will
 from tests.support.memory import World
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from gossamer.broker.broker import Broker
-from gossamer.broker.offloading import ANSWER, KEY_PROPERTY, TOPIC_PROPERTY, WANTED
-from gossamer.broker.reporting import statistics
+from gossamer.broker.offload import ANSWER, KEY_PROPERTY, TOPIC_PROPERTY, WANTED
+from gossamer.broker.sys_topics import statistics
 from gossamer.plus.engine import Engine
 from gossamer.plus.offload import OffloadRule
 from gossamer.session.journal import Journal

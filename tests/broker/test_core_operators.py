@@ -6,8 +6,8 @@ import pytest
 
 from gossamer.broker.broker import Broker
 from gossamer.broker.policy import Permissions
+from gossamer.broker.processor_port import ProcessorPort
 from gossamer.broker.settings import Settings
-from gossamer.broker.workshop import Workshop
 from gossamer.plus.engine import Engine
 from gossamer.plus.jobs import Job
 from gossamer.storage.memory_journal import MemoryJournal
@@ -272,7 +272,7 @@ def test_skipped_values_are_counted_in_sys() -> None:
     assert ("$SYS/broker/operators/skipped/not_numeric", "1") in received(client)
 
 
-class CountingWorkshop(Workshop):
+class CountingWorkshop(ProcessorPort):
     def __init__(self) -> None:
         self.jobs: list[Job] = []
 

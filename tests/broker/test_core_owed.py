@@ -2,7 +2,7 @@
 
 import pytest
 
-from gossamer.broker.owing import SLICE
+from gossamer.broker.retained_delivery import SLICE
 from gossamer.session.records import Snapshot
 from gossamer.storage.memory_journal import MemoryJournal
 from gossamer.wire.packets import V5, V311, Publish, Request, Suback, Subscribe
@@ -61,7 +61,7 @@ def test_a_filter_repeated_in_one_packet_is_answered_each_time_and_served_once(
 def test_a_client_that_does_not_read_is_owed_filters_not_deliveries(qos: int) -> None:
     world = a_world(3 * SLICE)
     reader = world.client("r")
-    reader.connection.outlet.blocked = True
+    reader.connection.outbox.blocked = True
     for _ in range(50):
         reader.send(Subscribe(1, [Request(f, qos) for f in ("#", "t/+", "t/#", "+/1") * 20]))
     assert waiting(world, "r") <= SLICE

@@ -254,7 +254,7 @@ def test_a_reader_that_does_not_read_loses_qos_0_and_keeps_qos_1(world: World) -
     reader = world.client("r")
     reader.subscribe("t", qos=1)
     writer = world.client("w")
-    reader.connection.outlet.blocked = True
+    reader.connection.outbox.blocked = True
     for number in range(5):
         writer.publish("t", f"zero{number}")
         writer.publish("t", f"one{number}", qos=1, packet_id=number + 1)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gossamer.net.permissions import RulePermissions, parse_rules
+from gossamer.net.rule_file import RulePermissions, parse_rules
 from gossamer.wire import reasons
 from gossamer.wire.packets import V311, Will
 from gossamer.wire.properties import Properties

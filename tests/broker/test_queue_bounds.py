@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.session.fullness import DROP_NEWEST, DROP_OLDEST, REFUSE
+from gossamer.session.queue_policy import DROP_NEWEST, DROP_OLDEST, REFUSE
 from gossamer.wire import reasons
 from gossamer.wire.packets import (
     PUBACK,
@@ -86,7 +86,7 @@ def test_drop_newest_keeps_what_it_has(make: Maker, caplog: pytest.LogCaptureFix
     world = make(queue_policy=DROP_NEWEST)
     away(world)
     writer = world.client("writer")
-    with caplog.at_level(logging.INFO, "gossamer.session.backlog"):
+    with caplog.at_level(logging.INFO, "gossamer.session.queue"):
         for number in range(1, 21):
             assert publish(writer, number) == [reasons.SUCCESS]
         assert [each.levelname for each in caplog.records] == ["WARNING"]

@@ -2,6 +2,7 @@
 or out of order; limits and policies hold; who may not have a message any more does not get it."""
 
 import random
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,11 @@ from typing import Any
 import pytest
 
 from gossamer.broker.policy import Permissions
-from gossamer.session.backlog import AWAY_BYTES, AWAY_MESSAGES, PRESENT_MESSAGES
-from gossamer.session.fullness import DROP_OLDEST, REFUSE
 from gossamer.session.identity import Identity
+from gossamer.session.queue import AWAY_BYTES, AWAY_MESSAGES, PRESENT_MESSAGES
+from gossamer.session.queue_policy import DROP_OLDEST, REFUSE
+from gossamer.session.records import DeliveryRecord
+from gossamer.storage import sqlite_store
 from gossamer.storage.errors import StoreDamaged
 from gossamer.wire import reasons
 from gossamer.wire.packets import PUBACK, PUBCOMP, PUBREC, V311, Acknowledgement, Publish
@@ -345,11 +348,17 @@ def test_a_session_that_will_not_last_gets_what_it_had_spilled(world: DiskWorld)
     assert world.store.journal.spilled_bytes == 0
 
 
-def test_damage_that_is_found_when_a_queue_is_read_is_reported(world: DiskWorld) -> None:
+def test_a_damaged_tree_that_is_found_when_a_queue_is_read_is_reported(
+    world: DiskWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A damaged row is set aside (`test_damaged_rows.py`); without a tree nobody knows what is."""
     away(world)
     publish(world, 0, AWAY_MESSAGES + 5)
-    execute = world.store.store._connection.execute
-    execute("UPDATE waiting SET payload = 'x' WHERE id = (SELECT MIN(id) FROM waiting)")
+
+    def read(*bounds: object) -> Iterator[DeliveryRecord]:
+        raise sqlite3.DatabaseError("database disk image is malformed")
+
+    monkeypatch.setattr(sqlite_store, "lane_records", read)
     world.turns = False
     back(world)
     with pytest.raises(AssertionError, match="is damaged"):

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.archive.archive import Archive
+from gossamer.archive.collector import Collector
+from gossamer.archive.errors import ArchiveDamaged
+from gossamer.archive.log import log_name
+from gossamer.archive.sealed_segment import sealed_name
 from gossamer.cli.main import run
-from gossamer.session.archive import Collector
-from gossamer.storage.archive.archive import Archive
-from gossamer.storage.archive.errors import ArchiveDamaged
-from gossamer.storage.archive.log import log_name
-from gossamer.storage.archive.sealed import sealed_name
 from gossamer.wire.properties import Properties
 from tests.support.archives import BROKER, Row, keep_up, read, settings, write
 
@@ -77,7 +77,7 @@ def test_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_what_is_whole(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["archive", "verify", str(folder)]) == 0
-    assert capsys.readouterr().out == "it is whole\n"
+    assert capsys.readouterr().out == "no problems found\n"
 
 
 def test_a_damaged_log_is_found_and_mended(

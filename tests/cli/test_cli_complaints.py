@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.cli import main
-from gossamer.cli.connecting import Wish
+from gossamer.cli.connection_options import ClientOptions
 from gossamer.net.auth.scram import Verifier
 from tests.support.certificates import authority
 from tests.support.live import live_file
@@ -19,15 +19,15 @@ from tests.support.processes import PATIENCE_SECONDS, command, running_broker
 WRONG = [
     (["serve", "--port", "70000"], "--port"),
     (["serve", "--port", "-1"], "--port"),
-    (["serve", "--sync", "maybe"], "--sync is full, normal, off, not 'maybe'"),
+    (["serve", "--sync", "maybe"], "--sync must be one of full, normal, off, not 'maybe'"),
     (["serve", "--config", "missing.toml"], "missing.toml: cannot be read"),
     (["demo", "--port", "65536"], "--port"),
-    (["torture", "--sync", "maybe"], "--sync is full, normal, off, not 'maybe'"),
-    (["mesh", "--topology", "circle"], "--topology is"),
+    (["torture", "--sync", "maybe"], "--sync must be one of full, normal, off, not 'maybe'"),
+    (["mesh", "--topology", "circle"], "--topology must be one of"),
     (["sub", "-t", "a", "--events", "enter"], "add --area FILE, or --at with --within"),
     (["sub"], "add -t FILTER"),
     (["sub", "-t", "a/#/b"], "filter 'a/#/b'"),
-    (["sub", "-t", "a", "-F", "%z"], "-F has no %z"),
+    (["sub", "-t", "a", "-F", "%z"], "-F has no field %z"),
     (["pub", "-m", "x"], "add -t TOPIC"),
     (["pub", "-t", "a"], "-m TEXT"),
     (["pub", "-t", "a/+", "-m", "x"], "topic 'a/+'"),
@@ -78,7 +78,7 @@ def test_failure(
 
 @pytest.mark.parametrize("scheme", ["ws", "wss", "mqtt", "mqtts"])
 def test_the_user_in_a_url_logs_in_and_the_password_is_never_shown(scheme: str) -> None:
-    wish = Wish(url=f"{scheme}://ann:p%40ss@broker:1234")
+    wish = ClientOptions(url=f"{scheme}://ann:p%40ss@broker:1234")
     wish.read_url()
     assert (wish.username, wish.password) == ("ann", "p@ss")
     assert wish.place == f"{scheme}://broker:1234"

@@ -41,7 +41,7 @@ def test_fields(text: str, expected: bytes) -> None:
 
 @pytest.mark.parametrize("text", ["%Q", "%", "%t %"])
 def test_an_unknown_field_is_named(text: str) -> None:
-    with pytest.raises(WrongUse, match="-F has no %"):
+    with pytest.raises(WrongUse, match="-F has no field %"):
         compile_format(text)
 
 

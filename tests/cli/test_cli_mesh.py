@@ -2,12 +2,12 @@
 
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from gossamer.cli import main
+from tests.support.polling import eventually
 from tests.support.processes import PATIENCE_SECONDS, command
 
 
@@ -18,7 +18,7 @@ def test_the_table() -> None:
     )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("the mesh stands, in mode ssf: b1 127.0.0.1:")
+    assert lines[0].startswith("the mesh is up, in mode ssf: b1 127.0.0.1:")
     rows = [line.split() for line in lines if "–" in line]
     assert [row[:4] for row in rows] == [["b1", "–", "b2", "yes"], ["b1", "–", "b3", "yes"]]
 
@@ -28,16 +28,15 @@ def test_nothing_is_left_behind(tmp_path: Path, number: signal.Signals) -> None:
     arguments = ("mesh", "--brokers", "2", "--memory", "--data", str(tmp_path))
     process = subprocess.Popen(command(*arguments), stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    assert "stands" in process.stdout.readline()
+    assert "is up" in process.stdout.readline()
     children = _children(process.pid)
     assert len(children) == 2
     process.send_signal(number)
     assert process.wait(PATIENCE_SECONDS) == (0 if number != signal.SIGKILL else -number)
     process.stdout.close()
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while any(_is_alive(child) for child in children):
-        assert time.monotonic() < deadline, "a broker outlived the mesh"
-        time.sleep(0.05)
+    eventually(
+        lambda: not any(_is_alive(child) for child in children), "a broker outlived the mesh"
+    )
 
 
 def _children(pid: int) -> list[int]:

@@ -61,13 +61,13 @@ def run(words: str, folder: Path, output: int, **variables: str) -> tuple[int, s
 
 @pytest.mark.parametrize("words", PRINTING)
 def test_a_reader_that_has_gone_is_named(words: str, folder: Path, nobody: int) -> None:
-    said = "gossamer: cannot write the standard output: Broken pipe\n"
+    said = "gossamer: cannot write to standard output: Broken pipe\n"
     assert run(words, folder, nobody) == (1, said)
 
 
 @pytest.mark.parametrize("words", ["--version", "models list", "store export --data {folder}"])
 def test_nor_does_it_matter_when_python_writes(words: str, folder: Path, nobody: int) -> None:
-    said = "gossamer: cannot write the standard output: Broken pipe\n"
+    said = "gossamer: cannot write to standard output: Broken pipe\n"
     assert run(words, folder, nobody, PYTHONUNBUFFERED="1") == (1, said)
 
 
@@ -78,7 +78,7 @@ def test_a_full_disk_behind_the_output_is_named(words: str, folder: Path) -> Non
         code, said = run(words, folder, full.fileno())
     assert (code, said) == (
         1,
-        "gossamer: cannot write the standard output: No space left on device\n",
+        "gossamer: cannot write to standard output: No space left on device\n",
     )
 
 

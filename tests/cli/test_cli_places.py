@@ -60,7 +60,7 @@ def test_areas_from_files(value: object, tmp_path: Path) -> None:
         ("1,2", "5 miles", None, "write a distance"),
         ("1,2", "0m", None, "radius '0' is not more than 0"),
         (None, None, "{", "it is not JSON"),
-        (None, None, '{"type":"Point","coordinates":[0,0]}', "there is no Polygon"),
+        (None, None, '{"type":"Point","coordinates":[0,0]}', "it has no Polygon"),
         (None, None, '{"type":"Polygon","coordinates":[[[0,0]]]}', "gpl_geojson"),
     ],
 )

@@ -144,7 +144,7 @@ def test_time_over_is_a_failure_only_before_the_count(port: int) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     done = run(port, "sub", "-t", "silent", "-W", "0.2", "-C", "3")
     assert done.returncode == 1
-    assert b"3 messages missing" in done.stderr
+    assert b"3 messages are missing" in done.stderr
 
 
 def test_a_reader_with_enough_ends_the_subscriber_quietly(port: int) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.budget.division import MEMORY_SHARE
 from gossamer.cli import main
 from gossamer.net.auth.backend import Attempt
 from gossamer.net.auth.passwords import PasswordBackend, load_passwords
@@ -100,3 +101,18 @@ def test_check_names_a_rule_that_speaks_of_fewer_than_it_did(
     (tmp_path / "rules.toml").write_text(NARROWED + 'match = "all"\n')
     assert main.run(["check", "--quiet", str(file)]) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_check_tells_the_budgets_and_warns_of_more_than_there_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "broker.toml"
+    file.write_text('[limits]\nmemory = "1 GiB"\n')
+    assert main.run(["check", str(file)]) == 0
+    told = capsys.readouterr()
+    assert f", {MEMORY_SHARE:.0%} of 1.0 GiB (limits.memory)" in told.out
+    assert "# retained_bytes " in told.out
+    assert told.err == ""
+    file.write_text('[limits]\nmemory = "1 GiB"\nretained_bytes = "3 GiB"\n')
+    assert main.run(["check", "--quiet", str(file)]) == 0
+    assert "more than there is" in capsys.readouterr().err

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from gossamer.net.client import Client, Refused
-from gossamer.torture.link import lasting
-from gossamer.torture.process import BrokerProcess
 from gossamer.wire.reasons import QUOTA_EXCEEDED
+from gossamer_lab.torture.link import lasting
+from gossamer_lab.torture.process import BrokerProcess
 
 PATIENCE = 90.0
 DISK_BYTES = 1_000_000

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gossamer.broker.policy import Authenticator, Exchange, Origin, Step, Verdict
+from gossamer.broker.policy import Authenticator, AuthStep, Exchange, Origin, Verdict
 from gossamer.wire.packets import V5, V311, Auth, Connack, Connect, Disconnect, Pingreq, Publish
 from tests.support.conformance import GONE, clauses, ending, is_alive
 from tests.support.memory import MemoryClient, World, properties
@@ -17,13 +17,13 @@ class Counting(Exchange):
     def __init__(self) -> None:
         self._next = 1
 
-    def step(self, data: bytes) -> Step:
+    def step(self, data: bytes) -> AuthStep:
         if data != b"%d" % self._next:
-            return Step(b"", Verdict(0x87, text="wrong"))
+            return AuthStep(b"", Verdict(0x87, text="wrong"))
         self._next += 1
         if self._next > 3:
-            return Step(b"done", Verdict(user="ann"))
-        return Step(b"%d?" % self._next)
+            return AuthStep(b"done", Verdict(user="ann"))
+        return AuthStep(b"%d?" % self._next)
 
 
 class Logins(Authenticator):

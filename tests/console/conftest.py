@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.net.local.mesh import LocalMesh, Plan
+from gossamer.net.local.mesh import LocalMesh, LocalMeshPlan
 from tests.support.browser import PATIENCE, Browser, chromium
 
 
 @pytest.fixture(scope="session")
 def mesh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalMesh]:
-    with LocalMesh(tmp_path_factory.mktemp("mesh"), Plan(2, sys_seconds=1)) as local:
+    with LocalMesh(tmp_path_factory.mktemp("mesh"), LocalMeshPlan(2, sys_seconds=1)) as local:
         local.start()
         yield local
 

@@ -46,14 +46,14 @@ def test_signing_in(stranger: Browser, address: str, token: str) -> None:
     stranger.open(f"{address}/topics")
     stranger.type("#token", "not the token")
     stranger.click("button")
-    stranger.until("[role=alert]", "not the admin token")
+    stranger.until("[role=alert]", "Wrong admin token")
     stranger.type("#token", token)
     stranger.click("button")
     stranger.until("[role=status]", "2 of 2 up")
 
 
 def test_the_overview_is_live(browser: Browser, mesh: LocalMesh) -> None:
-    figure = '[data-figure="Messages in, a second"]'
+    figure = '[data-figure="Messages in per second"]'
     with publishing(mesh.brokers[0].port, "live/value", "1"):
         browser.wait(lambda: float(browser.text(figure)) > 5)
     browser.wait(lambda: float(browser.text(figure)) < 5)
@@ -76,11 +76,11 @@ def test_subscribing_with_an_operator_and_publishing(
 ) -> None:
     browser.open(f"{address}/exchange")
     browser.type("[data-wanted-topics]", "try/+/temp")
-    browser.choose("Passes if", "GT: ")
+    browser.choose("Operator", "GT: ")
     browser.type('[aria-label="Value"]', "30")
     browser.until("[data-filter]", "$GT;30/try/+/temp")
     browser.click("[data-subscribe]")
-    browser.until("[role=status]", "0 results of $GT;30/try/+/temp")
+    browser.until("[role=status]", "0 results for $GT;30/try/+/temp")
     for payload in ("21", "35"):
         browser.type('[aria-label="Topic"]', "try/room/temp")
         browser.type('[aria-label="Payload"]', payload)
@@ -103,7 +103,7 @@ def test_a_fence_is_drawn_and_subscribed_with(
         actions.move_to_element(van).click_and_hold().move_by_offset(60, 40).release().perform()
         browser.until("[data-fence-property]", "gpl_circleStatic = 1;m;1;43.7")
         browser.click("[data-fence-subscribe]")
-        browser.until("[data-fence-status]", "messages from here")
+        browser.until("[data-fence-status]", "messages from inside it")
         browser.wait(lambda: not browser.text("[data-fence-status]").startswith("0 "))
         browser.until("[data-fence-results]", "fleet/van7")
 
@@ -123,7 +123,7 @@ def test_a_client_is_disconnected(browser: Browser, address: str, mesh: LocalMes
     thread = threading.Thread(target=lambda: asyncio.run(stay()), daemon=True)
     thread.start()
     browser.open(f"{address}/sessions")
-    browser.type('[aria-label="Find"]', "doomed")
+    browser.type('[aria-label="Search"]', "doomed")
     browser.wait(lambda: browser.rows() == ["doomed"])
     browser.click("tbody .q-checkbox")
     browser.until("section", "its/own/filter")
@@ -152,6 +152,6 @@ def test_a_link_breaks_and_heals(browser: Browser, address: str, mesh: LocalMesh
     browser.click('[aria-label="Cut b1 – b2"]')
     browser.find('[data-link="b1 b2"][data-state=down]')
     browser.until("[data-changes]", "tree → down")
-    browser.click('[aria-label="Heal b1 – b2"]')
+    browser.click('[aria-label="Restore b1 – b2"]')
     browser.find('[data-link="b1 b2"][data-state=tree]')
     browser.until("[data-changes]", "down → tree")

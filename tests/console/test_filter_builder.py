@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.console.capabilities import BUILT_IN, read_capabilities
-from gossamer.console.filter_builder import Wanted, built
+from gossamer.console.filter_builder import WantedFilter, built
 from gossamer.plus.capabilities import capabilities
 from gossamer.plus.grammar import parse
 from gossamer.plus.vocabulary import ProcessorKind, Vocabulary
@@ -18,24 +18,26 @@ VOCABULARY = Vocabulary(processors=[ProcessorKind("CNTPPL", "people", "value")])
 @pytest.mark.parametrize(
     ("wanted", "filter"),
     [
-        (Wanted(), "#"),
-        (Wanted("+/temp", rule="GT", operand="30"), "$GT;30/+/temp"),
-        (Wanted("a", rule="EQ", operand="50%/x", field="s.t"), "$EQ;50%25%2Fx;s.t/a"),
-        (Wanted("a/+", over_topics="AVG", field="t"), "$AVG;;t/a/+"),
-        (Wanted("a/+", over_topics="AVG", names_topics=True), "$AVG;RPT/a/+"),
-        (Wanted("a/+", rule="GT", operand="1", over_topics="AVG"), "$GT;1$AVG/a/+"),
+        (WantedFilter(), "#"),
+        (WantedFilter("+/temp", rule="GT", operand="30"), "$GT;30/+/temp"),
+        (WantedFilter("a", rule="EQ", operand="50%/x", field="s.t"), "$EQ;50%25%2Fx;s.t/a"),
+        (WantedFilter("a/+", over_topics="AVG", field="t"), "$AVG;;t/a/+"),
+        (WantedFilter("a/+", over_topics="AVG", names_topics=True), "$AVG;RPT/a/+"),
+        (WantedFilter("a/+", rule="GT", operand="1", over_topics="AVG"), "$GT;1$AVG/a/+"),
         (
-            Wanted("a/+", rule="GT", operand="1", over_topics="AVG", judges_values=True),
+            WantedFilter("a/+", rule="GT", operand="1", over_topics="AVG", judges_values=True),
             "$AVG$GT;1/a/+",
         ),
-        (Wanted("a", window="HOURLY", over_time="MAX", field="t"), "$HOURLYMAX;;t/a"),
+        (WantedFilter("a", window="HOURLY", over_time="MAX", field="t"), "$HOURLYMAX;;t/a"),
         (
-            Wanted("c/+", over_topics="SUM", window="DAILY", over_time="AVG", processor="CNTPPL"),
+            WantedFilter(
+                "c/+", over_topics="SUM", window="DAILY", over_time="AVG", processor="CNTPPL"
+            ),
             "$SUM$DAILYAVG$CNTPPL/c/+",
         ),
     ],
 )
-def test_filters(wanted: Wanted, filter: str) -> None:
+def test_filters(wanted: WantedFilter, filter: str) -> None:
     made = built(wanted)
     assert made.filter == filter
     assert made.trouble == ""
@@ -44,32 +46,32 @@ def test_filters(wanted: Wanted, filter: str) -> None:
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        (Wanted(rule="GT"), "needs a value"),
-        (Wanted(window="DAILY"), "a window needs a function"),
-        (Wanted("a/#/b"), "#"),
-        (Wanted(rule="GT", operand="1", areas=CIRCLE), "operators take no areas"),
-        (Wanted(events=("enter",)), "about an area"),
-        (Wanted(areas=(("gpl_circleStatic", "1;km;1;43.72;10.40;x"),)), "gpl_circleStatic"),
+        (WantedFilter(rule="GT"), "needs a value"),
+        (WantedFilter(window="DAILY"), "choose a window"),
+        (WantedFilter("a/#/b"), "#"),
+        (WantedFilter(rule="GT", operand="1", areas=CIRCLE), "operators cannot be combined"),
+        (WantedFilter(events=("enter",)), "need an area"),
+        (WantedFilter(areas=(("gpl_circleStatic", "1;km;1;43.72;10.40;x"),)), "gpl_circleStatic"),
     ],
 )
-def test_troubles(wanted: Wanted, words: str) -> None:
+def test_troubles(wanted: WantedFilter, words: str) -> None:
     assert words in built(wanted).trouble
 
 
 def test_user_properties_and_the_command() -> None:
-    made = built(Wanted("fleet/+", areas=CIRCLE, events=("enter", "exit")))
+    made = built(WantedFilter("fleet/+", areas=CIRCLE, events=("enter", "exit")))
     assert made.user == (*CIRCLE, ("gpl_events", "enter,exit"))
     assert made.command("mqtt://127.0.0.1:1883") == (
         "gossamer sub -v -L mqtt://127.0.0.1:1883 -t fleet/+ "
         "--user-property 'gpl_circleStatic=1;km;1;43.72;10.40;2' "
         "--user-property gpl_events=enter,exit"
     )
-    assert built(Wanted("a/+", over_topics="AVG", every="5")).user == (("plus_every", "5"),)
+    assert built(WantedFilter("a/+", over_topics="AVG", every="5")).user == (("plus_every", "5"),)
 
 
 @given(
     st.builds(
-        Wanted,
+        WantedFilter,
         topics=st.sampled_from(["a/+", "#", "a;b/c"]),
         rule=st.sampled_from(["", "EQ", "CONTAINS", "GT"]),
         operand=st.sampled_from(["1", "30.5", "-2"]),
@@ -82,7 +84,7 @@ def test_user_properties_and_the_command() -> None:
         processor=st.sampled_from(["", "CNTPPL"]),
     )
 )
-def test_whatever_has_no_trouble_is_taken_by_the_grammar(wanted: Wanted) -> None:
+def test_whatever_has_no_trouble_is_taken_by_the_grammar(wanted: WantedFilter) -> None:
     made = built(wanted)
     if not made.trouble and made.filter.startswith("$"):
         parse(made.filter, VOCABULARY)

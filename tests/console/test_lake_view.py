@@ -6,13 +6,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gossamer.console.lake import Lake
+from gossamer.console.lake import LakeFolder
 from tests.support.lakes import NEWEST, fill_lake
 
 
 def test_tables_and_batches(tmp_path: Path) -> None:
     fill_lake(tmp_path)
-    view = Lake(tmp_path).look()
+    view = LakeFolder(tmp_path).look()
     assert [(table.name, table.rows, len(table.files)) for table in view.tables] == [
         ("batches", 3, 3),
         ("gold/minute", 2, 1),
@@ -25,7 +25,7 @@ def test_tables_and_batches(tmp_path: Path) -> None:
 
 def test_rows_can_be_shown(tmp_path: Path) -> None:
     fill_lake(tmp_path)
-    lake = Lake(tmp_path)
+    lake = LakeFolder(tmp_path)
     table = next(one for one in lake.look().tables if one.name == "gold/minute")
     columns, rows = lake.rows(table)
     assert columns == ["topic", "start", "avg", "payload", "date"]
@@ -37,7 +37,7 @@ def test_rows_can_be_shown(tmp_path: Path) -> None:
 
 def test_aggregates_make_lines(tmp_path: Path) -> None:
     fill_lake(tmp_path)
-    lake = Lake(tmp_path)
+    lake = LakeFolder(tmp_path)
     tables = {table.name: table for table in lake.look().tables}
     assert lake.series(tables["gold/minute"]) == {"city/0/temp": [(NEWEST.timestamp(), 21.5)]}
     assert lake.series(tables["silver/readings"]) == {}
@@ -50,7 +50,7 @@ def test_what_is_no_table_is_left_out(tmp_path: Path) -> None:
     damaged = tmp_path / "gold" / "hour" / "part.parquet"
     damaged.parent.mkdir()
     damaged.write_bytes(b"not parquet")
-    lake = Lake(tmp_path)
+    lake = LakeFolder(tmp_path)
     tables = {table.name: table for table in lake.look().tables}
     assert "_checkpoints" not in tables
     assert tables["gold/hour"].rows == 0
@@ -60,5 +60,5 @@ def test_what_is_no_table_is_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize("folder", ["nothing", "empty"])
 def test_an_empty_lake(tmp_path: Path, folder: str) -> None:
     (tmp_path / "empty").mkdir()
-    view = Lake(tmp_path / folder).look()
+    view = LakeFolder(tmp_path / folder).look()
     assert (view.tables, view.batches, view.lag) == ((), (), None)

@@ -59,9 +59,9 @@ def test_changes_are_remembered() -> None:
         graph.renew(brokers, float(now))
     assert [(change.at, change.text) for change in graph.changes] == [
         (3.0, "link a – b: down → tree"),
-        (3.0, "b answers again"),
+        (3.0, "b is reachable again"),
         (1.0, "link a – b: tree → down"),
-        (1.0, "b does not answer"),
+        (1.0, "b is unreachable"),
     ]
 
 

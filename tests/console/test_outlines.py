@@ -4,7 +4,7 @@ import pytest
 
 from gossamer.console.outlines import circle, rings_of
 from gossamer.console.places import Places
-from gossamer.console.topic_model import Seen
+from gossamer.console.topic_model import SeenTopic
 from gossamer.console.tracks import Tracks
 from gossamer.geo.earth import Point
 from gossamer.geo.glp import parse
@@ -53,7 +53,7 @@ def test_a_line_is_there_and_back() -> None:
 
 def test_clients_are_shown_once() -> None:
     tracks = Tracks()
-    tracks.add(Seen("fleet/van7", b'{"lat": 1, "lon": 2}', 0, False, 0.0))
+    tracks.add(SeenTopic("fleet/van7", b'{"lat": 1, "lon": 2}', 0, False, 0.0))
     places = Places()
     places.clients = [
         {"label": "van7", "name": "van7", "points": [[1.0, 2.0]]},

@@ -2,11 +2,10 @@
 
 import pytest
 
-from gossamer.console.parts.figures import short, size, span
-from gossamer.console.parts.sparkline import points
+from gossamer.console.parts.figures import points, short, size, span
 from gossamer.console.payloads import as_number, preview, show
-from gossamer.console.readings import Rates, read_metrics
-from gossamer.console.topic_model import Seen
+from gossamer.console.readings import MetricRates, read_metrics
+from gossamer.console.topic_model import SeenTopic
 from gossamer.console.tracks import MOST_TRACKS, Tracks, position_of
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -58,13 +57,13 @@ def test_numbers(payload: bytes, number: float | None) -> None:
 def test_positions(
     payload: bytes, user: tuple[tuple[str, str], ...], position: tuple[float, float] | None
 ) -> None:
-    assert position_of(Seen("t", payload, 0, False, 0.0, "", user)) == position
+    assert position_of(SeenTopic("t", payload, 0, False, 0.0, "", user)) == position
 
 
 def test_the_track_that_was_silent_longest_gives_way() -> None:
     tracks = Tracks()
     for number in range(MOST_TRACKS + 1):
-        tracks.add(Seen(f"van{number}", b'{"lat": 1, "lon": 2}', 0, False, float(number)))
+        tracks.add(SeenTopic(f"van{number}", b'{"lat": 1, "lon": 2}', 0, False, float(number)))
     assert len(tracks.by_topic) == MOST_TRACKS
     assert "van0" not in tracks.by_topic
 
@@ -72,7 +71,7 @@ def test_the_track_that_was_silent_longest_gives_way() -> None:
 def test_metrics_become_numbers_and_rates() -> None:
     text = 'gossamer_link_queued{neighbour="a"} 2\ngossamer_link_queued{neighbour="b"} 3\n'
     assert read_metrics(text) == {"link_queued": 5.0}
-    rates = Rates(("n",))
+    rates = MetricRates(("n",))
     for at, value in ((0.0, 10.0), (2.0, 30.0), (3.0, 5.0)):
         rates.add({"n": value}, at)
     assert list(rates.history["n"]) == [10.0, 5.0]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.console import topic_model
-from gossamer.console.topic_model import Seen, TopicModel
+from gossamer.console.topic_model import SeenTopic, TopicModel
 
 LEVELS = st.sampled_from(["a", "b", "c", "a!", ""])
 TOPICS = st.lists(LEVELS, min_size=1, max_size=4).map("/".join)
@@ -14,7 +14,7 @@ TOPICS = st.lists(LEVELS, min_size=1, max_size=4).map("/".join)
 def model_of(topics: list[str]) -> TopicModel:
     model = TopicModel()
     for topic in topics:
-        model.add(Seen(topic, b"1", 0, False, 0.0))
+        model.add(SeenTopic(topic, b"1", 0, False, 0.0))
     return model
 
 
@@ -77,7 +77,7 @@ def test_large_payloads_are_kept_in_part(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(topic_model, "MOST_KEPT_BYTES", 1000)
     model = TopicModel()
     for name in ("a", "b"):
-        model.add(Seen(name, b"x" * 800, 0, False, 0.0))
+        model.add(SeenTopic(name, b"x" * 800, 0, False, 0.0))
     sizes = [row.topic.last and len(row.topic.last.payload) for row in model.window(set(), 0, 9)[0]]
     assert sizes == [800, topic_model.PREVIEW_BYTES]
 
@@ -85,7 +85,7 @@ def test_large_payloads_are_kept_in_part(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_numbers_are_kept_for_a_line() -> None:
     model = TopicModel()
     for value in range(100):
-        model.add(Seen("n", str(value).encode(), 0, False, 0.0))
+        model.add(SeenTopic("n", str(value).encode(), 0, False, 0.0))
     topic = model.find("n")
     assert topic is not None
     assert topic.numbers is not None
@@ -104,7 +104,7 @@ def test_a_followed_topic_keeps_messages_until_the_last_page_leaves() -> None:
     assert topic is not None
     model.follow(topic)
     model.follow(topic)
-    model.add(Seen("a", b"2", 0, False, 0.0))
+    model.add(SeenTopic("a", b"2", 0, False, 0.0))
     model.unfollow(topic)
     assert topic.tail is not None
     assert [seen.payload for seen in topic.tail] == [b"1", b"2"]

@@ -9,7 +9,7 @@ from gossamer.geo.effort import MESSAGE_POINTS, PAIR_POINTS, Effort, Unbounded
 from gossamer.geo.errors import GlpError, ShapeError
 from gossamer.geo.geojson import read_geojson
 from gossamer.geo.glp import parse, parse_sent
-from gossamer.geo.meeting import meet
+from gossamer.geo.overlap import meet
 from gossamer.geo.polygon import Polygon
 from gossamer.geo.rectangle import Rectangle
 from gossamer.geo.regions import Region

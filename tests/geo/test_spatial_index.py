@@ -8,7 +8,7 @@ from gossamer.geo.circle import Circle
 from gossamer.geo.earth import Point
 from gossamer.geo.index import LAST, WIDE, SpatialIndex, level_for
 from gossamer.geo.interest import Interest
-from gossamer.geo.meeting import meet
+from gossamer.geo.overlap import meet
 from gossamer.geo.regions import Region
 from gossamer.geo.shape import Shape
 from tests.support.earth import azimuths, gone, lengths, points, points_around, shapes

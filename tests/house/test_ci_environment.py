@@ -38,9 +38,9 @@ def test_every_step_is_scrubbed(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     steps = (tmp_path / "seen").read_text().split("== ")[1:]
-    told = {step.split("\n")[0] for step in steps}
-    # What is tested is compiled, or it is an error.
-    assert {"install COMPILE_ARGS=--require", "lint", "test-pure", "test"} <= told
+    told = [step.split("\n")[0] for step in steps]
+    # What fails in seconds does not wait for the compiler; all tests are for what it made.
+    assert told == ["lint", "test-pure", "compile COMPILE_ARGS=--require", "test"]
     for step in steps:
         names = {line.partition("=")[0] for line in step.splitlines()[1:]}
         assert names - ADDED_BY_THE_SHELL == KEPT

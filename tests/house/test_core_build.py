@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import compile_core
+from tools import compile_core, core_build
 from tools.build_wheels import runtime_needs
 from tools.core_units import Declarations, UnexpectedC
 
@@ -128,6 +128,30 @@ def test_the_compiler_s_own_words_are_told(house: Path) -> None:
     assert "nonsense" in done.stderr
 
 
+WARNED = (
+    PACKETS
+    + """
+def both(text: str) -> int:
+    one, two = (int(part) for part in text.split(";"))
+    return one + two
+"""
+)
+
+
+def test_a_warning_of_mypyc_ends_the_build(house: Path) -> None:
+    (house / "src" / "gossamer" / "wire" / "packets.py").write_text(WARNED)
+    done = build(house)
+    assert done.returncode != 0
+    assert "packets.py:7: warning: Treating generator" in done.stderr
+
+
+def test_an_error_of_mypyc_is_told(house: Path) -> None:
+    (house / "src" / "gossamer" / "wire" / "packets.py").write_text("told: int = 'one'\n")
+    done = build(house)
+    assert done.returncode != 0
+    assert "Incompatible types in assignment" in done.stderr
+
+
 TYPES = """\
 #ifndef MYPYC_NATIVE_core_H
 #define MYPYC_NATIVE_core_H
@@ -160,8 +184,9 @@ extern PyObject *CPyDef_core___unused(void);
 
 
 def test_a_unit_gets_what_it_names_and_what_that_names() -> None:
-    needed = Declarations(TYPES, FUNCTIONS).needed_by("x = CPyDef_core___make(y);")
-    assert "#include <Python.h>" in needed
+    declared = Declarations(TYPES, FUNCTIONS)
+    assert declared.head == "#include <Python.h>\n"
+    needed = declared.needed_by("x = CPyDef_core___make(y);")
     for name in ("tuple_T1I;", "core___ThingObject;", "CPyDef_core___make("):
         assert name in needed
     for name in ("core___OtherObject", "CPyDef_core___unused", "__native_core.h"):
@@ -171,3 +196,11 @@ def test_a_unit_gets_what_it_names_and_what_that_names() -> None:
 def test_what_is_not_known_is_refused() -> None:
     with pytest.raises(UnexpectedC, match="union surprise"):
         Declarations(TYPES, FUNCTIONS + "union surprise { int a; };\n")
+
+
+def test_what_is_compiled_for_speed_is_there() -> None:
+    """A renamed module would fall out of the table without a word, and cost every message."""
+    rooms = Path(core_build.__file__).parent.parent / "src" / "gossamer"
+    for part in core_build.HOT_PARTS:
+        module = rooms.joinpath(*part.split("."))
+        assert module.is_dir() or module.with_suffix(".py").is_file(), part

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from gossamer.broker.broker import Broker
-from gossamer.broker.reporting import statistics
 from gossamer.broker.settings import Settings
+from gossamer.broker.sys_topics import statistics
 from gossamer.net.admin.metrics import (
+    BRIDGE_GAUGES,
+    BRIDGE_TOTALS,
     CHOICE_GAUGES,
     GAUGES,
     LINK_GAUGES,
     LINK_TOTALS,
-    STOCK_GAUGES,
-    STOCK_TOTALS,
     TOTALS,
 )
 from gossamer.net.admin.room_metrics import ROOM_GAUGES, ROOM_TOTALS
@@ -57,9 +57,9 @@ def test_the_guide_names_every_topic_request_and_metric() -> None:
         assert f"`{name}`" in OPERATIONS
     for name in (f"auto_{name}" for name, _ in CHOICE_GAUGES):
         assert f"`{name}`" in OPERATIONS
-    for name in (f"stock_{name}" for name, _ in STOCK_GAUGES):
+    for name in (f"stock_{name}" for name, _ in BRIDGE_GAUGES):
         assert f"`{name}`" in OPERATIONS
     totals = [f"link_{name}" for name, _ in LINK_TOTALS]
-    for name in totals + [f"stock_{name}" for name, _ in STOCK_TOTALS]:
+    for name in totals + [f"stock_{name}" for name, _ in BRIDGE_TOTALS]:
         both = re.sub("received|sent", "…", name)
         assert f"`{both}_total`" in OPERATIONS

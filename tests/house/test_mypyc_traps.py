@@ -2,6 +2,9 @@
 
 mypyc 2.4 gives a local name one type. A second `except … as error` of another class in the same
 function then fails on the assignment itself, and the fault that was to be caught goes on upwards.
+
+Its `acyclic` classes corrupted memory: with messages, records and charges compiled so, a run of
+`torture fuzz` ended in a segmentation fault after some 100,000 inputs, in the collector.
 """
 
 import ast
@@ -42,3 +45,10 @@ def test_the_trap_is_seen() -> None:
 @pytest.mark.parametrize("path", compiled_sources(), ids=lambda path: path.stem)
 def test_a_caught_exception_has_a_name_of_its_own(path: Path) -> None:
     assert names_with_two_classes(path.read_text()) == []
+
+
+@pytest.mark.parametrize("path", compiled_sources(), ids=lambda path: path.stem)
+def test_no_class_is_compiled_as_acyclic(path: Path) -> None:
+    """Whoever tries it again runs `torture fuzz` compiled, with PYTHONMALLOC=debug and several
+    values of PYTHONHASHSEED, 600,000 inputs each, and then replaces this test."""
+    assert "acyclic=True" not in path.read_text()

@@ -20,7 +20,7 @@ from gossamer.net.admin.tokens import token_for
 from gossamer.net.config import load
 from gossamer.session.journal import Journal
 from tools import compile_core
-from tools.build_wheels import compiled_wheel, pure_wheel
+from tools.build_wheels import compiled_wheel, lab_wheel, pure_wheel
 
 ROOT = Path(__file__).parents[2]
 PACKAGING = ROOT / "packaging"
@@ -29,7 +29,7 @@ PACKAGING = ROOT / "packaging"
 def test_the_dashboard_shows_metrics_that_exist() -> None:
     broker = Broker(Settings(), Journal(), 0.0)
     mesh = Mesh(broker.core, MeshSettings("a", key="k"))
-    mesh.neighbourhood.link_of(mesh.neighbourhood.session_for("b"))
+    mesh.neighbour_table.link_of(mesh.neighbour_table.session_for("b"))
     told = exposition(broker.core).decode()
     dashboard = json.loads((PACKAGING / "grafana-dashboard.json").read_text())
     asked = {
@@ -78,7 +78,22 @@ def test_the_pure_wheel_has_no_compiled_module(wheel: Path) -> None:
     assert wheel.name.endswith("-py3-none-any.whl")
     assert not [name for name in names if name.endswith((".so", ".pyc"))]
     assert "gossamer/py.typed" in names
-    assert not [name for name in names if name.startswith(("tests/", "tools/"))]
+    assert {name.split("/")[0] for name in names} == {
+        "gossamer",
+        f"gossamer-{__version__}.dist-info",
+    }
+
+
+def test_the_laboratory_is_a_wheel_of_its_own_for_the_same_version(tmp_path: Path) -> None:
+    made = lab_wheel(tmp_path)
+    assert made.name == f"gossamer_lab-{__version__}-py3-none-any.whl"
+    content = zipfile.ZipFile(made)
+    info = f"gossamer_lab-{__version__}.dist-info"
+    assert {name.split("/")[0] for name in content.namelist()} == {"gossamer_lab", info}
+    assert (
+        f"\nRequires-Dist: gossamer=={__version__}\n" in content.read(f"{info}/METADATA").decode()
+    )
+    assert "[gossamer.commands]" in content.read(f"{info}/entry_points.txt").decode()
 
 
 def test_the_wheel_runs(wheel: Path, tmp_path: Path) -> None:

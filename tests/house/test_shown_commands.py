@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import typer
 
-from gossamer.cli.main import COMMANDS, build
+from gossamer.cli.commands import command_sets
+from gossamer.cli.main import build
 from gossamer.net.local.ports import free_port
 from tests.support.shown_commands import Shown, blocks_of, commands_of
 
@@ -27,7 +28,7 @@ PLACEHOLDER = re.compile(r"^[A-Z][A-Z_…|]*$|…")
 
 @pytest.fixture(scope="module")
 def application() -> Any:
-    return typer.main.get_command(build(COMMANDS))
+    return typer.main.get_command(build(command_sets()))
 
 
 def test_there_are_commands_to_look_at() -> None:

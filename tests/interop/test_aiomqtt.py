@@ -5,7 +5,7 @@ import asyncio
 import aiomqtt
 import pytest
 
-from tests.support.running_broker import PATIENCE
+from tests.support.polling import PATIENCE
 
 VERSIONS = [aiomqtt.ProtocolVersion.V311, aiomqtt.ProtocolVersion.V5]
 

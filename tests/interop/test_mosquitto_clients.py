@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tests.support.running_broker import PATIENCE
+from tests.support.polling import PATIENCE
 
 # Into a pipe mosquitto_sub writes by the block; stdbuf makes it write each line at once.
 NEEDED = ("mosquitto_pub", "mosquitto_sub", "stdbuf")

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from gossamer.net.client import Client, Refused
-from gossamer.net.loops import run
+from gossamer.net.event_loop import run
 from gossamer.wire.packets import Publish
 from gossamer.wire.reasons import NO_MATCHING_SUBSCRIBERS, PACKET_TOO_LARGE
 from tests.support.packet_bytes import properties
-from tests.support.running_broker import PATIENCE
+from tests.support.polling import PATIENCE
 
 
 async def take(client: Client, count: int) -> list[Publish]:

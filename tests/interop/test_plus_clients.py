@@ -15,7 +15,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from gossamer.broker.broker import Broker
-from gossamer.broker.workshop import Workshop
+from gossamer.broker.processor_port import ProcessorPort
 from gossamer.net.config import Config
 from gossamer.net.config.listeners import Listener
 from gossamer.plus.engine import Engine
@@ -23,7 +23,8 @@ from gossamer.plus.jobs import Job
 from gossamer.plus.vocabulary import Vocabulary
 from gossamer.plus.windows import Window
 from tests.support.plus import PROCESSORS
-from tests.support.running_broker import PATIENCE, running_listeners
+from tests.support.polling import PATIENCE, eventually
+from tests.support.running_broker import running_listeners
 
 # A day of one second, so that the paper's own filters can be waited for.
 DAY = 1.0
@@ -32,7 +33,7 @@ PEOPLE = b"3"
 Delivery = tuple[str, str]
 
 
-class InstantWorkshop(Workshop):
+class InstantWorkshop(ProcessorPort):
     """Sees the same number of people in every image."""
 
     def __init__(self, broker: Broker) -> None:
@@ -165,18 +166,18 @@ def test_windows(
 ) -> None:
     room = f"window-{id(paho)}-{abs(hash(filter))}"
     assert paho.subscribe(filter.format(room)) == 1
-    deadline = time.monotonic() + PATIENCE
-    # A window may end between two of the publications: then its result is another one.
-    while time.monotonic() < deadline:
+
+    def comes() -> bool:
         for name, payloads in values.items():
             for payload in payloads:
                 paho.publish(f"{room}/{name}", payload)
         try:
-            if paho.inbox.get(timeout=3 * DAY) == (topic.format(room), expected):
-                return
+            return paho.inbox.get(timeout=3 * DAY) == (topic.format(room), expected)
         except queue.Empty:
-            continue
-    raise AssertionError("no window held all the publications")
+            return False
+
+    # A window may end between two of the publications: then its result is another one.
+    eventually(comes, "no window held all the publications", pause=0)
 
 
 @pytest.mark.parametrize("filter", ["$DAILYAVG$SUM/+/temp", "$SUM$DAILYAVG$GT;5/+/temp"])
@@ -217,11 +218,13 @@ def test_mosquitto(port: int, filter: str, sent: list[Delivery], expected: str) 
     command = [program, "-p", str(port), "-t", filter, "-v", "-C", "2", "-W", str(int(PATIENCE))]
     reader = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     writer = Paho(port, mqtt.MQTTv311)
-    deadline = time.monotonic() + PATIENCE
-    while reader.poll() is None and time.monotonic() < deadline:
+
+    def has_read() -> bool:
         for topic, payload in sent:
             writer.publish(topic, payload)
-        time.sleep(0.1)
+        return reader.poll() is not None
+
+    eventually(has_read, pause=0.1)
     output, _ = reader.communicate(timeout=PATIENCE)
     writer.close()
     assert output.splitlines() == [expected, expected]

@@ -3,7 +3,7 @@
 from functools import partial
 
 from gossamer.broker.broker import Broker
-from gossamer.broker.workshop import Workshop
+from gossamer.broker.processor_port import ProcessorPort
 from gossamer.plus.aggregates.table import FUNCTIONS
 from gossamer.plus.engine import Engine
 from gossamer.plus.jobs import Job
@@ -50,7 +50,7 @@ def operator(filter: str) -> Round:
     return go
 
 
-class Desk(Workshop):
+class Desk(ProcessorPort):
     """Keeps the jobs until they are answered."""
 
     def __init__(self) -> None:

@@ -5,11 +5,11 @@ from functools import partial
 from gossamer.broker.policy import Authenticator, Origin, Verdict
 from gossamer.wire import reasons
 from gossamer.wire.packets import V5, V311, Connect, Will
+from tests.cases.wire_refused import refused_cases
 from tests.leaks.message_paths import Paths
 from tests.support.durable_world import DurableWorld
 from tests.support.leakage import Round
 from tests.support.memory import World, properties
-from tests.wire.test_codec_tables import refused_cases
 
 
 def connects(version: int, **options: object) -> Round:

@@ -88,6 +88,28 @@ def links(mode: str) -> Round:
     return go
 
 
+def broken_links_on_the_way(mode: str) -> Round:
+    """A neighbour waits for its answer until the next one comes again."""
+    net = line(mode)
+    writer = net.nodes["a"].client("w")
+    reader = net.nodes["c"].client("r")
+    reader.subscribe("t/#", qos=2)
+    settle(net, reader)
+
+    def go() -> None:
+        for wire in net.links["c", "b"]:
+            wire.other = None  # nothing gets across, and neither end knows
+        for qos in (1, 2):
+            writer.publish("t/x", qos=qos)
+        settle(net, writer)
+        net.cut("c", "b")
+        net.join("c", "b")
+        later(net, 1.0)
+        settle(net, writer, reader)
+
+    return go
+
+
 def roaming(mode: str) -> Round:
     """A session that follows its client round and round."""
     net = line(mode)
@@ -113,6 +135,6 @@ def roaming(mode: str) -> Round:
 
 MESH: Paths = {
     f"{what.__name__}, {mode}": partial(what, mode)
-    for what in (messages, retained, links, roaming)
+    for what in (messages, retained, links, broken_links_on_the_way, roaming)
     for mode in MODES
 }

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import product
 
+from gossamer.archive.collector import Collector
 from gossamer.wire.codec import encode
 from gossamer.wire.packets import PUBREL, V5, V311, Acknowledgement, Publish
 from tests.support.durable_world import DurableWorld
@@ -97,7 +98,8 @@ def queued(version: int, qos: int) -> Round:
 def archived(qos: int, **more: object) -> Round:
     """Into the collector of the archive, which a store empties."""
     world = World()
-    world.broker.core.routes.archive_under(["#"])
+    collector = Collector()
+    world.broker.begin_archiving(collector, ["#"])
     writer, reader = world.client("w"), world.client("r")
     reader.subscribe("#", qos=qos)
     run = packets(V5, qos)
@@ -106,7 +108,7 @@ def archived(qos: int, **more: object) -> Round:
         writer.send_bytes(run)
         for topic in TOPICS:
             send(writer, [reader], topic, qos=qos, **more)
-        world.broker.core.journal.archive.take()
+        collector.take()
 
     return go
 

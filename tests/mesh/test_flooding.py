@@ -4,9 +4,9 @@ import logging
 
 import pytest
 
-from gossamer.mesh.control import FLOOD, control_packet
-from gossamer.mesh.relay.origins import LASTING_BURST
-from gossamer.mesh.relay.words import Word, decode_list, decode_word, encode_list, encode_word
+from gossamer.mesh.control_messages import FLOOD, control_packet
+from gossamer.mesh.gossip.item import GossipItem, decode_list, decode_word, encode_list, encode_word
+from gossamer.mesh.gossip.sources import LASTING_BURST
 from gossamer.mesh.settings import TREE
 from gossamer.wire.errors import ProtocolError
 from tests.support.meshes import Net, Node
@@ -107,7 +107,7 @@ def test_a_broker_that_changes_its_words_all_the_time_is_damped(
     assert "link to a:" in complaint.getMessage()
 
 
-def forged(net: Net, word: Word) -> None:
+def forged(net: Net, word: GossipItem) -> None:
     """`a` sends `b` what it should not."""
     net.nodes["a"].mesh.by_name["b"].send([control_packet(FLOOD, encode_word(word))])
     net.run()
@@ -121,7 +121,7 @@ def test_a_word_in_ones_own_name_is_answered_by_a_later_one() -> None:
     say(net.nodes["b"], b"mine")
     net.run()
     life = net.nodes["b"].mesh.flooding.life
-    forged(net, Word("b", life + 5, 1, KIND, True, b"forged"))
+    forged(net, GossipItem("b", life + 5, 1, KIND, True, b"forged"))
     assert heard["c"] == [("b", b"mine"), ("b", b"mine")]
     assert net.nodes["a"].mesh.flooding.last_word("b", KIND) == b"mine"
 
@@ -129,15 +129,15 @@ def test_a_word_in_ones_own_name_is_answered_by_a_later_one() -> None:
 @pytest.mark.parametrize(
     "word",
     [
-        Word("x" * 65, 1, 1, KIND, True, b""),
-        Word("x/y", 1, 1, KIND, True, b""),
-        Word("", 1, 1, KIND, True, b""),
-        Word("x", 1, 1, KIND, True, bytes(1_048_577)),
-        Word("x", (1 << 80) - 1, 1, KIND, True, b""),
+        GossipItem("x" * 65, 1, 1, KIND, True, b""),
+        GossipItem("x/y", 1, 1, KIND, True, b""),
+        GossipItem("", 1, 1, KIND, True, b""),
+        GossipItem("x", 1, 1, KIND, True, bytes(1_048_577)),
+        GossipItem("x", (1 << 80) - 1, 1, KIND, True, b""),
     ],
     ids=["long name", "slash", "no name", "long body", "far future"],
 )
-def test_what_is_no_word_ends_its_link_only(word: Word) -> None:
+def test_what_is_no_word_ends_its_link_only(word: GossipItem) -> None:
     net = Net()
     heard = listening(net, "abc")
     net.join("a", "b")
@@ -149,7 +149,7 @@ def test_what_is_no_word_ends_its_link_only(word: Word) -> None:
 
 
 def test_words_and_lists_come_back_as_they_were() -> None:
-    words = [Word(f"b{n}", n << 60, n, n % 256, n % 2 == 0, b"x" * n) for n in range(3_000)]
+    words = [GossipItem(f"b{n}", n << 60, n, n % 256, n % 2 == 0, b"x" * n) for n in range(3_000)]
     for word in words[:50]:
         again = decode_word(b"?" + encode_word(word), 1)
         assert (again.origin, again.life, again.counter, again.kind, again.is_lasting) == (
@@ -168,6 +168,6 @@ def test_words_and_lists_come_back_as_they_were() -> None:
 
 @pytest.mark.parametrize("cut", range(20))
 def test_a_word_that_is_cut_off_is_none(cut: int) -> None:
-    data = encode_word(Word("ab", 1, 1, KIND, True, b""))
+    data = encode_word(GossipItem("ab", 1, 1, KIND, True, b""))
     with pytest.raises(ProtocolError):
         decode_word(data[:cut], 0)

@@ -5,12 +5,12 @@ import logging
 import pytest
 
 from gossamer.broker.policy import Permissions
-from gossamer.mesh.control import FLOOD, HOLD, PING, PONG, control_packet
+from gossamer.mesh.control_messages import FLOOD, HOLD, PING, PONG, control_packet
+from gossamer.mesh.gossip.item import GossipItem, encode_word
 from gossamer.mesh.handshake import Accepting, Dialling, Introduction, introduce
-from gossamer.mesh.relay.words import Word, encode_word
 from gossamer.mesh.settings import MeshSettings
-from gossamer.mesh.tree.graph import Announcement, view_of
-from gossamer.mesh.tree.topology import TOPOLOGY
+from gossamer.mesh.tree.announcements import TOPOLOGY
+from gossamer.mesh.tree.spanning_tree import Announcement, view_of
 from gossamer.session.identity import Identity
 from gossamer.session.message import Message
 from gossamer.wire import reasons
@@ -35,7 +35,7 @@ def is_linked(net: Net, name: str) -> bool:
 def announce(net: Net, body: bytes) -> None:
     """`evil` says this of its links, and it is later than what it said before."""
     life = net.nodes["evil"].mesh.flooding.life + 1
-    packet = control_packet(FLOOD, encode_word(Word("evil", life, 1, TOPOLOGY, True, body)))
+    packet = control_packet(FLOOD, encode_word(GossipItem("evil", life, 1, TOPOLOGY, True, body)))
     net.nodes["evil"].mesh.by_name["b"].send([packet])
     net.run()
 
@@ -79,16 +79,16 @@ def test_a_message_with_a_forged_origin_is_dropped_and_named(
     reader.subscribe("t", qos=2)
     line.run()
     honest = line.nodes["b"].broker.core.hub.namer.name(1)
-    message = Message("t", b"forged", 1, False, None, 0.0, "", "")
-    message.name = honest[:8] + (1 << 60).to_bytes(8, "big")
+    forged = honest[:8] + (1 << 60).to_bytes(8, "big")
+    message = Message("t", b"forged", 1, False, None, 0.0, "", "", name=forged)
     link = line.nodes["evil"].mesh.by_name["b"]
     with caplog.at_level(logging.WARNING):
         link.session.deliver(message, link.receiver, line.nodes["evil"].now)
         line.run()
     assert reader.messages() == []
-    fabric = line.nodes["b"].mesh.fabric
-    assert fabric is not None
-    assert fabric.admission.forged == 1
+    tree_links = line.nodes["b"].mesh.tree_links
+    assert tree_links is not None
+    assert tree_links.admission.forged == 1
     assert any("link to evil" in record.getMessage() for record in caplog.records)
 
 
@@ -104,10 +104,10 @@ def test_nobody_makes_a_link_look_cheaper_than_its_other_end_finds_it() -> None:
 
 def test_links_that_only_one_end_announces_carry_nothing(line: Net) -> None:
     announce(line, bytes(16) + b"\0\1b\0\1c\0\4gone")
-    fabric = line.nodes["c"].mesh.fabric
-    assert fabric is not None
-    assert set(fabric.view.tree) == {"evil", "b", "c"}
-    assert fabric.view.neighbours() == ["b"]
+    tree_links = line.nodes["c"].mesh.tree_links
+    assert tree_links is not None
+    assert set(tree_links.view.tree) == {"evil", "b", "c"}
+    assert tree_links.view.neighbours() == ["b"]
 
 
 def test_a_handshake_that_was_overheard_opens_nothing_again() -> None:

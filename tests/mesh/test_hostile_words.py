@@ -9,22 +9,30 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from gossamer.mesh.control import EPOCH, FLOOD, HOLD, MEASURES, REACH, RETAINED, control_packet
-from gossamer.mesh.modes.sums import decode as decode_sums
+from gossamer.mesh.bridges.ownership import BRIDGE_WORD, decode_claims
+from gossamer.mesh.control_messages import (
+    EPOCH,
+    FLOOD,
+    HOLD,
+    MEASURES,
+    REACH,
+    RETAINED,
+    control_packet,
+)
+from gossamer.mesh.directed.message import DIRECTED_PROPERTY, DirectedMessage, packed, unpacked
+from gossamer.mesh.gossip.item import GossipItem, encode_word
+from gossamer.mesh.interest.branch_sums import decode as decode_sums
+from gossamer.mesh.json_fields import read_json
 from gossamer.mesh.overview import FIGURES
-from gossamer.mesh.relay.errand import ERRAND_PROPERTY, Errand, packed, unpacked
-from gossamer.mesh.relay.words import Word, encode_word
-from gossamer.mesh.roaming.claims import _read as read_claim
-from gossamer.mesh.roaming.parcels import Head, delivery_of
-from gossamer.mesh.roaming.presence import CONNECTED
-from gossamer.mesh.said import read_json
-from gossamer.mesh.stock.claims import STOCK_WORD, decode_claims
+from gossamer.mesh.roaming.register import CONNECTED
+from gossamer.mesh.roaming.register import _read as read_claim
+from gossamer.mesh.roaming.transfer import TransferHead, delivery_of
 from gossamer.session.message import Message
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.packets import Publish
 from gossamer.wire.properties import Properties
-from tests.support.meshes import Net
+from tests.support.meshes import Net, Wire
 
 # As they stand in JSON.
 HOSTILE = [
@@ -108,19 +116,21 @@ def hostile(document: object) -> Iterator[str]:
             yield holed.replace(_HOLE, value, 1)
 
 
-def an_errand(said: str, payload: bytes = b"x") -> Message:
+def a_directed(said: str, payload: bytes = b"x") -> Message:
     properties = Properties()
-    properties.user = [(ERRAND_PROPERTY, said)]
+    properties.user = [(DIRECTED_PROPERTY, said)]
     return Message("$gossamer/errand", payload, 1, False, properties, 0.0, "", "")
 
 
 def read_item(said: str) -> object:
-    return delivery_of(unpacked(an_errand(said)))
+    return delivery_of(unpacked(a_directed(said)))
 
 
 def read_head(said: str) -> object:
     carried = Message("", said.encode(), 0, False, None, 0.0, "", "")
-    return Head(Errand("head", "b", {"client": "c", "source": "a", "since": 1}, carried))
+    return TransferHead(
+        DirectedMessage("head", "b", {"client": "c", "source": "a", "since": 1}, carried)
+    )
 
 
 READERS: dict[str, tuple[object, Callable[[str], object]]] = {
@@ -183,7 +193,7 @@ def is_linked(net: Net, name: str) -> bool:
 
 def word(net: Net, kind: int, body: bytes) -> bytes:
     life = net.nodes["evil"].mesh.flooding.life + 1
-    return control_packet(FLOOD, encode_word(Word("evil", life, 1, kind, False, body)))
+    return control_packet(FLOOD, encode_word(GossipItem("evil", life, 1, kind, False, body)))
 
 
 CONTROL = [
@@ -247,20 +257,22 @@ def test_a_word_that_is_none_ends_its_link_and_goes_no_further(
     check_contained(line)
 
 
-def errands() -> Iterator[Message]:
+def directed_messages() -> Iterator[Message]:
     head = json.dumps({**FRAME, **ITEM, "kind": "head", "topic": "", "since": 1})
     for said in ('{"expiry": 1e999}', json.dumps({**HEAD, "subscriptions": [["a"]]}), "[]"):
-        yield an_errand(head, said.encode())
+        yield a_directed(head, said.encode())
     pairless = [*SUBSCRIPTION[:-1], [[]]]
-    yield an_errand(head, json.dumps({**HEAD, "subscriptions": [pairless]}).encode())
+    yield a_directed(head, json.dumps({**HEAD, "subscriptions": [pairless]}).encode())
     for field, value in (("number", 1 << 70), ("state", 9), ("granted", True), ("name", "zz")):
-        yield an_errand(json.dumps({**FRAME, **ITEM, field: value}))
-    yield an_errand(json.dumps({**FRAME, "kind": "share", "group": [], "visited": []}))
-    yield an_errand(json.dumps({**FRAME, "kind": "share", "group": "g", "visited": [[]]}))
-    yield an_errand(json.dumps({**FRAME, "kind": "none of ours"}))
-    yield an_errand(json.dumps({**FRAME, **ITEM, "topic": "a/#"}))
+        yield a_directed(json.dumps({**FRAME, **ITEM, field: value}))
+    yield a_directed(json.dumps({**FRAME, "kind": "share", "group": [], "visited": []}))
+    yield a_directed(json.dumps({**FRAME, "kind": "share", "group": "g", "visited": [[]]}))
+    yield a_directed(json.dumps({**FRAME, "kind": "none of ours"}))
+    yield a_directed(json.dumps({**FRAME, **ITEM, "topic": "a/#"}))
     yield Message("$gossamer/errand", b"", 1, False, None, 0.0, "", "")
-    whole = packed(Errand("nothing", "b", {"client": "é" * 40_000}, Message(*_EMPTY)), 1).payload
+    whole = packed(
+        DirectedMessage("nothing", "b", {"client": "é" * 40_000}, Message(*_EMPTY)), 1
+    ).payload
     for payload in (b"", b"\x01", b"\x02" + whole[1:], whole[:-1], whole[:100], b"\x01" * 100):
         yield Message("$gossamer/envelope", payload, 1, False, None, 0.0, "", "")
 
@@ -269,13 +281,18 @@ _EMPTY = ("", b"", 0, False, None, 0.0, "", "")
 
 
 @pytest.mark.parametrize("qos", [1, 2])
-@pytest.mark.parametrize("message", list(errands()))
-def test_an_errand_that_is_none_is_refused_for_good(line: Net, message: Message, qos: int) -> None:
-    """It ends its link, and is not sent again when that stands anew."""
+@pytest.mark.parametrize("message", list(directed_messages()))
+def test_a_directed_that_is_none_is_refused_for_good(line: Net, message: Message, qos: int) -> None:
+    """The link stands, and it is not sent again when that is made anew."""
     link = line.nodes["evil"].mesh.by_name["b"]
+    connection = link.connection
     link.session.enqueue(message, qos, False, [], "", line.nodes["evil"].now)
     line.run()
-    assert line.nodes["evil"].mesh.errands.set_aside == 1
+    assert link.connection is connection
+    assert line.nodes["evil"].mesh.router.set_aside == 1
+    assert line.nodes["b"].mesh.router.refusals == 1
+    line.cut("evil", "b")
+    line.links["evil", "b"] = (Wire(line.queue), Wire(line.queue))
     check_contained(line)
 
 
@@ -285,15 +302,15 @@ def test_what_is_whole_arrives(line: Net) -> None:
     head = json.dumps({**FRAME, **ITEM, "kind": "head", "topic": "", "since": 1})
     link = evil.mesh.by_name["b"]
     for message in (
-        an_errand(head, json.dumps(HEAD).encode()),
-        an_errand(json.dumps(FRAME | ITEM)),
+        a_directed(head, json.dumps(HEAD).encode()),
+        a_directed(json.dumps(FRAME | ITEM)),
     ):
         link.session.enqueue(message, 2, False, [], "", evil.now)
     end = {**FRAME, "kind": "end", "topic": "", "client": "c", "source": "evil"}
-    link.session.enqueue(an_errand(json.dumps(end)), 2, False, [], "", evil.now)
+    link.session.enqueue(a_directed(json.dumps(end)), 2, False, [], "", evil.now)
     link.send(
         [
-            word(line, STOCK_WORD, b'{"x": 3}'),
+            word(line, BRIDGE_WORD, b'{"x": 3}'),
             word(line, FIGURES, b'{"interval": 1, "figures": {}}'),
         ]
     )

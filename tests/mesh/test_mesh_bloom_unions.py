@@ -5,8 +5,8 @@ import random
 import pytest
 
 from gossamer.bloom import BloomFilter, RemoteSummary
-from gossamer.mesh.control import SUMMARY, control_packet
-from gossamer.mesh.modes.bloom import Summaries, SummaryTeller
+from gossamer.mesh.control_messages import SUMMARY, control_packet
+from gossamer.mesh.interest.bloom import Summaries, SummaryAdvertiser
 
 
 def body_of(packet: bytes) -> bytes:
@@ -17,12 +17,12 @@ def body_of(packet: bytes) -> bytes:
 
 
 class Node:
-    """A broker's summaries, with the tellers of its links."""
+    """A broker's summaries, with the advertisers of its links."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.summaries = Summaries(b"one mesh")
-        self.tellers: dict[str, SummaryTeller] = {}
+        self.advertisers: dict[str, SummaryAdvertiser] = {}
         self.filters: list[str] = []
 
     def want(self, filter: str) -> None:
@@ -41,11 +41,11 @@ class Mesh:
         self.nodes = [Node(str(number)) for number in range(len(links) + 1)]
         self.links = [(self.nodes[a], self.nodes[b]) for a, b in links]
         for one, another in self.links:
-            one.tellers[another.name] = SummaryTeller(one.summaries, another.name)
-            another.tellers[one.name] = SummaryTeller(another.summaries, one.name)
+            one.advertisers[another.name] = SummaryAdvertiser(one.summaries, another.name)
+            another.advertisers[one.name] = SummaryAdvertiser(another.summaries, one.name)
         for one, another in self.links:
-            another.hear(one.name, one.tellers[another.name].everything())
-            one.hear(another.name, another.tellers[one.name].everything())
+            another.hear(one.name, one.advertisers[another.name].everything())
+            one.hear(another.name, another.advertisers[one.name].everything())
 
     def settle(self) -> int:
         """Passes messages on until there are none; returns how many there were."""
@@ -54,7 +54,7 @@ class Mesh:
             before = told
             for one, another in self.links:
                 for speaker, listener in ((one, another), (another, one)):
-                    packets = speaker.tellers[listener.name].changes()
+                    packets = speaker.advertisers[listener.name].changes()
                     told += len(packets)
                     listener.hear(speaker.name, packets)
             if told == before:
@@ -70,7 +70,7 @@ class Mesh:
             at = queue.pop()
             seen.add(at.name)
             found.extend(at.filters)
-            queue.extend(n for n in self.nodes if n.name in at.tellers and n.name not in seen)
+            queue.extend(n for n in self.nodes if n.name in at.advertisers and n.name not in seen)
         return found
 
     def check(self, told_exactly: bool) -> None:
@@ -120,7 +120,7 @@ def test_what_cannot_be_told_is_anything() -> None:
     other_make = Summaries(b"one mesh")
     odd = other_make.own
     odd.counting.plain = BloomFilter(int(odd.counting.plain.size) + 8, odd.counting.plain.hashes)
-    stranger.apply(body_of(SummaryTeller(other_make, "1").everything()[0]))
+    stranger.apply(body_of(SummaryAdvertiser(other_make, "1").everything()[0]))
     middle.heard("3", stranger)
     mesh.settle()
     assert mesh.nodes[0].summaries.remote["1"].may_match("anything/at/all")

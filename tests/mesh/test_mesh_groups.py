@@ -146,7 +146,7 @@ def test_members_that_can_be_reached_come_before_others(line: Net) -> None:
     assert taken(line, far, near) == [[], ["0", "1", "2", "3"]]
 
 
-def test_an_errand_that_finds_no_member_goes_on(line: Net) -> None:
+def test_a_directed_that_finds_no_member_goes_on(line: Net) -> None:
     line.cut("a", "b")  # so that a does not hear of what follows
     line.join("a", "b")
     leaving = member(line, "c", "leaving")
@@ -200,7 +200,7 @@ def test_a_restarted_broker_still_knows_who_has_members(line: Net) -> None:
 def test_a_forgotten_broker_has_no_members(line: Net) -> None:
     member(line, "c", "far")
     line.cut("c", "b")
-    line.nodes["b"].mesh.neighbourhood.forget("c", line.nodes["b"].now)
+    line.nodes["b"].mesh.neighbour_table.forget("c", line.nodes["b"].now)
     line.run()
     for name in "ab":
         assert line.nodes[name].mesh.directory.elsewhere == {}

@@ -3,7 +3,7 @@
 import pytest
 
 from gossamer.mesh.overview import MAIN, PREFIX
-from gossamer.mesh.reporting import start_reporting
+from gossamer.mesh.sys_topics import start_reporting
 from gossamer.wire.errors import ProtocolError
 from tests.support.meshes import Net
 

@@ -3,7 +3,7 @@ acknowledgements back, its neighbour keeps what has none, and nothing is lost or
 
 import pytest
 
-from gossamer.session.fullness import REFUSE
+from gossamer.session.queue_policy import REFUSE
 from gossamer.storage.memory_journal import MemoryJournal
 from tests.support.memory import MemoryClient
 from tests.support.meshes import Net, Node

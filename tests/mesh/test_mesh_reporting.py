@@ -1,7 +1,7 @@
 """What a broker says of its links: counts, `$SYS/mesh/`, and what is left of a forgotten one."""
 
 from gossamer.mesh.overview import PREFIX
-from gossamer.mesh.reporting import link_counts, start_reporting, statistics
+from gossamer.mesh.sys_topics import link_counts, start_reporting, statistics
 from tests.support.meshes import Net, Node
 
 
@@ -84,8 +84,8 @@ def test_topics_under_sys() -> None:
     assert news["$SYS/mesh/link/b/interests/held"] == b"1"
     assert "$SYS/mesh/mode" not in news
     net.cut("a", "b")
-    assert a.mesh.neighbourhood.forget("b", a.now)
-    assert not a.mesh.neighbourhood.forget("b", a.now)
+    assert a.mesh.neighbour_table.forget("b", a.now)
+    assert not a.mesh.neighbour_table.forget("b", a.now)
     a.wait(10)
     late = a.client("late")
     late.subscribe("$SYS/mesh/#")

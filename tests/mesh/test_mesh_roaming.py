@@ -2,7 +2,7 @@
 
 import pytest
 
-from gossamer.mesh.roaming.shadows import LINGER_SECONDS
+from gossamer.mesh.roaming.departed import LINGER_SECONDS
 from gossamer.mesh.settings import MODES
 from gossamer.wire import reasons
 from gossamer.wire.packets import (

@@ -10,10 +10,11 @@ from typing import Protocol
 import pytest
 
 from gossamer.broker.broker import Broker
-from gossamer.session.backlog import AWAY_MESSAGES
+from gossamer.session.queue import AWAY_MESSAGES
 from gossamer.session.records import Snapshot
-from gossamer.storage.collecting import CollectingJournal
+from gossamer.storage.journal import CollectingJournal
 from gossamer.storage.memory_journal import MemoryJournal
+from gossamer.storage.sqlite_store import READ_MESSAGES
 from tests.support.memory import MemoryClient
 from tests.support.meshes import Net, Node
 from tests.support.stores import TurnedStore
@@ -95,8 +96,9 @@ class Spilling:
         self.net.join("far", "near")
         self.reader: MemoryClient = self.far.client("reader", expiry=1000, receive_maximum=65535)
         self.reader.subscribe("t", qos=1)
-        self.settle()
         self.received: list[int] = []
+        self.longest = 0  # of what memory held of the queue
+        self.settle()
 
     @property
     def far(self) -> Node:
@@ -111,6 +113,8 @@ class Spilling:
         while has_news:
             self.net.run()
             has_news = self.disk.turn(self.near.broker, self.near.now)
+            queue = self.near.broker.core.sessions["$mesh/far"].queue
+            self.longest = max(self.longest, len(queue or ()))
         self.net.run()
 
     def wait(self, seconds: int) -> None:
@@ -133,7 +137,8 @@ class Spilling:
     def kill(self) -> None:
         """The near broker starts again from what its disk has."""
         self.disk = self.disk.killed()
-        again = Node("near", "ssf", journal=self.disk.journal, snapshot=self.disk.snapshot)
+        journal, snapshot = self.disk.journal, self.disk.snapshot
+        again = Node("near", "ssf", journal=journal, snapshot=snapshot, begins=self.near.now)
         self.net.nodes["near"] = self.near = again
 
     def join(self) -> None:
@@ -219,3 +224,96 @@ def test_a_spilled_queue_goes_round_another_way(disk: Disk) -> None:
     assert sorted(set(mesh.received)) == list(range(MESSAGES))
     assert mesh.received == list(range(MESSAGES))
     assert mesh.spilled == 0
+    assert mesh.longest <= READ_MESSAGES
+
+
+class Deep(Spilling):
+    """A third broker was behind `far`, and has a reader too; now both are alone."""
+
+    def __init__(self, disk: Disk) -> None:
+        super().__init__(disk)
+        self.net.node("third")
+        self.net.join("third", "far")
+        third = self.net.nodes["third"]
+        self.deep = third.client("deep", expiry=1000, receive_maximum=65535)
+        self.deep.subscribe("t", qos=1)
+        self.had: list[int] = []
+        self.wait(2)
+        self.cut()
+        self.net.cut("third", "far")
+        self.wait(20)
+        self.publish(0, MESSAGES)
+
+    def read(self) -> None:
+        super().read()
+        self.had += [int(payload) for payload in self.deep.payloads()]
+
+    def wait_for(self, seconds: int) -> None:
+        for _ in range(seconds):
+            self.wait(1)
+            self.read()
+
+
+def test_those_who_were_behind_it_get_the_queue_and_it_stays(disk: Disk) -> None:
+    mesh = Deep(disk)
+    mesh.net.join("third", "near")
+    mesh.wait_for(10)
+    assert mesh.had == list(range(MESSAGES))
+    assert mesh.longest <= AWAY_MESSAGES
+    assert mesh.spilled == SPILLED
+    mesh.publish(MESSAGES, MESSAGES + 10)
+    mesh.join()
+    mesh.wait_for(10)
+    assert mesh.received == list(range(MESSAGES + 10))
+    assert mesh.had == list(range(MESSAGES + 10))
+    assert mesh.spilled == 0
+
+
+@pytest.mark.parametrize("turns", [0, 2, 4])
+@pytest.mark.parametrize("what", ["kill", "join", "cut"])
+def test_what_happens_while_the_queue_is_looked_through(disk: Disk, what: str, turns: int) -> None:
+    """Nothing is lost, whatever had been looked at."""
+    mesh = Deep(disk)
+    mesh.net.join("third", "near")
+    for _ in range(turns):
+        mesh.net.run()
+        mesh.disk.turn(mesh.near.broker, mesh.near.now)
+    if what == "join":
+        mesh.join()
+    else:
+        mesh.net.cut("third", "near")
+        if what == "kill":
+            mesh.kill()
+        mesh.wait_for(3)
+        mesh.net.join("third", "near")
+        mesh.wait_for(10)
+        mesh.join()
+    mesh.wait_for(12)
+    assert sorted(set(mesh.had)) == list(range(MESSAGES))
+    assert in_first_order(mesh.received) == list(range(MESSAGES))
+    assert mesh.spilled == 0
+    assert mesh.longest <= READ_MESSAGES
+
+
+def test_those_left_behind_are_sent_the_queue_before_the_neighbour(disk: Disk) -> None:
+    """The link is back, and somebody who was behind it when its queue began is elsewhere."""
+    mesh = Spilling(disk)
+    mesh.net.node("other")
+    mesh.net.join("other", "near")
+    mesh.wait(2)
+    mesh.cut()
+    mesh.wait(20)
+    mesh.publish(0, MESSAGES)
+    tree_links = mesh.near.mesh.tree_links
+    assert tree_links is not None
+    link = mesh.near.mesh.by_name["far"]
+    link.behind = {"far", "other"}
+    begun = tree_links.waves.begun
+    mesh.join()
+    for _ in range(10):
+        mesh.wait(1)
+        mesh.read()
+    assert tree_links.waves.begun >= begun + MESSAGES
+    assert mesh.received == list(range(MESSAGES))
+    assert mesh.spilled == 0
+    assert mesh.longest <= READ_MESSAGES + AWAY_MESSAGES

@@ -7,17 +7,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.broker.routes import RouteTable
-from gossamer.mesh.modes.auto import AutoTeller, branch_of
-from gossamer.mesh.modes.choosing import (
+from gossamer.mesh.interest.auto import (
     FILTER_BELOW,
     FLOOD_ABOVE,
     LEAST_BYTES,
     LOOK_SECONDS,
-    Choice,
+    AutoAdvertiser,
+    BranchChoice,
 )
-from gossamer.mesh.modes.gathering import PAUSE
-from gossamer.mesh.modes.measuring import HALF_LIFE, Meter
-from gossamer.mesh.modes.sums import MOST_BRANCHES, Part, Sums, decode, encode
+from gossamer.mesh.interest.branch_meter import HALF_LIFE, BranchMeter
+from gossamer.mesh.interest.branch_sums import (
+    MOST_BRANCHES,
+    BranchPart,
+    BranchSums,
+    branch_of,
+    decode,
+    encode,
+)
+from gossamer.mesh.interest.tree_sums import PAUSE
 from gossamer.topics.containment import contains
 from gossamer.topics.cover import Cover
 from gossamer.wire.errors import ProtocolError
@@ -36,25 +43,25 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_a_flooded_branch_is_told_as_one_filter(steps: list[tuple[str, str | int]]) -> None:
-    teller = AutoTeller({})
+    advertiser = AutoAdvertiser({})
     wanted: list[str] = []
     flooded: set[str] = set()
     for verb, what in steps:
         if verb == "add":
             wanted.append(str(what))
-            teller.add(str(what))
+            advertiser.add(str(what))
         elif verb == "remove" and wanted:
-            teller.remove(wanted.pop(int(what) % len(wanted)))
+            advertiser.remove(wanted.pop(int(what) % len(wanted)))
         elif verb == "choose":
             flooded ^= {str(what)}
-            teller.choose(str(what), str(what) in flooded)
+            advertiser.choose(str(what), str(what) in flooded)
         expected = Cover()
         for filter in wanted:
             branch = branch_of(filter)
             expected.add(f"{branch}/#" if branch in flooded else filter)
-        assert set(teller.wanted) == set(expected.maximal())
+        assert set(advertiser.wanted) == set(expected.maximal())
         for filter in wanted:
-            assert any(contains(told, filter) for told in teller.wanted)
+            assert any(contains(told, filter) for told in advertiser.wanted)
 
 
 @pytest.mark.parametrize(
@@ -70,13 +77,13 @@ def test_a_flooded_branch_is_told_as_one_filter(steps: list[tuple[str, str | int
 def test_the_ratio_is_that_of_equation_5(
     interested: int, brokers: int, published: float, subscribed: float, ratio: float
 ) -> None:
-    choice = Choice()
+    choice = BranchChoice()
     choice.measure(interested, brokers, published, subscribed)
     assert choice.ratio == pytest.approx(ratio)
 
 
 def test_a_choice_needs_evidence_and_a_clear_difference() -> None:
-    choice = Choice()
+    choice = BranchChoice()
     choice.measure(7, 7, LEAST_BYTES / 8, LEAST_BYTES / 8)
     assert not choice.wants_flooding()
     choice.measure(7, 7, LEAST_BYTES, LEAST_BYTES * (FLOOD_ABOVE - 1.01))
@@ -92,7 +99,7 @@ def test_a_choice_needs_evidence_and_a_clear_difference() -> None:
 
 def test_measures_fade_and_survive_the_wire() -> None:
     routes = RouteTable()
-    meter = Meter(routes)
+    meter = BranchMeter(routes)
     meter.wanted("a/x", True)
     meter.wanted("b/x", False)
     routes.route("a/y", b"a/y").branch.published += 1000
@@ -111,9 +118,9 @@ def test_measures_fade_and_survive_the_wire() -> None:
 
 
 def test_of_too_many_branches_those_that_matter_are_told() -> None:
-    sums = Sums()
+    sums = BranchSums()
     for number in range(2 * MOST_BRANCHES):
-        sums.branches[f"b{number}"] = Part(1, float(number), 0.0)
+        sums.branches[f"b{number}"] = BranchPart(1, float(number), 0.0)
     told = decode(encode(sums, {"b0": None})).branches
     assert len(told) == MOST_BRANCHES
     assert "b0" in told
@@ -136,7 +143,7 @@ def test_of_too_many_branches_those_that_matter_are_told() -> None:
         b"[-1, 0, {}]",
         b'["x", 0, {}]',
         b"[" * 5000,
-        encode(Sums(), {}).replace(
+        encode(BranchSums(), {}).replace(
             b"{}", b"{%s}" % b",".join(b'"%d":[0,0,0]' % n for n in range(MOST_BRANCHES + 1))
         ),
     ],
@@ -149,7 +156,7 @@ def test_measures_of_a_strange_form_are_the_neighbours_error(body: bytes) -> Non
 def passed(net: Net, seconds: float) -> None:
     for node in net.nodes.values():
         node.now += seconds
-        node.broker.core.agenda.run(node.now)
+        node.broker.core.timers.run(node.now)
     net.run()
 
 
@@ -258,10 +265,10 @@ def test_each_branch_is_told_in_its_own_way_and_says_why() -> None:
         assert set(node.mesh.choosing.flooded) == {"busy"}
     held = net.nodes["a"].mesh.by_name["b"].session.subscriptions
     assert set(held) == {"busy/#", "quiet/1", "quiet/2"}
-    told = net.nodes["b"].mesh.by_name["a"].teller.interests
+    told = net.nodes["b"].mesh.by_name["a"].advertiser.interests
     often["d"].subscribe("busy/more")
     net.run()
-    assert net.nodes["b"].mesh.by_name["a"].teller.interests == told
+    assert net.nodes["b"].mesh.by_name["a"].advertiser.interests == told
     writer.publish("busy/more", "here")
     net.run()
     assert "here" in often["d"].payloads()

@@ -4,6 +4,7 @@ from itertools import permutations
 
 import pytest
 
+from gossamer.mesh.link import AdvertisedInterest
 from gossamer.mesh.mesh import Mesh
 from gossamer.mesh.settings import MODES, MeshSettings
 from gossamer.session.journal import Journal
@@ -34,7 +35,7 @@ def restart_in(net: Net, mode: str) -> None:
     net.mode = mode
     for node in net.nodes.values():
         core = node.broker.core
-        core.routes.peers.clear()
+        core.routes.neighbour_interests.clear()
         assert isinstance(core.journal, Rooms)
         core.rooms = {room: dict(kept) for room, kept in core.journal.rooms.items()}
         node.mesh = Mesh(node.broker.core, MeshSettings(node.name, mode, "test", "secret"))
@@ -88,5 +89,6 @@ def test_filters_are_held_only_where_the_mode_names_them(before: str, after: str
     net.join("a", "b")
     held = len(net.nodes["a"].mesh.by_name["b"].session.subscriptions)
     assert held == {"pf": 0, "bloom": 0, "sf": 2, "ssf": 1, "auto": 1}[after]
-    takes_all = [view.takes_all for view in net.nodes["a"].broker.core.routes.peers]
+    interests = net.nodes["a"].broker.core.routes.neighbour_interests
+    takes_all = [isinstance(each, AdvertisedInterest) and each.takes_all for each in interests]
     assert takes_all == {"pf": [True], "bloom": [False]}.get(after, [])

@@ -36,9 +36,9 @@ def step(net: Net) -> bool:
 def held(net: Net, name: str, of: str) -> str:
     """In what form `name` knows what `of` wants."""
     link = net.nodes[name].mesh.by_name[of]
-    if link.view.takes_all:
+    if link.interest.takes_all:
         return "all"
-    if link.view.summary is not None:
+    if link.interest.summary is not None:
         return "summary"
     return ",".join(sorted(link.session.subscriptions))
 

@@ -4,18 +4,35 @@ They arrive; and one that a neighbour of an earlier version cannot take is in no
 """
 
 import json
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from gossamer.broker.neighbours import ERRAND_TOPIC
-from gossamer.mesh.relay.errand import ERRAND_PROPERTY
+from gossamer.broker.connection import Connection
+from gossamer.broker.mesh_port import DIRECTED_TOPIC, ENVELOPE_TOPIC
+from gossamer.mesh.dial import Dial
+from gossamer.mesh.directed.message import DIRECTED_PROPERTY
+from gossamer.mesh.roaming.transfer import ITEM, item_directed
 from gossamer.mesh.settings import FIRST, GRAPH, TREE
 from gossamer.session.message import Message
-from gossamer.wire.packets import Connack, Publish, Request, Subscribe
+from gossamer.session.records import QUEUED, DeliveryRecord
+from gossamer.wire.codec import encode
+from gossamer.wire.frames import header_length, packet_length
+from gossamer.wire.packets import (
+    PUBACK,
+    PUBREC,
+    V5,
+    Acknowledgement,
+    Connack,
+    Publish,
+    Request,
+    Subscribe,
+)
 from tests.support.durable_meshes import DurableNet
 from tests.support.memory import MemoryClient, properties
+from tests.support.meshes import Wire
 
 # A topic has up to 65,535 bytes, of any letters.
 TOPICS = {
@@ -160,14 +177,54 @@ def test_what_an_earlier_version_queued_arrives_all_the_same(line: DurableNet) -
     link = node.mesh.by_name["b"]
     fields = {"topic": TOPICS["ascii"], "qos": 1, "retain": False, "to": "c", "kind": "share"}
     said = json.dumps({**fields, "group": "$share/g/s/#", "visited": ["a"]})
-    user = [(ERRAND_PROPERTY, said), ("unit", "°C")]
+    user = [(DIRECTED_PROPERTY, said), ("unit", "°C")]
     sent = properties(user=user, content_type="text/plain")
-    message = Message(ERRAND_TOPIC, b"large", 1, False, sent, 0.0, "", "")
+    message = Message(DIRECTED_TOPIC, b"large", 1, False, sent, 0.0, "", "")
     link.session.deliver(message, link.receiver, node.now)
     publish(line, "a", "s/1", "behind")
     line.crash("a")
     line.join("a", "b")
     assert texts(taken(line, far)) == [(TOPICS["ascii"], b"large"), ("s/1", b"behind")]
+
+
+class OldEars(deque[tuple[Wire, bytes]]):
+    """What is on its way; a broker that has never heard of envelopes answers as 0.1.0 does."""
+
+    def __init__(self, net: DurableNet, name: str) -> None:
+        super().__init__()
+        self._net = net
+        self._name = name
+        self.refused = 0
+
+    def append(self, item: tuple[Wire, bytes]) -> None:
+        wire, data = item
+        if not data or not self._is_old(wire):
+            super().append(item)
+            return
+        position = 0
+        while position < len(data):
+            stop = position + packet_length(data, position)
+            packet = data[position:stop]
+            if data[position] >> 4 == 3 and ENVELOPE_TOPIC.encode() in packet[:40]:
+                self._refuse(wire, packet)
+            else:
+                super().append((wire, packet))
+            position = stop
+
+    def _refuse(self, wire: Wire, data: bytes) -> None:
+        place = header_length(data, 0) + 2 + len(ENVELOPE_TOPIC)
+        packet_id = int.from_bytes(data[place : place + 2], "big")
+        kind = PUBACK if data[0] & 0x02 else PUBREC
+        assert wire.other is not None
+        self.refused += 1
+        super().append((wire.other, encode(Acknowledgement(kind, packet_id, 0x87), V5)))
+
+    def _is_old(self, wire: Wire) -> bool:
+        end = wire.end
+        if isinstance(end, Dial):
+            return end.mesh.settings.name == self._name
+        node = self._net.nodes[self._name]
+        return isinstance(end, Connection) and end.core is node.broker.core
 
 
 class TestBesideAnEarlierVersion:
@@ -197,7 +254,7 @@ class TestBesideAnEarlierVersion:
         if is_down:
             mixed.join("a", "b")
         assert texts(taken(mixed, far)) == [("s/1", b"before"), ("s/2", b"behind")]
-        assert mixed.nodes["a"].mesh.errands.set_aside == 1
+        assert mixed.nodes["a"].mesh.router.set_aside == 1
         assert mixed.nodes["a"].mesh.by_name["b"].connection is not None
 
     def test_a_member_here_gets_what_others_cannot(self, mixed: DurableNet) -> None:
@@ -221,4 +278,37 @@ class TestBesideAnEarlierVersion:
         client = come(mixed, "c", "roamer")
         assert client.connack.session_present
         assert texts(taken(mixed, client)) == [("s/1", b"0"), ("s/2", b"2")]
-        assert mixed.nodes["a"].mesh.errands.set_aside == 1
+        assert mixed.nodes["a"].mesh.router.set_aside == 1
+
+    @pytest.mark.parametrize("qos", [1, 2])
+    def test_one_that_the_store_had_is_replaced_when_it_is_refused(
+        self, mixed: DurableNet, qos: int
+    ) -> None:
+        """Only what memory holds of a queue is looked at when the neighbour comes back. Those that
+        name the refused one as the one before do not wait for it."""
+        topology = mixed.topology
+        for name in "ac":
+            mixed.cut(name, "b")
+        ears = OldEars(mixed, "b")
+        mixed.queue = ears
+        mixed.join("c", "b")
+        a = mixed.nodes["a"]
+        previous = ""
+        for number in range(30):
+            topic = TOPICS["ascii"] if number == 20 else "s/1"
+            message = Message(topic, bytes(100_000), 1, False, None, 0.0, "", "")
+            delivery = DeliveryRecord(number + 1, message, 1, False, [], 0, QUEUED)
+            directed = item_directed(ITEM, "a", "roamer", "c", delivery)
+            if previous:
+                directed.fields["after"] = previous
+            assert a.mesh.router.send(directed, qos, a.now)
+            previous = "" if topology == TREE else directed.identity()
+        mixed.run()
+        assert a.mesh.by_name["b"].session.spilled
+        mixed.join("a", "b")
+        assert ears.refused == 1
+        assert a.mesh.router.set_aside == 1
+        assert mixed.nodes["c"].mesh.router.waiting() == (0, 0)
+        for name in "ab":
+            for link in mixed.nodes[name].mesh.by_name.values():
+                assert not link.session.left_over()

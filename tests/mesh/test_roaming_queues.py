@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.session.backlog import AWAY_MESSAGES
+from gossamer.session.queue import AWAY_MESSAGES
 from tests.support.memory import MemoryClient
 from tests.support.meshes import Net, Node
 from tests.support.stores import TurnedStore

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.mesh.tree.graph import Announcement, view_of
-from gossamer.mesh.tree.memory import Memory
-from gossamer.mesh.tree.pulse import Pulse, cost_of
-from gossamer.mesh.tree.settling import Settling
-from gossamer.mesh.tree.topology import Topology, decode_announcement, encode_announcement
+from gossamer.mesh.tree.agreement import TreeAgreement
+from gossamer.mesh.tree.announcements import Announcements, decode_announcement, encode_announcement
+from gossamer.mesh.tree.heartbeat import RoundTrip, cost_of
+from gossamer.mesh.tree.seen_messages import SeenMessages
+from gossamer.mesh.tree.spanning_tree import Announcement, view_of
 from gossamer.session.journal import Journal
 from gossamer.wire.errors import ProtocolError
 
@@ -77,7 +77,7 @@ def test_the_order_of_announcements_does_not_matter(costs: Costs, random: Random
     views = []
     for _ in range(2):
         random.shuffle(words)
-        topology = Topology("a")
+        topology = Announcements("a")
         for name, body in words:
             topology.heard(name, body)
         topology.refresh()
@@ -108,7 +108,7 @@ def test_markers_settle_every_broker_of_a_tree(brokers: int, random: Random) -> 
     for one, other in links:
         near[one].append(str(other))
         near[other].append(str(one))
-    settlings = [Settling() for _ in range(brokers)]
+    settlings = [TreeAgreement() for _ in range(brokers)]
     waiting = list(range(brokers))
     markers: list[tuple[int, int]] = []
     sent = 0
@@ -120,34 +120,34 @@ def test_markers_settle_every_broker_of_a_tree(brokers: int, random: Random) -> 
             source, number = markers.pop(random.randrange(len(markers)))
             settlings[number].heard(str(source), b"d")
         assert not (waiting and any(each.is_settled and each.digest for each in settlings))
-        for one, settling in enumerate(settlings):
-            for name in settling.due() if settling.digest else []:
-                settling.sent(name)
+        for one, agreement in enumerate(settlings):
+            for name in agreement.due() if agreement.digest else []:
+                agreement.sent(name)
                 markers.append((one, int(name)))
                 sent += 1
-    assert all(settling.is_settled for settling in settlings)
+    assert all(agreement.is_settled for agreement in settlings)
     assert sent == 2 * len(links)
 
 
 def test_a_busy_moment_changes_no_cost() -> None:
-    pulse = Pulse()
-    assert pulse.answered(0.001)
-    assert not any(pulse.answered(0.5) for _ in range(6))
-    assert not pulse.answered(0.001)
-    assert pulse.cost == 0
-    assert any(pulse.answered(0.5) for _ in range(8))
-    assert pulse.cost == cost_of(0.5)
+    round_trip = RoundTrip()
+    assert round_trip.answered(0.001)
+    assert not any(round_trip.answered(0.5) for _ in range(6))
+    assert not round_trip.answered(0.001)
+    assert round_trip.cost == 0
+    assert any(round_trip.answered(0.5) for _ in range(8))
+    assert round_trip.cost == cost_of(0.5)
 
 
 def test_a_clock_that_is_set_back_changes_no_cost() -> None:
-    pulse = Pulse()
-    pulse.answered(0.1)
-    assert not any(pulse.answered(-1_000.0) for _ in range(20))
+    round_trip = RoundTrip()
+    round_trip.answered(0.1)
+    assert not any(round_trip.answered(-1_000.0) for _ in range(20))
 
 
 @given(st.lists(st.tuples(st.sampled_from("xy"), st.integers(0, 5_000)), max_size=80))
 def test_each_name_is_new_once(heard: list[tuple[str, int]]) -> None:
-    memory = Memory(Journal(), {})
+    memory = SeenMessages(Journal(), {})
     known: set[bytes] = set()
     for source, number in heard:
         name = source.encode() * 8 + number.to_bytes(8, "big")
@@ -157,7 +157,7 @@ def test_each_name_is_new_once(heard: list[tuple[str, int]]) -> None:
 
 
 def test_a_name_that_was_never_given_is_forged() -> None:
-    memory = Memory(Journal(), {})
+    memory = SeenMessages(Journal(), {})
     name = memory.name(1)
     later = name[:8] + (int.from_bytes(name[8:], "big") + 1).to_bytes(8, "big")
     assert not memory.is_forged(name)

@@ -3,22 +3,21 @@
 from itertools import pairwise
 
 from gossamer.broker.policy import Origin
-from gossamer.mesh.stock.claims import SILENCE_SECONDS
-from gossamer.mesh.stock.dialing import StockDial
-from gossamer.mesh.stock.settings import StockSettings
-from gossamer.mesh.stock.stock import Stock
-from gossamer.mesh.stock.stocks import Stocks
+from gossamer.mesh.bridges.bridge import Bridge, BridgeSettings
+from gossamer.mesh.bridges.bridges import Bridges
+from gossamer.mesh.bridges.dial import BridgeDial
+from gossamer.mesh.bridges.ownership import SILENCE_SECONDS
 from tests.support.memory import World
 from tests.support.meshes import Net, Node, Wire
 
 ORIGIN = Origin("127.0.0.1", "stock")
-SETTINGS = StockSettings("plant", exports=("#",))
+SETTINGS = BridgeSettings("plant", exports=("#",))
 
 
 class _End:
     """What a shell does for one attempt."""
 
-    def __init__(self, dial: StockDial) -> None:
+    def __init__(self, dial: BridgeDial) -> None:
         self.dial = dial
 
     def receive(self, data: bytes, now: float) -> None:
@@ -26,7 +25,7 @@ class _End:
 
     def lost(self, now: float) -> None:
         self.dial.lost(now)
-        self.dial.stock.lost()
+        self.dial.bridge.lost()
 
 
 class Plant:
@@ -34,63 +33,63 @@ class Plant:
 
     def __init__(self, *names: str) -> None:
         self.net = Net()
-        self.stock = World()
+        self.bridge = World()
         self.wires: dict[str, tuple[Wire, Wire]] = {}
-        self.cut: set[str] = set()  # those that do not reach the stock broker
+        self.cut: set[str] = set()  # those that do not reach the bridged broker
         for name in names:
             node = self.net.node(name)
-            Stocks(node.mesh, [SETTINGS], node.now)
+            Bridges(node.mesh, [SETTINGS], node.now)
         for one, other in pairwise(names):
             self.net.join(one, other)
 
     def node(self, name: str) -> Node:
         return self.net.nodes[name]
 
-    def stock_of(self, name: str) -> Stock:
-        stocks = self.node(name).mesh.stocks
-        assert stocks is not None
-        return stocks.by_name["plant"]
+    def bridge_of(self, name: str) -> Bridge:
+        bridges = self.node(name).mesh.bridges
+        assert bridges is not None
+        return bridges.by_name["plant"]
 
     def owners(self) -> list[str]:
-        return [name for name in self.net.nodes if self.stock_of(name).is_owner]
+        return [name for name in self.net.nodes if self.bridge_of(name).is_owner]
 
     def pass_time(self, seconds: float) -> None:
         for _ in range(round(seconds / 0.5)):
             for name in self.net.nodes:
                 self._keep_dialled(name)
-            for world in (*self.net.nodes.values(), self.stock):
+            for world in (*self.net.nodes.values(), self.bridge):
                 world.wait(0.5)
             self.run()
 
     def run(self) -> None:
-        self.stock.broker.flush(self.stock.now)
+        self.bridge.broker.flush(self.bridge.now)
         while True:
             self.net.run()
-            self.stock.broker.flush(self.stock.now)
+            self.bridge.broker.flush(self.bridge.now)
             if not self.net.queue:
                 return
 
     def lose(self, name: str) -> None:
-        """The node and the stock broker do not reach each other any more."""
+        """The node and the bridged broker do not reach each other any more."""
         self.cut.add(name)
         near, far = self.wires.pop(name)
         near.other = far.other = None
         near.is_closed = True
         near.end.lost(self.node(name).now)  # type: ignore[attr-defined]
-        far.end.lost(self.stock.now)  # type: ignore[attr-defined]
+        far.end.lost(self.bridge.now)  # type: ignore[attr-defined]
         self.run()
 
     def _keep_dialled(self, name: str) -> None:
-        stock = self.stock_of(name)
-        if stock.connection is not None:
-            stock.connection.outlet.put(b"\xc0\x00")  # PINGREQ, as a shell does
-        if name in self.cut or stock.connection is not None:
+        bridge = self.bridge_of(name)
+        if bridge.connection is not None:
+            bridge.connection.outbox.put(b"\xc0\x00")  # PINGREQ, as a shell does
+        if name in self.cut or bridge.connection is not None:
             return
         near, far = Wire(self.net.queue), Wire(self.net.queue)
         near.other, far.other = far, near
-        far.end = self.stock.broker.open(far, ORIGIN, self.stock.now)
+        far.end = self.bridge.broker.open(far, ORIGIN, self.bridge.now)
         node = self.node(name)
-        near.end = _End(StockDial(node.broker.core, stock, near, ORIGIN, node.now))
+        near.end = _End(BridgeDial(node.broker.core, bridge, near, ORIGIN, node.now))
         self.wires[name] = (near, far)
         self.run()
 
@@ -114,7 +113,7 @@ def test_an_owner_that_falls_silent_is_replaced() -> None:
     plant.net.cut("a", "b")
     plant.lose("a")
     plant.pass_time(SILENCE_SECONDS + 2.0)
-    assert plant.stock_of("b").is_owner
+    assert plant.bridge_of("b").is_owner
 
 
 def test_parts_of_a_mesh_that_lost_each_other_do_not_fight_over_it() -> None:
@@ -124,9 +123,9 @@ def test_parts_of_a_mesh_that_lost_each_other_do_not_fight_over_it() -> None:
     plant.pass_time(20.0)
     # `b` cannot know that `a` lives. It takes over, and `a` leaves it to `b` for a while.
     assert plant.owners() == ["b"]
-    accepted = plant.stock.broker.core.counters.connections_accepted
+    accepted = plant.bridge.broker.core.counters.connections_accepted
     plant.pass_time(20.0)
-    assert plant.stock.broker.core.counters.connections_accepted == accepted
+    assert plant.bridge.broker.core.counters.connections_accepted == accepted
     plant.net.join("a", "b")
     plant.pass_time(60.0)
     assert plant.owners() == ["a"]
@@ -139,12 +138,12 @@ def test_every_message_crosses_once_in_either_direction() -> None:
     for reader in inside.values():
         reader.subscribe("t/#", qos=1)
     plant.run()
-    outside = plant.stock.client("reader")
+    outside = plant.bridge.client("reader")
     outside.subscribe("t/#", qos=1)
     for name in "abc":
         plant.node(name).client(f"writer-{name}").publish("t/1", name, qos=1)
         plant.run()
-    plant.stock.client("writer").publish("t/2", "m", qos=1)
+    plant.bridge.client("writer").publish("t/2", "m", qos=1)
     plant.run()
     for reader in (*inside.values(), outside):
         assert reader.payloads() == ["a", "b", "c", "m"]
@@ -153,7 +152,7 @@ def test_every_message_crosses_once_in_either_direction() -> None:
 def test_exports_wait_and_follow_the_owner() -> None:
     plant = Plant("a", "b")
     plant.pass_time(5.0)
-    outside = plant.stock.client("reader")
+    outside = plant.bridge.client("reader")
     outside.subscribe("t", qos=1)
     plant.lose("a")
     writer = plant.node("b").client("writer")
@@ -177,13 +176,13 @@ def test_neighbours_that_name_no_filters_want_all_that_may_come() -> None:
     plant.pass_time(5.0)
     plant.node("a").client("reader").subscribe("t")
     plant.run()
-    assert list(plant.stock_of("a").asked) == ["t"]
+    assert list(plant.bridge_of("a").asked) == ["t"]
     plant.net.mode = "pf"
     plant.node("a").mesh.settings.mode = "pf"
     plant.net.node("b")
     plant.net.join("b", "a")
     plant.run()
-    assert list(plant.stock_of("a").asked) == ["#"]
+    assert list(plant.bridge_of("a").asked) == ["#"]
 
 
 def test_a_shared_group_anywhere_draws_from_it() -> None:
@@ -194,8 +193,8 @@ def test_a_shared_group_anywhere_draws_from_it() -> None:
         member.subscribe("$share/g/jobs/#", qos=1)
     plant.run()
     plant.pass_time(1.0)
-    assert list(plant.stock_of("a").asked) == ["jobs/#"]
-    outside = plant.stock.client("outside")
+    assert list(plant.bridge_of("a").asked) == ["jobs/#"]
+    outside = plant.bridge.client("outside")
     for number in range(4):
         outside.publish("jobs/1", str(number), qos=1, packet_id=number + 1)
         plant.run()
@@ -204,4 +203,4 @@ def test_a_shared_group_anywhere_draws_from_it() -> None:
     for member in members:
         member.send_bytes(b"\xe0\x00")
     plant.pass_time(1.0)
-    assert list(plant.stock_of("a").asked) == []
+    assert list(plant.bridge_of("a").asked) == []

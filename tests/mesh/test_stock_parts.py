@@ -4,15 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.mesh.stock.claims import SILENCE_SECONDS, Claims, encode_claims
-from gossamer.mesh.stock.marks import MarkingSink, has_mark, mark_of
-from gossamer.mesh.stock.replays import REPLAY_SECONDS, Replays
-from gossamer.mesh.stock.settings import StockSettings, echoes
-from gossamer.mesh.stock.wants import StockWants
+from gossamer.mesh.bridges.bridge import BridgeInterest, BridgeSettings
+from gossamer.mesh.bridges.loop_prevention import (
+    REPLAY_SECONDS,
+    MarkingSink,
+    RetainedReplays,
+    echoes,
+    has_mark,
+    mark_of,
+)
+from gossamer.mesh.bridges.ownership import SILENCE_SECONDS, Ownership, encode_claims
 from gossamer.net.config import ConfigError, parse
 from gossamer.topics.containment import contains
-from gossamer.topics.matching import matches
-from gossamer.topics.meeting import meet
+from gossamer.topics.intersection import meet
+from gossamer.topics.match import matches
 from gossamer.wire.codec import decode, encode
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.frames import header_length, packet_length
@@ -38,7 +43,7 @@ def test_a_meeting_matches_what_both_match(a: str, b: str, topic: str) -> None:
 def test_wishes_are_what_is_asked_within_what_is_allowed(
     imports: list[str], steps: list[tuple[bool, str]], is_blind: bool, published: list[str]
 ) -> None:
-    wants = StockWants(tuple(imports))
+    wants = BridgeInterest(tuple(imports))
     asked: list[str] = []
     for is_new, filter in steps:
         if is_new or not asked:
@@ -86,7 +91,7 @@ def test_every_publication_is_marked_and_nothing_else(
 
 
 def test_a_subscription_brings_each_retained_message_once() -> None:
-    replays = Replays()
+    replays = RetainedReplays()
     assert not replays.is_due("a/b", 0.0)
     replays.subscribed("a/#", 0.0)
     assert replays.is_due("a/b", 1.0)
@@ -98,7 +103,7 @@ def test_a_subscription_brings_each_retained_message_once() -> None:
 
 
 def test_claims_grow_old() -> None:
-    claims = Claims()
+    claims = Ownership()
     claims.hear("b", encode_claims({"p", "q"}, {"p"}), 100.0)
     assert claims.reaching("q", 101.0) == ["b"]
     assert claims.is_owned("p", 101.0)
@@ -111,7 +116,7 @@ def test_claims_grow_old() -> None:
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"1", b'{"' + b"a" * 10])
 def test_claims_of_a_strange_form_are_the_neighbours_error(body: bytes) -> None:
     with pytest.raises(ProtocolError):
-        Claims().hear("b", body, 0.0)
+        Ownership().hear("b", body, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +131,7 @@ def test_claims_of_a_strange_form_are_the_neighbours_error(body: bytes) -> None:
 def test_where_echoes_cannot_be_told(
     version: int, imports: tuple[str, ...], exports: tuple[str, ...], both: str
 ) -> None:
-    assert echoes(StockSettings("p", version, imports, exports)) == both
+    assert echoes(BridgeSettings("p", version, imports, exports)) == both
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.net.local.mesh import LocalMesh, Plan
+from gossamer.net.local.mesh import LocalMesh, LocalMeshPlan
 from tests.support.mesh_clients import Reader, client
 
 pytestmark = pytest.mark.processes
@@ -34,7 +34,7 @@ async def kill(mesh: LocalMesh, number: int) -> None:
 
 def test_a_shared_subscriber_and_a_session_that_roams(tmp_path: Path) -> None:
     async def run() -> None:
-        with LocalMesh(tmp_path, Plan(3, "linear", memory=False)) as mesh:
+        with LocalMesh(tmp_path, LocalMeshPlan(3, "linear", memory=False)) as mesh:
             await asyncio.to_thread(mesh.start)
             member = client(mesh.brokers[2].port, "member")
             await member.connect()

@@ -2,14 +2,14 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from gossamer.net.local.mesh import LocalMesh, Plan
+from gossamer.net.local.mesh import LocalMesh, LocalMeshPlan
 from tests.support.paho_client import V5, V311, Paho, connected
-from tests.support.running_broker import PATIENCE
+from tests.support.polling import eventually
 
 pytestmark = pytest.mark.processes
 
@@ -20,20 +20,13 @@ HOUR = 3600
 @pytest.fixture(scope="module")
 def mesh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalMesh]:
     folder: Path = tmp_path_factory.mktemp("outside")
-    with LocalMesh(folder, Plan(3, "linear", memory=False, sys_seconds=1)) as mesh:
+    with LocalMesh(folder, LocalMeshPlan(3, "linear", memory=False, sys_seconds=1)) as mesh:
         mesh.start()
         yield mesh
 
 
 def ports(mesh: LocalMesh) -> list[int]:
     return [broker.port for broker in mesh.brokers]
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < deadline, "it did not become true in time"
-        time.sleep(0.05)
 
 
 def drained(client: Paho) -> list[str]:
@@ -81,7 +74,7 @@ def test_a_group_shares_across_brokers(mesh: LocalMesh) -> None:
                 taken += drained(member)
             return len(got[0]) + len(got[1]) >= len(sent)
 
-        until(all_came)
+        eventually(all_came)
         time.sleep(0.5)  # for what would come twice
         all_came()
         assert Counter(got[0] + got[1]) == Counter(sent)
@@ -140,7 +133,7 @@ def test_a_killed_broker_keeps_the_session_and_hands_it_over_later(mesh: LocalMe
         there.close()
         for number in range(5):
             writer.publish("patient", str(number).encode(), 1)
-        until(lambda: mesh.links()[0].outward["queued"] == 0)
+        eventually(lambda: mesh.links()[0].outward["queued"] == 0)
         mesh.brokers[0].kill()
         here = Paho(third, "patient", clean=False, expiry=HOUR)
         here.connect()
@@ -162,4 +155,4 @@ def test_every_broker_shows_the_figures_of_all(mesh: LocalMesh) -> None:
                 brokers.add(operator.messages.get().topic.split("/")[3])
             return brokers == {broker.name for broker in mesh.brokers}
 
-        until(all_shown)
+        eventually(all_shown)

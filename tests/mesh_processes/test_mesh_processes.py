@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.net.local.mesh import LocalMesh, Plan
-from tests.support.mesh_clients import Reader, client, eventually
+from gossamer.net.local.mesh import LocalMesh, LocalMeshPlan
+from tests.support.mesh_clients import Reader, client
+from tests.support.polling import soon
 from tests.support.proxy import Proxy
 
 pytestmark = pytest.mark.processes
@@ -20,14 +21,16 @@ def has_more_than(reader: Reader, count: int) -> bool:
 
 async def knows(mesh: LocalMesh, near: int, count: int = 1) -> None:
     """Until the dialled end of the link holds so many interests of the dialler's."""
-    await eventually(lambda: mesh.links()[near].outward["interests_held"] >= count)
+    await soon(lambda: mesh.links()[near].outward["interests_held"] >= count)
 
 
 def test_a_line_that_changes_its_mode(tmp_path: Path) -> None:
     """A reader at one end keeps its session over restarts of the whole mesh in other modes."""
 
     async def one_run(mode: str, is_first: bool) -> None:
-        with LocalMesh(tmp_path, replace(Plan(3, "linear", memory=False), mode=mode)) as mesh:
+        with LocalMesh(
+            tmp_path, replace(LocalMeshPlan(3, "linear", memory=False), mode=mode)
+        ) as mesh:
             await asyncio.to_thread(mesh.start)
             source = client(mesh.brokers[2].port, "reader", clean=is_first)
             await source.connect()
@@ -58,7 +61,7 @@ def test_a_line_that_changes_its_mode(tmp_path: Path) -> None:
 
 def test_a_link_that_stops_and_one_that_breaks(tmp_path: Path) -> None:
     async def run() -> None:
-        with LocalMesh(tmp_path, Plan(2, memory=False)) as mesh:
+        with LocalMesh(tmp_path, LocalMeshPlan(2, memory=False)) as mesh:
             async with Proxy(mesh.brokers[0].port) as proxy:
                 mesh.configure(1, {0: proxy.port})
                 await asyncio.to_thread(mesh.start)
@@ -86,7 +89,7 @@ def test_a_link_that_stops_and_one_that_breaks(tmp_path: Path) -> None:
                 proxy.resume()
                 await readers[1].until(set(expected))
                 proxy.cut()
-                await eventually(lambda: not mesh.links()[0].stands)
+                await soon(lambda: not mesh.links()[0].stands)
                 await publish(20, "")
                 proxy.mend()
                 await readers[1].until(set(expected))
@@ -105,7 +108,7 @@ def test_the_broker_in_the_middle_is_killed(tmp_path: Path) -> None:
     """Two kills in the middle of QoS 1 and 2 traffic: nothing lost, QoS 2 exactly once."""
 
     async def run() -> None:
-        with LocalMesh(tmp_path, Plan(3, "linear", memory=False)) as mesh:
+        with LocalMesh(tmp_path, LocalMeshPlan(3, "linear", memory=False)) as mesh:
             await asyncio.to_thread(mesh.start)
             source = client(mesh.brokers[2].port, "reader")
             writer = client(mesh.brokers[0].port, "writer")
@@ -127,7 +130,7 @@ def test_the_broker_in_the_middle_is_killed(tmp_path: Path) -> None:
             for _ in range(2):
                 flow = asyncio.ensure_future(publish(60))
                 wanted = len(reader.payloads) + 5
-                await eventually(partial(has_more_than, reader, wanted))
+                await soon(partial(has_more_than, reader, wanted))
                 await asyncio.to_thread(mesh.brokers[1].kill)
                 await flow
                 mesh.brokers[1].start()

@@ -1,6 +1,7 @@
 """The admin API on a real socket: what it shows, what it does, and whom it refuses."""
 
 import json
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -13,15 +14,18 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from gossamer.cli import main
 from gossamer.net.admin import http, tokens
+from gossamer.net.admin.routes import Route
 from gossamer.net.admin.server import AdminServer
 from gossamer.net.config import ConfigError
 from gossamer.net.config.observe import Admin
-from gossamer.net.reloading import Reloader
-from gossamer.net.strangers import MOST_STRANGERS
+from gossamer.net.login_places import MOST_STRANGERS
+from gossamer.net.reload import Reloader
 from gossamer.wire import reasons
-from gossamer.wire.packets import Connack, Disconnect, Request, Suback, Subscribe
-from tests.support.live import PATIENCE, LiveBroker, RawClient, live_file
+from gossamer.wire.packets import Connack, Disconnect, Publish, Request, Suback, Subscribe
+from tests.support.admin_service import assert_as_documented
+from tests.support.live import LiveBroker, RawClient, live_file
 from tests.support.located import PISA, ROUND_ME, connect_with, with_user
+from tests.support.polling import PATIENCE
 
 TOKEN = "a-token-for-the-tests"
 
@@ -69,7 +73,7 @@ def admin(config: Path) -> Iterator[AdminClient]:
     with live_file(config) as broker:
 
         async def start() -> tuple[AdminServer, int]:
-            reloader = Reloader(broker.front, config)
+            reloader = Reloader(broker.listeners, config)
             server = AdminServer(broker.broker, Admin(port=0), TOKEN, reloader.reload)
             return server, await server.open()
 
@@ -193,12 +197,12 @@ def test_everything_else_needs_the_token(admin: AdminClient) -> None:
     assert admin.call("GET", "/v1/sessions", token=TOKEN + "x")[0] in (401, 429)
 
 
-def _routes(admin: AdminClient) -> Any:
-    async def ask() -> Any:
-        server = AdminServer(admin.broker.broker, Admin(), TOKEN, _no_reload)
-        return server.routes
+def _routes(admin: AdminClient) -> list[Route]:
+    return _server(admin).routes
 
-    return admin.broker.call(ask())
+
+def _server(admin: AdminClient) -> AdminServer:
+    return admin.broker.ask(lambda: AdminServer(admin.broker.broker, Admin(), TOKEN, _no_reload))
 
 
 async def _no_reload() -> list[str]:
@@ -228,6 +232,25 @@ def test_the_document_names_every_route(admin: AdminClient) -> None:
         assert "200" in operation["responses"]
     names = [one["name"] for one in document["paths"]["/v1/retained"]["get"]["parameters"]]
     assert names == ["limit", "offset", "filter"]
+
+
+def test_answers_are_as_the_document_says(admin: AdminClient) -> None:
+    one = RawClient.to(admin.broker.port())
+    one.send(connect_with("walker", PISA))
+    assert one.expect(Connack).reason == 0
+    one.send(Subscribe(1, [Request("alerts/#", 0)], properties=with_user(ROUND_ME)))
+    assert one.expect(Suback).reasons == [0]
+    one.publish("alerts/1", b"text", retain=True)
+    one.expect(Publish)
+    for route in _routes(admin):
+        if route.method == "GET" and route.path.startswith("/v1/") and "mesh" not in route.path:
+            answer = admin.get(route.path.replace("{client_id}", "walker"))
+            assert answer.get("entries") != [], route.path
+            assert_as_documented(_server(admin), route.path, answer)
+    assert_as_documented(_server(admin), "/health", admin.get("/health"))
+    names = re.findall('"#/components/schemas/([^"]*)"', json.dumps(admin.get("/openapi.json")))
+    assert names
+    assert set(names) <= admin.get("/openapi.json")["components"]["schemas"].keys()
 
 
 BAD_REQUESTS = [

@@ -11,14 +11,16 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from gossamer.cli import main
 from gossamer.mesh.mesh import Mesh
-from gossamer.mesh.reporting import statistics
+from gossamer.mesh.sys_topics import statistics
 from gossamer.net.admin.client import AdminClient, AdminError
 from gossamer.net.admin.mesh_views import mesh_view
 from gossamer.net.admin.metrics import exposition
 from gossamer.net.admin.server import AdminServer
 from gossamer.net.config.observe import Admin
 from gossamer.wire.packets import PUBACK, Acknowledgement, Pingreq, Pingresp, Publish
-from tests.support.live import LiveBroker, RawClient, eventually, live
+from tests.support.admin_service import assert_as_documented
+from tests.support.live import LiveBroker, RawClient, live
+from tests.support.polling import eventually
 
 TOKEN = "a-token-for-the-tests"
 
@@ -86,8 +88,8 @@ def test_a_link_is_cut_and_healed(pair: tuple[LiveBroker, LiveBroker]) -> None:
     a, b = pair
 
     async def start(broker: LiveBroker) -> tuple[AdminServer, int]:
-        peering = broker.server.peering
-        server = AdminServer(broker.broker, Admin(port=0), TOKEN, _no_reload, peering)
+        mesh_links = broker.server.mesh_links
+        server = AdminServer(broker.broker, Admin(port=0), TOKEN, _no_reload, mesh_links)
         return server, await server.open()
 
     servers = [(broker, broker.call(start(broker))) for broker in pair]
@@ -139,6 +141,14 @@ def test_links_are_shown_and_forgotten(
     assert "no neighbour b" in capsys.readouterr().err
 
 
+def test_the_answer_is_as_the_document_says(pair: tuple[LiveBroker, LiveBroker]) -> None:
+    for broker in pair:
+        server = broker.ask(partial(AdminServer, broker.broker, Admin(), TOKEN, _no_reload))
+        shown = json.loads(json.dumps(broker.ask(partial(mesh_view, broker.broker.core, {}))))
+        assert len(shown["entries"]) == 1
+        assert_as_documented(server, "/v1/mesh", shown)
+
+
 def test_a_broker_that_stands_alone_has_no_mesh() -> None:
     with live() as alone:
         assert b"gossamer_link" not in alone.ask(lambda: exposition(alone.broker.core))
@@ -153,7 +163,7 @@ def test_the_mode_changes_under_traffic(
     reader.subscribe("t/#", qos=1)
     writer = RawClient.to(a.port())
     writer.login(client_id="writer")
-    eventually(lambda: a.ask(lambda: _mesh(a).hearing.held(_mesh(a).by_name["b"])) > 0)
+    eventually(lambda: a.ask(lambda: _mesh(a).remote_interest.held(_mesh(a).by_name["b"])) > 0)
     number = 0
     for mode in ("bloom", "pf", "auto", "sf", "ssf"):
         assert main.run(["ctl", "mesh-mode", mode, "--url", where]) == 0

@@ -35,10 +35,11 @@ from gossamer.wire.packets import (
     Will,
 )
 from gossamer.wire.properties import Properties
-from tests.net.test_websocket import REQUEST, frame
 from tests.support.certificates import authority, client_context
-from tests.support.live import LiveBroker, RawClient, eventually, live, live_file
+from tests.support.live import LiveBroker, RawClient, live, live_file
 from tests.support.memory import World
+from tests.support.polling import eventually
+from tests.support.websocket_frames import REQUEST, frame
 
 MIB_256_NO_BYTES = b"\x30\xff\xff\xff\x7f"
 
@@ -276,10 +277,10 @@ def test_a_subscriber_that_never_reads() -> None:
         eventually(is_dropping)
 
         def unsent() -> int:
-            outlet = broker.broker.core.sessions["lazy"].outlet
-            assert outlet is not None
-            transport = outlet.sink.transport  # type: ignore[attr-defined]
-            return int(transport.get_write_buffer_size()) + outlet.size
+            outbox = broker.broker.core.sessions["lazy"].outbox
+            assert outbox is not None
+            transport = outbox.sink.transport  # type: ignore[attr-defined]
+            return int(transport.get_write_buffer_size()) + outbox.size
 
         assert broker.ask(unsent) < 1 << 20
         lazy.close()
@@ -399,7 +400,7 @@ def test_world_readable_database(tmp_path: Path, caplog: pytest.LogCaptureFixtur
     with caplog.at_level(logging.WARNING):
         SqliteStore(folder, "full").close()
     assert file.stat().st_mode & 0o777 == 0o600
-    assert any("open to other users" in record.getMessage() for record in caplog.records)
+    assert any("readable by other users" in record.getMessage() for record in caplog.records)
 
 
 def test_the_documentation_lists_exactly_these_cases() -> None:

@@ -8,11 +8,12 @@ import pytest
 
 from gossamer.net.client import Client, Disconnected, Refused
 from gossamer.net.client.address import Address, parse_address
-from gossamer.net.loops import run
+from gossamer.net.event_loop import run
 from gossamer.wire.packets import V5, V311, Publish, Request, Will
 from gossamer.wire.reasons import CLIENT_IDENTIFIER_NOT_VALID, SESSION_TAKEN_OVER
 from tests.support.packet_bytes import properties
-from tests.support.running_broker import PATIENCE, running_gossamer, running_mosquitto
+from tests.support.polling import PATIENCE
+from tests.support.running_broker import running_gossamer, running_mosquitto
 
 
 @pytest.fixture(scope="module", params=["gossamer", "mosquitto"])

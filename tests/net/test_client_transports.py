@@ -1,23 +1,26 @@
 """The client over every transport that it has an address for, and WebSockets that are none."""
 
 import asyncio
+import contextlib
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gossamer.net.client import Client, Disconnected
 from gossamer.net.client.address import parse_address
 from gossamer.net.client.websocket import WebSocketClient
 from gossamer.net.config import Config
-from gossamer.net.config.listeners import Listener
-from gossamer.net.config.tls import Tls
-from gossamer.net.loops import run
+from gossamer.net.config.listeners import Listener, Tls
+from gossamer.net.event_loop import run
 from gossamer.net.websocket import HandshakePolicy, WebSocketServer
-from gossamer.net.websocket.frames import PING, PONG, head_of
+from gossamer.net.websocket.frames import PING, PONG, frame_of
 from tests.support.certificates import authority, client_context
-from tests.support.running_broker import PATIENCE, running_listeners
+from tests.support.polling import PATIENCE
+from tests.support.running_broker import running_listeners
 
 SCHEMES = ["mqtt", "mqtts", "ws", "wss", "unix"]
 
@@ -129,12 +132,12 @@ def test_both_sides_understand_each_other_in_whatever_pieces(size: int) -> None:
 
 def test_pings_are_answered_and_a_goodbye_ends_it() -> None:
     client, server = opened()
-    assert client.receive(head_of(PING, 2) + b"hi" + server.wrap(b"mqtt")) == b"mqtt"
+    assert client.receive(frame_of(PING, b"hi", masked=False) + server.wrap(b"mqtt")) == b"mqtt"
     assert client.output[0] & 0x0F == PONG
     client.output.clear()
     server.close()
     assert client.receive(bytes(server.output)) == b""
-    assert client.closed
+    assert client.closing
     assert server.receive(bytes(client.output)) == b""
 
 
@@ -157,3 +160,11 @@ def test_frames_that_a_broker_must_not_send(frame: bytes) -> None:
     client, _ = opened()
     with pytest.raises(ValueError):
         client.receive(frame)
+
+
+@given(st.binary(max_size=200))
+def test_no_answer_and_no_frame_breaks_the_client(data: bytes) -> None:
+    """It is MQTT, or a ValueError, which ends the connection."""
+    for client in (opened()[0], WebSocketClient(parse_address("ws://h"))):
+        with contextlib.suppress(ValueError):
+            client.receive(data + b"\r\n\r\n")

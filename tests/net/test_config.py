@@ -1,13 +1,13 @@
 """The configuration: defaults, and errors that name the key, the value and what is allowed."""
 
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gossamer.net.config import Config, ConfigError, load, parse
-from gossamer.net.config.reference import reference
-from gossamer.net.config.reporting import in_force, warnings
+from gossamer.net.config.reporting import in_force, reference, warnings
 
 TLS = '[listener.tls]\ncertificate = "c.pem"\nkey = "k.pem"\n'
 
@@ -46,6 +46,9 @@ WRONG = [
     ("[[listener]]\n[listener.limits]\nsubscriptions = 0", "listener[1].limits.subscriptions = 0"),
     ('[[listener]]\nauth = ["certificate"]', "auth names certificate, which needs"),
     ("[listener]\nport = 1883", "listener: there may be several of it: write [[listener]]"),
+    ('[mesh]\nname = "a b"', 'mesh.name = "a b": must be 1 to 64 letters, digits, dots'),
+    ('[archive]\nname = ""', 'archive.name = "": must be 1 to 64 letters'),
+    ('[mesh]\nname = "a"\nseeds = ["b"]', "must be a list, each a host and a port such as"),
     ('[mesh]\nname = "a"\n[mesh.peer]\nhost = "b"', "mesh.peer: there may be several of it"),
     ("[[admin]]\nport = 1", "admin: there is one of it: write [admin], with one bracket"),
     ("[persistence]\nx = 1", "persistence: unknown key; known keys: listener, "),
@@ -136,3 +139,56 @@ def test_what_is_seldom_meant_is_warned_of() -> None:
 def test_the_reference_in_the_documentation_is_current() -> None:
     page = Path(__file__).parents[2] / "docs" / "configuration.md"
     assert reference() in page.read_text(encoding="utf-8")
+
+
+def test_every_path_of_every_section_starts_at_the_folder_of_the_file() -> None:
+    config = parse(EVERY_PATH).at(Path("/etc/here"))
+    found = [value for value in _values(config.model_dump()) if isinstance(value, Path)]
+    assert len(found) == EVERY_PATH.count("'file'") + 1
+    relative = [path for path in found if path != Path("/elsewhere/revoked")]
+    assert set(relative) == {Path("/etc/here/file")}
+    own = config.listener[0].limits
+    assert own is not None
+    assert own.model_fields_set == {"inflight"}  # what it does not state is still inherited
+
+
+EVERY_PATH = """
+[[listener]]
+kind = 'tls'
+limits = {inflight = 3}
+tls = {certificate = 'file', key = 'file', client_ca = 'file', revoked = '/elsewhere/revoked'}
+[[listener]]
+kind = 'unix'
+socket = 'file'
+[auth]
+password_file = 'file'
+scram_file = 'file'
+jwt = {key = 'file', algorithm = 'HS256'}
+[permissions]
+file = 'file'
+[store]
+folder = 'file'
+[admin]
+token_file = 'file'
+[archive]
+folder = 'file'
+tls = {certificate = 'file', key = 'file'}
+[vision]
+models = 'file'
+detector = {file = 'file', labels = 'file'}
+[mesh]
+name = 'here'
+key_file = 'file'
+peer = [{host = 'there', tls = {ca = 'file', certificate = 'file', key = 'file'}}]
+stock = [{name = 'other', host = 'there', password_file = 'file', tls = {key = 'file'}}]
+"""
+
+
+def _values(tree: object) -> Iterator[object]:
+    if isinstance(tree, dict):
+        tree = tuple(tree.values())
+    if not isinstance(tree, tuple | list):
+        yield tree
+        return
+    for one in tree:
+        yield from _values(one)

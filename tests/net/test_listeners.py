@@ -12,13 +12,14 @@ from websockets.asyncio.client import connect as open_websocket
 from websockets.typing import Subprotocol
 
 from gossamer.net.config import ConfigError, parse
-from gossamer.net.material import read_material
+from gossamer.net.resolved_config import read_resolved
 from gossamer.wire import reasons
 from gossamer.wire.codec import decode, encode
 from gossamer.wire.packets import V5, Connack, Connect, Publish, Request, Suback, Subscribe
-from tests.net.test_proxy_protocol import header
 from tests.support.certificates import authority, client_context
-from tests.support.live import PATIENCE, RawClient, live
+from tests.support.live import RawClient, live
+from tests.support.polling import PATIENCE
+from tests.support.proxy_headers import header
 
 
 @pytest.fixture
@@ -165,7 +166,7 @@ def test_unusable_files_are_named(
         if content is not None:
             (folder / name).write_bytes(content)
     with pytest.raises(ConfigError) as caught:
-        read_material(parse(tls_listener(folder, tls=mutual(folder))))
+        read_resolved(parse(tls_listener(folder, tls=mutual(folder))))
     assert said in str(caught.value)
 
 
@@ -272,7 +273,7 @@ def test_the_address_behind_a_proxy_counts() -> None:
         assert proxy.login(client_id="proxy").reason == reasons.SUCCESS
 
 
-def test_a_proxy_in_front_of_tls(folder: Path) -> None:
+def test_a_proxy_in_listeners_of_tls(folder: Path) -> None:
     with live(tls_listener(folder, more=PROXIED)) as broker:
         context = client_context(folder / "ca.pem")
         exchange(behind_proxy(broker.port(), header("127.0.0.1"), context))

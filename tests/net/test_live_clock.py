@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.broker.agenda import Duty
+from gossamer.broker.timers import Timer
 from gossamer.net.clock import SAME, Clock
 from gossamer.net.local.ports import free_port
 from gossamer.wire.packets import V5, Connect, Disconnect, Publish, Request, Subscribe, Will
 from gossamer.wire.properties import Properties
-from tests.support.live import RawClient, eventually, live
+from tests.support.live import RawClient, live
 from tests.support.logs import log_of
+from tests.support.polling import eventually
 from tests.support.processes import scrubbed, stop, wait_for_port
 
 DAY = 86_400.0
@@ -79,12 +80,12 @@ def test_a_step_cuts_nobody_and_stops_no_timer(step: float) -> None:
 
 @pytest.mark.faults
 def test_a_tick_that_fails_is_followed_by_others() -> None:
-    class Bad(Duty):
+    class Bad(Timer):
         def fire(self, now: float) -> float:
             raise RuntimeError("a duty that fails")
 
     with live() as broker:
-        broker.ask(lambda: broker.broker.core.agenda.add(1.0, Bad()))
+        broker.ask(lambda: broker.broker.core.timers.add(1.0, Bad()))
         eventually(lambda: broker.ask(lambda: broker.broker.core.faults.total > 0))
         silent = RawClient.to(broker.port())
         silent.login(client_id="silent", keep_alive=1)
@@ -146,7 +147,7 @@ def test_a_start_with_the_clock_far_off_destroys_nothing(tmp_path: Path, ahead: 
         assert is_present
         assert client.expect(Publish).payload == b"kept"
         client.close()
-        assert "not believed" in log.read_text()
+        assert "ignored for expiry" in log.read_text()
     with started(tmp_path, 0.0) as (port, log):
         client, is_present = lasting(port, "c", False)
         assert is_present

@@ -5,7 +5,8 @@ import threading
 from gossamer.wire import reasons
 from gossamer.wire.codec import encode
 from gossamer.wire.packets import V5, Pingreq, Pingresp, Publish
-from tests.support.live import PATIENCE, RawClient, eventually, live
+from tests.support.live import RawClient, live
+from tests.support.polling import PATIENCE, eventually
 
 
 def test_connects_per_address() -> None:

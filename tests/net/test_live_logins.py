@@ -14,8 +14,9 @@ from gossamer.net.client import Client
 from gossamer.wire import reasons
 from gossamer.wire.packets import V311, Auth, Connack, Connect, Pingreq, Pingresp
 from gossamer.wire.properties import Properties
-from tests.support.live import PATIENCE, LiveBroker, RawClient, eventually, live
+from tests.support.live import LiveBroker, RawClient, live
 from tests.support.logs import log_of
+from tests.support.polling import PATIENCE, eventually
 
 
 def with_passwords(tmp_path: Path, **passwords: str) -> str:
@@ -58,7 +59,7 @@ class Waiting(Backend):
 
 
 def install(broker: LiveBroker, backend: Backend) -> None:
-    chains = broker.front.logins.rules.chains
+    chains = broker.listeners.logins.rules.chains
     for name in chains:
         chains[name] = Chain([backend], "always", proves_names=True)
 

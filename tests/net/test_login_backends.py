@@ -345,7 +345,7 @@ def test_plugins_are_found_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, options, said in [
         ("ldap", {}, "ldap is not installed; installed are: fixed, nothing"),
         ("fixed", {"fail": True}, "does not start"),
-        ("nothing", {}, "is no gossamer"),
+        ("nothing", {}, "is not a gossamer"),
     ]:
         with pytest.raises(ConfigError) as caught:
             plugins.load_plugin(name, options)
@@ -356,7 +356,7 @@ def test_the_plugin_of_the_guide_works_as_it_stands() -> None:
     guide = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
     start = guide.index("    from gossamer.broker.policy import Verdict\n")
     found: dict[str, Any] = {}
-    exec(textwrap.dedent(guide[start : guide.index("A package says where it is")]), found)
+    exec(textwrap.dedent(guide[start : guide.index("The package registers it")]), found)
     directory = found["Directory"]({"known": {"ann": "sesame"}})
     right = directory.check(Attempt("c", "ann", b"sesame"))
     assert (right.reason, right.user, right.groups) == (0, "ann", ["operators"])

@@ -1,15 +1,19 @@
 """Logins under a flood: no more are checked than may fail, and every address has its turn."""
 
+import os
+import sys
 import threading
 from collections import Counter, deque
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.broker.policy import Verdict
 from gossamer.net.auth.backend import Attempt, Backend, refusal
 from gossamer.net.auth.chain import Chain
+from gossamer.net.auth.logins import LOWER_PRIORITY
 from gossamer.net.auth.passwords import HASHER, write_entries
 from gossamer.net.auth.scram import Verifier
 from gossamer.net.auth.scram_client import ScramClient
@@ -17,7 +21,8 @@ from gossamer.net.auth.turns import Turns
 from gossamer.wire import reasons
 from gossamer.wire.packets import Auth, Connack, Connect
 from gossamer.wire.properties import Properties
-from tests.support.live import PATIENCE, LiveBroker, RawClient, eventually, live
+from tests.support.live import LiveBroker, RawClient, live
+from tests.support.polling import PATIENCE, eventually
 
 ATTACKER = "127.0.0.66"
 FLOOD = 300
@@ -97,7 +102,7 @@ class Checking(Backend):
 
 def install(broker: LiveBroker, backend: Backend) -> None:
     """In place of what is configured, and no time passes that earns new allowances."""
-    logins = broker.front.logins
+    logins = broker.listeners.logins
     for name in logins.rules.chains:
         logins.rules.chains[name] = Chain([backend], "never", proves_names=True)
     logins._clock = lambda: 0.0
@@ -132,12 +137,33 @@ def test_of_a_flood_no_more_are_checked_than_may_fail() -> None:
         assert other.expect(Connack).reason == reasons.SUCCESS
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own here")
+def test_the_threads_that_check_give_way_to_the_loop() -> None:
+    class Seen(Backend):
+        name = "seen"
+
+        def __init__(self) -> None:
+            self.niceness: list[int] = []
+
+        def check(self, attempt: Attempt) -> Verdict | None:
+            self.niceness.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+            return Verdict()
+
+    with live(configured()) as broker:
+        seen = Seen()
+        broker.ask(lambda: install(broker, seen))
+        client = send_login(broker, "c", b"right", ATTACKER)
+        assert client.expect(Connack).reason == reasons.SUCCESS
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert seen.niceness == [min(own + LOWER_PRIORITY, 19)]
+
+
 def test_right_logins_at_once_cost_no_allowance() -> None:
     with live(configured()) as broker:
         backend = Checking(0)
         broker.ask(lambda: install(broker, backend))
         clients = [send_login(broker, str(n), b"right", "127.0.0.7") for n in range(3 * ALLOWED)]
-        eventually(lambda: broker.ask(lambda: broker.front.logins.waiting) == 3 * ALLOWED - 2)
+        eventually(lambda: broker.ask(lambda: broker.listeners.logins.waiting) == 3 * ALLOWED - 2)
         backend.permits.release(3 * ALLOWED)
         for client in clients:
             assert client.expect(Connack).reason == reasons.SUCCESS
@@ -148,9 +174,9 @@ def test_a_login_from_another_address_does_not_wait_behind_a_flood() -> None:
         backend = Checking(0)
         broker.ask(lambda: install(broker, backend))
         flood = [send_login(broker, f"flood{n}", b"wrong", ATTACKER) for n in range(FLOOD)]
-        eventually(lambda: broker.ask(lambda: broker.front.logins.waiting) == FLOOD - 1)
+        eventually(lambda: broker.ask(lambda: broker.listeners.logins.waiting) == FLOOD - 1)
         other = send_login(broker, "other", b"right", "127.0.0.7")
-        eventually(lambda: broker.ask(lambda: broker.front.logins.waiting) == FLOOD)
+        eventually(lambda: broker.ask(lambda: broker.listeners.logins.waiting) == FLOOD)
         backend.permits.release(3)
         assert other.expect(Connack).reason == reasons.SUCCESS
         assert backend.asked.index("other") <= 2
@@ -164,7 +190,7 @@ def test_a_flood_that_fills_the_queue_pushes_out_itself() -> None:
         backend = Checking(0)
         broker.ask(lambda: install(broker, backend))
         flood = [send_login(broker, f"flood{n}", b"wrong", ATTACKER) for n in range(11)]
-        eventually(lambda: broker.ask(lambda: broker.front.logins.waiting) == 10)
+        eventually(lambda: broker.ask(lambda: broker.listeners.logins.waiting) == 10)
         late = send_login(broker, "late", b"wrong", ATTACKER)
         assert late.expect(Connack).reason == reasons.SERVER_BUSY
         other = send_login(broker, "other", b"right", "127.0.0.7")
@@ -182,12 +208,12 @@ def test_a_client_that_was_cut_off_meanwhile_is_not_checked() -> None:
         first = send_login(broker, "first", b"right", "127.0.0.7")
         eventually(lambda: backend.asked == ["first"])
         gone = [send_login(broker, f"gone{n}", b"right", "127.0.0.7") for n in range(20)]
-        eventually(lambda: broker.ask(lambda: broker.front.logins.waiting) == 20)
+        eventually(lambda: broker.ask(lambda: broker.listeners.logins.waiting) == 20)
         connections = broker.broker.core.connections
 
         def cut() -> None:
             for connection in list(connections.values())[1:]:
-                connection.outlet.sink.abort()
+                connection.outbox.sink.abort()
 
         broker.ask(cut)
         eventually(lambda: broker.ask(lambda: len(connections)) == 1)
@@ -204,7 +230,7 @@ def test_proofs_of_scram_that_come_at_once_are_counted_too(tmp_path: Path) -> No
     write_entries(file, {"ann": str(Verifier.of("pencil", iterations=4096))})
     text = configured().replace("[auth]\n", f"[auth]\nscram_file = '{file}'\n")
     with live(text) as broker:
-        broker.ask(lambda: setattr(broker.front.logins, "_clock", lambda: 0.0))
+        broker.ask(lambda: setattr(broker.listeners.logins, "_clock", lambda: 0.0))
         under_way: list[tuple[RawClient, Auth]] = []
         for _ in range(ALLOWED + 5):
             wrong = ScramClient("ann", "crayon")
@@ -234,7 +260,7 @@ def test_real_passwords_in_a_real_flood(tmp_path: Path) -> None:
     write_entries(file, {"ann": HASHER.hash("right")})
     text = configured().replace("[auth]\n", f"[auth]\npassword_file = '{file}'\n")
     with live(text) as broker:
-        broker.ask(lambda: setattr(broker.front.logins, "_clock", lambda: 0.0))
+        broker.ask(lambda: setattr(broker.listeners.logins, "_clock", lambda: 0.0))
         flood = [send_login(broker, str(number), b"guess", ATTACKER) for number in range(100)]
         other = send_login(broker, "other", b"right", "127.0.0.7")
         assert other.expect(Connack).reason == reasons.SUCCESS
@@ -247,9 +273,9 @@ def test_readers_of_the_archive_take_turns_with_everybody(tmp_path: Path) -> Non
         backend = Checking(0)
         broker.ask(lambda: install(broker, backend))
         flood = [send_login(broker, f"flood{n}", b"wrong", ATTACKER) for n in range(50)]
-        eventually(lambda: broker.ask(lambda: broker.front.logins.waiting) == 49)
-        name = broker.front.listeners[0].listener.name
-        logins = broker.front.logins
+        eventually(lambda: broker.ask(lambda: broker.listeners.logins.waiting) == 49)
+        name = broker.listeners.listeners[0].listener.name
+        logins = broker.listeners.logins
         right = Attempt("reader", "ann", b"right", "127.0.0.7", name)
         asked = broker.start(logins.verdict(right))
         eventually(lambda: broker.ask(lambda: logins.waiting) == 50)

@@ -4,16 +4,17 @@ import json
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from gossamer.archive.collector import Collector
 from gossamer.broker.core import Core
-from gossamer.broker.memory import holdings
-from gossamer.broker.reporting import statistics
-from gossamer.broker.tally import AT_ONCE
-from gossamer.budget.ledger import BUDGETS
+from gossamer.broker.memory_report import holdings
+from gossamer.broker.sys_topics import statistics
+from gossamer.broker.usage import AT_ONCE
+from gossamer.budget.division import PARTS
 from gossamer.net.admin import views
 from gossamer.net.admin.metrics import exposition
 from gossamer.net.config import Config
 from gossamer.net.config.limits import Limits
-from gossamer.net.material import BUDGET_KEYS, settings_of
+from gossamer.net.resolved_config import settings_of
 from tests.support.attacks import MIB, Target
 
 CLIENTS = {"queues", "inflight", "input", "output"}
@@ -30,10 +31,11 @@ def filled() -> Target:
 def test_every_table_is_named_with_its_bytes_its_budget_and_its_largest_holder() -> None:
     core = filled().broker.core
     shown = {one["table"]: one for one in views.memory(core, {})["entries"]}
-    assert set(shown) == {name for name, _ in BUDGETS} | CLIENTS | {"archive"}
+    assert set(shown) == {name for name, _, _ in PARTS} | CLIENTS
     retained = shown["retained"]
     assert retained["largest_client"] == "greedy"
-    assert retained["largest_bytes"] <= retained["bytes"] <= retained["budget"] == 2 * MIB
+    assert retained["budget"] == 2 * MIB
+    assert retained["largest_bytes"] <= retained["bytes"] <= 2 * MIB
     assert retained["refused"] > 0
     assert shown["queues"]["budget"] is None
     assert json.dumps(shown)
@@ -85,7 +87,9 @@ def test_all_tell_the_same_list() -> None:
     away.subscribe("t", qos=1)
     away.lose()
     target.writer.publish("t", "x" * 10_000, qos=1)
-    core.journal.archive.append(b"t", b"x" * 5_000, 1, "", "", 0.0)
+    archive = Collector()
+    target.broker.begin_archiving(archive, [])
+    archive.append(b"t", b"x" * 5_000, 1, "", "", 0.0)
     metrics = memory_samples(core)
     topics = statistics(core, 0.0)
     entries = views.memory(core, {})["entries"]
@@ -103,7 +107,7 @@ def test_all_tell_the_same_list() -> None:
         assert told["gossamer_memory_refused_total"] == one["refused"]
     assert metrics["queues"]["gossamer_memory_bytes"] >= 10_000
     assert metrics["archive"]["gossamer_memory_bytes"] == 5_000
-    core.journal.archive.take()
+    archive.take()
     assert memory_samples(core)["archive"]["gossamer_memory_bytes"] == 0
 
 
@@ -127,15 +131,10 @@ def test_what_many_sessions_hold_is_added_up_a_part_at_a_time() -> None:
     assert core.tally.sums().queues.held == 0
 
 
-def test_every_account_has_a_key_of_the_configuration() -> None:
-    assert set(BUDGET_KEYS) == {name for name, _ in BUDGETS}
-    limits = Limits()
-    for name, budget in BUDGETS:
-        assert getattr(limits, BUDGET_KEYS[name]) == budget
+def test_a_budget_that_is_set_is_in_force() -> None:
     settings = settings_of(Config(), Limits(retained_bytes=1 << 20, client_share=0.5))
     assert settings.budgets["retained"] == 1 << 20
     assert settings.client_share == 0.5
-    assert settings_of(Config(), Limits(packet_size=100 << 20)).budgets["packets"] == 400 << 20
 
 
 def test_a_reload_changes_budgets_in_force() -> None:

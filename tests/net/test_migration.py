@@ -12,8 +12,8 @@ from gossamer.net.auth import mosquitto_hashes
 from gossamer.net.auth.backend import Attempt
 from gossamer.net.auth.passwords import PasswordBackend, load_passwords
 from gossamer.net.config import load
-from gossamer.net.material import read_material
 from gossamer.net.migration.mosquitto import migrate
+from gossamer.net.resolved_config import read_resolved
 from gossamer.wire.reasons import SUCCESS
 
 CONF = """\
@@ -103,7 +103,7 @@ def test_settings_become_ours(folder: Path) -> None:
 def test_the_command_writes_a_configuration_that_is_right(folder: Path) -> None:
     out = folder / "out"
     assert run(["migrate", "mosquitto", str(folder / "mosquitto.conf"), "--to", str(out)]) == 0
-    read_material(load(out / "gossamer.toml"))
+    read_resolved(load(out / "gossamer.toml"))
     assert tomllib.loads((out / "rules.toml").read_text())["rule"]
     assert "old" in (out / "migration.txt").read_text()
     assert run(["migrate", "mosquitto", str(folder / "mosquitto.conf"), "--to", str(out)]) == 1

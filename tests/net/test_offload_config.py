@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.net.config import ConfigError, parse
-from gossamer.net.material import read_material, settings_of
-from gossamer.net.operators import engine_of
+from gossamer.net.operator_setup import engine_of
+from gossamer.net.resolved_config import read_resolved, settings_of
 from gossamer.plus.vocabulary import ProcessorKind
 
 ARCHIVE = '[store]\nkind = "memory"\n[archive]\nfolder = "{folder}"\n'
@@ -15,7 +15,7 @@ OFFLOAD = '[plus.offload]\noperators = {operators}\nwindows = "1 h"\nusers = ["s
 
 def test_what_is_named_is_left_to_others(tmp_path: Path) -> None:
     text = ARCHIVE.format(folder=tmp_path) + OFFLOAD.format(operators='["RECOGNIZE", "DAILYP95"]')
-    config = read_material(parse(text)).config
+    config = read_resolved(parse(text)).config
     kinds = [ProcessorKind(name, "", "json", "no models here") for name in ("RECOGNIZE", "CNTPPL")]
     engine = engine_of(config, kinds)
     assert engine.offloads is not None
@@ -43,5 +43,5 @@ def test_what_it_needs(tmp_path: Path, operators: str, has_archive: bool, compla
     if has_archive:
         text = ARCHIVE.format(folder=tmp_path) + text
     with pytest.raises(ConfigError) as problem:
-        read_material(parse(text))
+        read_resolved(parse(text))
     assert complaint in str(problem.value.problems)

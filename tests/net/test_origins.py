@@ -6,7 +6,7 @@ import pytest
 
 from gossamer.net.config import parse
 from gossamer.net.config.reporting import in_force
-from gossamer.net.websocket.handshake import HandshakePolicy
+from gossamer.net.websocket import HandshakePolicy
 from tests.support.live import LiveBroker, RawClient, live, live_file
 
 HERE = "127.0.0.1:8083"

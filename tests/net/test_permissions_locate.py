@@ -1,6 +1,6 @@
 """The rule file's word on who sees whose position."""
 
-from gossamer.net.permissions import RulePermissions, parse_rules
+from gossamer.net.rule_file import RulePermissions, parse_rules
 from gossamer.session.identity import Identity
 
 WITHOUT = """

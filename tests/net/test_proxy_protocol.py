@@ -1,21 +1,11 @@
 """PROXY protocol v2: addresses from trusted proxies only, in headers that are whole and sane."""
 
-import ipaddress
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.net.proxy_protocol import SIGNATURE, ProxyError, TrustedProxies, read_header
-
-
-def header(
-    source: str, command: int = 0x21, family: int | None = None, extra: bytes = b""
-) -> bytes:
-    address = ipaddress.ip_address(source)
-    body = address.packed * 2 + b"\x30\x39\x07\x5b" + extra
-    kind = (0x11 if address.version == 4 else 0x21) if family is None else family
-    return SIGNATURE + bytes((command, kind)) + len(body).to_bytes(2) + body
+from tests.support.proxy_headers import header
 
 
 @pytest.mark.parametrize("source", ["192.0.2.7", "2001:db8::7"])

@@ -13,21 +13,22 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.net import replay
-from gossamer.net.replay import ReplayService
-from gossamer.net.strangers import MOST_STRANGERS, Shares, Strangers
-from gossamer.storage.archive import serving
-from gossamer.storage.archive.client import Address, Credentials, ReplayError, Request, describe
-from gossamer.storage.archive.client import read as read_rows
-from gossamer.storage.archive.frames import (
+from gossamer.archive import replay as serving
+from gossamer.archive.client import Address, Credentials, ReplayError, Request, describe
+from gossamer.archive.client import read as read_rows
+from gossamer.archive.replay_protocol import (
     FAILED,
     MOST_REQUEST_BYTES,
     _has_more_lists,
     frame,
 )
-from tests.net.test_replay import NOBODY, address, archiving, guarded, payloads, publish
+from gossamer.net import replay_service as replay
+from gossamer.net.login_places import MOST_STRANGERS, AddressShares, LoginPlaces
+from gossamer.net.replay_service import ReplayService
 from tests.support.certificates import authority
-from tests.support.live import PATIENCE, LiveBroker, eventually
+from tests.support.live import LiveBroker
+from tests.support.polling import PATIENCE, eventually
+from tests.support.replays import NOBODY, address, archiving, guarded, payloads, publish
 
 DESCRIPTORS = 1_200
 LENGTH = struct.Struct(">I")
@@ -111,6 +112,8 @@ def test_silent_strangers_hold_no_place_of_readers(tmp_path: Path) -> None:
         # A reader has its answer a moment before its place is free.
         eventually(lambda: service(broker).places.free == 4)
         assert len(service(broker).strangers) <= MOST_STRANGERS
+        cut = broker.broker.core.counters.replay_strangers_cut
+        assert cut == service(broker).strangers.cut >= MOST_STRANGERS
 
 
 def test_strangers_that_drip_their_request_are_cut_in_time(
@@ -230,7 +233,7 @@ def test_a_long_answer_that_is_not_taken_holds_a_place_until_it_is_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     long = {"ok": True, "segments": ["x" * 64_000_000]}
-    monkeypatch.setattr(serving.Answering, "describe", lambda answering: long)
+    monkeypatch.setattr(serving.ReplayAnswer, "describe", lambda answering: long)
     monkeypatch.setattr(replay, "SEND_SECONDS", 1.0)
     with archiving(tmp_path) as broker, caller(broker) as slow:
         before = service(broker).places.free
@@ -243,7 +246,7 @@ def test_a_long_answer_that_is_not_taken_holds_a_place_until_it_is_cut(
 def test_a_user_leaves_a_quarter_of_the_places_to_others(tmp_path: Path) -> None:
     with guarded(tmp_path) as broker:
         publish(broker, ("a/1", b"1"), username="bob", password=b"bob")
-        service(broker).places = Shares(4)
+        service(broker).places = AddressShares(4)
         streams = []
         ann, bob = Credentials("ann", "ann"), Credentials("bob", "bob")
         for _ in range(3):
@@ -262,7 +265,7 @@ def test_a_user_leaves_a_quarter_of_the_places_to_others(tmp_path: Path) -> None
 
 
 def test_the_address_that_holds_most_loses_its_oldest() -> None:
-    places, cut = Strangers(1.0, most=4), []
+    places, cut = LoginPlaces(1.0, most=4), []
 
     def enter(address: str, now: float, name: str) -> bool:
         return places.enter(address, now, lambda: cut.append(name)) is not None
@@ -278,7 +281,7 @@ def test_the_address_that_holds_most_loses_its_oldest() -> None:
 
 
 def test_who_has_been_heard_is_not_cut() -> None:
-    places, cut = Strangers(0.0, most=1), []
+    places, cut = LoginPlaces(0.0, most=1), []
     first = places.enter("10.0.0.1", 0.0, lambda: cut.append("first"))
     assert first is not None
     assert places.heard(first)
@@ -294,7 +297,7 @@ def test_who_has_been_heard_is_not_cut() -> None:
 
 
 def test_one_host_of_ipv6_has_many_addresses_and_one_share() -> None:
-    places, cut = Strangers(0.0, most=3), []
+    places, cut = LoginPlaces(0.0, most=3), []
     places.enter("10.0.0.1", 0.0, lambda: cut.append("honest"))
     for number in range(5):
         places.enter(f"2001:db8:1:2:{number}::1", 1.0, lambda: cut.append("slow"))
@@ -302,7 +305,7 @@ def test_one_host_of_ipv6_has_many_addresses_and_one_share() -> None:
 
 
 def test_shares_are_given_back() -> None:
-    shares = Shares(2)
+    shares = AddressShares(2)
     assert shares.take("a")
     assert shares.take("a")
     assert not shares.take("b")

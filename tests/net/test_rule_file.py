@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.net.config import ConfigError
-from gossamer.net.permissions import address_number, load_rules, network_range, parse_rules
+from gossamer.net.rule_file import address_number, load_rules, network_range, parse_rules
 
 RULES = """
 [groups]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.broker.policy import Step
+from gossamer.broker.policy import AuthStep
 from gossamer.net.auth.saslprep import saslprep
 from gossamer.net.auth.scram import ScramExchange, Verifier, load_verifiers
 from gossamer.net.auth.scram_client import ScramClient
@@ -28,7 +28,7 @@ def server() -> ScramExchange:
     return ScramExchange(VERIFIERS, nonce="%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0")
 
 
-def reason(step: Step) -> int | None:
+def reason(step: AuthStep) -> int | None:
     return None if step.verdict is None else step.verdict.reason
 
 

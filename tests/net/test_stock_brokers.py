@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.mesh.stock.stock import Stock
+from gossamer.mesh.bridges.bridge import Bridge
 from gossamer.net.client import Client, Disconnected
-from gossamer.net.loops import run
+from gossamer.net.event_loop import run
 from gossamer.wire.packets import V5, V311, Publish
-from tests.support.live import LiveBroker, eventually, live
-from tests.support.mesh_clients import eventually as soon
+from tests.support.live import LiveBroker, live
 from tests.support.mesh_clients import lasting
 from tests.support.mosquitto import Mosquitto
+from tests.support.polling import eventually, soon
 
 VERSIONS = {"5.0": V5, "3.1.1": V311}
 
@@ -57,24 +57,24 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
         yield Scene(tmp_path, stack)
 
 
-def stock_of(broker: LiveBroker) -> Stock:
+def bridge_of(broker: LiveBroker) -> Bridge:
     mesh = broker.server.mesh
     assert mesh is not None
-    assert mesh.stocks is not None
-    return mesh.stocks.by_name["plant"]
+    assert mesh.bridges is not None
+    return mesh.bridges.by_name["plant"]
 
 
 def owns(broker: LiveBroker) -> bool:
-    stock = stock_of(broker)
-    return broker.ask(lambda: stock.is_owner and stock.connection is not None)
+    bridge = bridge_of(broker)
+    return broker.ask(lambda: bridge.is_owner and bridge.connection is not None)
 
 
 def has_asked(broker: LiveBroker, *filters: str) -> Callable[[], bool]:
-    """Whether exactly these are subscribed on the stock broker, and it has answered."""
-    stock = stock_of(broker)
+    """Whether exactly these are subscribed on the bridged broker, and it has answered."""
+    bridge = bridge_of(broker)
 
     def question() -> bool:
-        return sorted(stock.asked) == sorted(filters) and not stock.session.inflight
+        return sorted(bridge.asked) == sorted(filters) and not bridge.session.inflight
 
     return lambda: broker.ask(question)
 
@@ -146,7 +146,7 @@ def test_in_the_middle_between_two_meshes(scene: Scene) -> None:
             await each.close()
 
     run(scenario())
-    assert east.ask(lambda: stock_of(east).session.queued()) == 0
+    assert east.ask(lambda: bridge_of(east).session.queued()) == 0
 
 
 @pytest.mark.parametrize("protocol", VERSIONS)
@@ -167,7 +167,7 @@ def test_two_brokers_of_a_mesh_link_to_the_same(scene: Scene, protocol: str) -> 
             for name, port in names.items()
         }
         await soon(has_asked(a, "in/#", "out/#") if protocol == "5.0" else has_asked(a, "in/#"))
-        await soon(lambda: not b.ask(lambda: list(stock_of(b).session.subscriptions)))
+        await soon(lambda: not b.ask(lambda: list(bridge_of(b).session.subscriptions)))
         expected = []
         for name, port in names.items():
             topic = "in/x" if name == "m" else "out/x"
@@ -206,7 +206,7 @@ def test_only_what_is_subscribed_crosses(scene: Scene) -> None:
             for topic in ("site/1/temp", "site/2/temp", "hall/temp", "elsewhere/x", "hall/alarm"):
                 await writer.publish(topic, topic, qos=1)
         await reader.until("site/1/temp", "hall/alarm")
-        connection = stock_of(broker).connection
+        connection = bridge_of(broker).connection
         assert connection is not None
         assert broker.ask(lambda: connection.messages_received) == 2
         await reader.client.unsubscribe("site/1/#")
@@ -231,7 +231,7 @@ def test_nothing_is_lost_while_it_restarts(scene: Scene) -> None:
         await outside.subscribe("out/#", qos=2)
         await outside.disconnect()
         await asyncio.to_thread(scene.mosquitto.stop)
-        await soon(lambda: stock_of(broker).connection is None)
+        await soon(lambda: bridge_of(broker).connection is None)
         async with Client(f"mqtt://127.0.0.1:{broker.port()}", "writer") as writer:
             for number in range(count):
                 await writer.publish("out/x", str(number), qos=1 + number % 2)
@@ -282,4 +282,4 @@ def test_it_may_ask_for_a_login(scene: Scene, caplog: pytest.LogCaptureFixture) 
     password.write_text("not this one\n")
     scene.mosquitto.configure("allow_anonymous false")
     scene.broker("a", more=f'username = "gossamer"\npassword_file = "{password}"')
-    eventually(lambda: "stock broker plant: it refused us with reason 0x8" in caplog.text)
+    eventually(lambda: "bridge plant: it refused us with reason 0x8" in caplog.text)

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.net.census import Census
+from gossamer.net.admin.metrics import exposition
+from gossamer.net.connection_counts import ConnectionCounts
 from gossamer.wire import reasons
 from gossamer.wire.packets import V5, Connect, Pingreq, Pingresp
 from tests.support.certificates import authority, client_context
-from tests.support.live import PATIENCE, LiveBroker, RawClient, eventually, live, live_file
+from tests.support.live import LiveBroker, RawClient, live, live_file
+from tests.support.polling import PATIENCE, eventually
 from tests.support.processes import command, scrubbed, stop
 
 ATTACKER = "127.0.0.66"
@@ -39,7 +41,7 @@ def context(folder: Path, kind: str) -> ssl.SSLContext | None:
 
 
 def open_connections(broker: LiveBroker) -> int:
-    return broker.ask(lambda: broker.front._census.total)
+    return broker.ask(lambda: broker.listeners._connection_counts.total)
 
 
 def arrived(broker: LiveBroker, count: int) -> None:
@@ -67,6 +69,10 @@ def test_silent_connections_of_one_address_are_counted(folder: Path, kind: str) 
         silent = [RawClient.to(broker.port(), source=ATTACKER) for _ in range(3)]
         arrived(broker, 3)
         assert RawClient.to(broker.port(), source=ATTACKER).read() is None
+        counters = broker.broker.core.counters
+        refused = counters.connections_refused, counters.connections_refused_early
+        assert refused == ((0, 1) if kind in ("tls", "wss") else (1, 0))
+        assert b"gossamer_connections_refused_early_total" in exposition(broker.broker.core)
         other = RawClient.to(broker.port(), V5, context(folder, kind), OTHER)
         if kind in ("tcp", "tls"):
             assert other.login(client_id="other").reason == reasons.SUCCESS
@@ -74,6 +80,8 @@ def test_silent_connections_of_one_address_are_counted(folder: Path, kind: str) 
             greeted(other, kind)
         silent[0].close()
         arrived(broker, 3)
+        if kind in ("tls", "wss"):
+            eventually(lambda: counters.handshakes_failed == 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -192,9 +200,9 @@ def test_silent_strangers_do_not_take_the_last_descriptor() -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_the_census_against_a_model(seed: int) -> None:
+def test_the_connection_counts_against_a_model(seed: int) -> None:
     chance = random.Random(seed)
-    census = Census()
+    connection_counts = ConnectionCounts()
     strangers: dict[int, str] = {}
     clients: dict[int, str] = {}
     cut: list[int] = []
@@ -203,22 +211,22 @@ def test_the_census_against_a_model(seed: int) -> None:
         address = f"10.0.0.{chance.randrange(5)}"
         if step < 0.45:
             cell: list[int] = []
-            ticket = census.came(address, lambda cell=cell: cut.append(cell[0]))  # type: ignore[misc]
+            ticket = connection_counts.came(address, lambda cell=cell: cut.append(cell[0]))  # type: ignore[misc]
             cell.append(ticket)
             strangers[ticket] = address
         elif step < 0.6 and strangers:
             ticket = chance.choice(list(strangers))
-            assert census.welcomed(strangers[ticket], ticket) is not None
+            assert connection_counts.welcomed(strangers[ticket], ticket) is not None
             clients[ticket] = strangers.pop(ticket)
         elif step < 0.75 and (strangers or clients):
             held = chance.choice([one for one in (strangers, clients) if one])
             ticket = chance.choice(list(held))
-            census.left(held.pop(ticket), ticket)
+            connection_counts.left(held.pop(ticket), ticket)
         elif step < 0.95:
             counts = {one: list(strangers.values()).count(one) for one in strangers.values()}
             most = max(counts.values(), default=0)
             expected = most > counts.get(address, 0) + 1
-            assert census.push_out(address) is expected
+            assert connection_counts.push_out(address) is expected
             if expected:
                 gone = cut.pop()
                 where = strangers[gone]
@@ -226,12 +234,20 @@ def test_the_census_against_a_model(seed: int) -> None:
                 assert gone == min(one for one, at in strangers.items() if at == where)
                 clients[gone] = strangers.pop(gone)  # until its connection has ended
         assert not cut
-        assert census.total == len(strangers) + len(clients)
-        assert census.at(address) == [*strangers.values(), *clients.values()].count(address)
+        assert connection_counts.total == len(strangers) + len(clients)
+        assert connection_counts.at(address) == [*strangers.values(), *clients.values()].count(
+            address
+        )
     for held in (strangers, clients):
         for ticket, where in held.items():
-            census.left(where, ticket)
-    assert (census.total, census._by_address, census._strangers, census._levels, census._most) == (
+            connection_counts.left(where, ticket)
+    assert (
+        connection_counts.total,
+        connection_counts._by_address,
+        connection_counts._strangers,
+        connection_counts._levels,
+        connection_counts._most,
+    ) == (
         0,
         {},
         {},

@@ -1,5 +1,6 @@
 """The WebSocket machine: frames split and joined anywhere, and every refusal of RFC 6455."""
 
+import gc
 import os
 
 import pytest
@@ -11,25 +12,8 @@ from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
 
 from gossamer.net.websocket import HandshakePolicy, WebSocketServer
-from gossamer.net.websocket.frames import FrameError, read_head, unmask
-
-REQUEST = (
-    "GET /mqtt HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n"
-    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
-    "Sec-WebSocket-Protocol: chat, mqtt\r\nOrigin: https://page.example\r\n\r\n"
-)
-MASK = b"\x01\x02\x03\x04"
-
-
-def frame(opcode: int, payload: bytes, final: bool = True, mask: bytes = MASK) -> bytes:
-    first = bytes((0x80 * final | opcode,))
-    if len(payload) < 126:
-        size = bytes((0x80 | len(payload),))
-    elif len(payload) < 65536:
-        size = b"\xfe" + len(payload).to_bytes(2)
-    else:
-        size = b"\xff" + len(payload).to_bytes(8)
-    return first + size + mask + unmask(payload, mask)
+from gossamer.net.websocket.frames import FrameError, read_head
+from tests.support.websocket_frames import MASK, REQUEST, frame
 
 
 def opened(policy: HandshakePolicy | None = None) -> WebSocketServer:
@@ -65,6 +49,13 @@ REFUSED = [
     (("chat, mqtt", "chat"), 400),
     (("Host: here", " folded"), 400),
     (("GET /mqtt HTTP/1.1", "\x16\x03\x01"), 400),
+    (("Version: 13", "Version: 1\xb3"), 400),
+    (("dGhlIHNhbXBsZSBub25jZQ==", "dGhlIHNhbXBsZSBub25jZQ=\xe4"), 400),
+    (("Upgrade: websocket", "Upgrade: w\xe4bsocket"), 400),
+    (("chat, mqtt", "ch\xe4t, mqtt"), 400),
+    (("Host: here", "Origin: a\r\nHost: here"), 400),
+    (("Host: here", "Host: here\r\nX: " + "x" * 9000), 400),
+    (("Host: here", "Host: here" + "\r\nX: x" * 200), 400),
 ]
 
 
@@ -75,6 +66,32 @@ def test_refused_handshakes(change: tuple[str, str], status: int) -> None:
     assert server.closing
     assert not server.is_open
     assert server.output.startswith(f"HTTP/1.1 {status} ".encode())
+
+
+@given(st.binary(max_size=60), st.integers(0, 7))
+def test_no_header_breaks_the_handshake(value: bytes, line: int) -> None:
+    """Whatever a header says, the answer is HTTP and not an exception."""
+    lines = REQUEST.encode().removesuffix(b"\r\n\r\n").split(b"\r\n")
+    name = lines[line].partition(b" ")[0]
+    lines[line] = name + b" " + value
+    server = WebSocketServer(HandshakePolicy(origins=("https://page.example",)))
+    server.receive(b"\r\n".join(lines) + b"\r\n\r\n")
+    assert server.output.startswith(b"HTTP/1.1 ")
+    assert not server.output.startswith(b"HTTP/1.1 5")
+    assert server.is_open is not server.closing
+
+
+def test_what_a_handshake_held_is_gone_with_it() -> None:
+    """Nothing is left for the cyclic collector, whoever comes and however often."""
+    gc.collect()
+    gc.disable()
+    try:
+        before = len(gc.get_objects())
+        for _ in range(100):
+            opened()
+        assert len(gc.get_objects()) - before < 100
+    finally:
+        gc.enable()
 
 
 def test_an_endless_request_is_refused() -> None:
@@ -189,6 +206,6 @@ def test_no_bytes_break_the_machine(data: bytes) -> None:
     fresh = WebSocketServer(HandshakePolicy())
     fresh.receive(data + b"\r\n\r\n")
     try:
-        read_head(data, 0)
+        read_head(data, 0, masked=True)
     except FrameError:
         assert server.closing

@@ -5,11 +5,11 @@ import math
 import pytest
 
 from gossamer.plus.errors import PlusError
-from gossamer.plus.limits import Limits
+from gossamer.plus.limits import OperatorLimits
 from gossamer.plus.options import Options, read_options
 from gossamer.plus.publication import REASONS
 from gossamer.plus.ttl import read_time
-from gossamer.topics.matching import matches
+from gossamer.topics.match import matches
 from tests.support.plus import Bench, deliveries
 
 HOSTILE = [
@@ -160,7 +160,7 @@ def test_newcomers_get_the_last_results() -> None:
 
 
 def test_what_a_rule_remembers_is_bounded() -> None:
-    bench = Bench("$NEQ;x/+", limits=Limits(last_results=2, last_result_bytes=4))
+    bench = Bench("$NEQ;x/+", limits=OperatorLimits(last_results=2, last_result_bytes=4))
     for topic in ("a", "b", "a", "c"):
         bench.publish(topic, topic)
     bench.publish("d", "too long")
@@ -170,7 +170,7 @@ def test_what_a_rule_remembers_is_bounded() -> None:
 
 @pytest.mark.parametrize("filter", ["$COUNT/+", "$COUNT$HOURLYMAX/+"])
 def test_topics_are_bounded(filter: str) -> None:
-    bench = Bench(filter, limits=Limits(topics=2))
+    bench = Bench(filter, limits=OperatorLimits(topics=2))
     sent = [result for topic in "abca" for result in bench.publish(topic, 1)]
     sent += bench.advance(3600)
     assert sent[-1][1] == "2"
@@ -228,7 +228,7 @@ def test_answers_keep_the_order_of_their_topic() -> None:
 
 
 def test_waiting_jobs_are_bounded() -> None:
-    bench = Bench("$CNTPPL/+", limits=Limits(pending_jobs=1))
+    bench = Bench("$CNTPPL/+", limits=OperatorLimits(pending_jobs=1))
     bench.publish("a", b"1")
     bench.publish("b", b"2")
     assert bench.engine.services.skipped == {"busy": 1}

@@ -11,7 +11,7 @@ from gossamer.plus.engine import Engine
 from gossamer.plus.options import Options
 from gossamer.plus.publication import Publication
 from gossamer.plus.state import OperatorState
-from gossamer.topics.matching import matches
+from gossamer.topics.match import matches
 from tests.support.plus import VOCABULARY, Delivery, deliveries
 from tests.support.plus_model import IMPLICIT_TTL, Model
 

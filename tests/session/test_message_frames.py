@@ -4,14 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.session.frames import (
-    IDENTIFIERS,
-    PUBACK_HEAD,
-    PUBCOMP_HEAD,
-    PUBREC_HEAD,
-    PUBREL_HEAD,
-    special_publish,
-)
 from gossamer.session.message import Message
 from gossamer.wire.codec import encode
 from gossamer.wire.packets import (
@@ -23,6 +15,13 @@ from gossamer.wire.packets import (
     V311,
     Acknowledgement,
     Publish,
+)
+from gossamer.wire.publish_codec import (
+    IDENTIFIERS,
+    PUBACK_HEAD,
+    PUBCOMP_HEAD,
+    PUBREC_HEAD,
+    PUBREL_HEAD,
 )
 from tests.support.packet_strategies import publishes
 
@@ -62,8 +61,8 @@ def test_shared_pieces_and_special_packets_are_what_the_codec_makes(
         packet.packet_id,
         properties,
     )
-    special = special_publish(
-        message, version, packet.qos, True, packet.qos > 0, packet.packet_id, [], 0, False, 0.0
+    special = message.own_packet(
+        version, packet.qos, True, packet.qos > 0, packet.packet_id, [], 0, False, 0.0
     )
     assert special == encode(flagged, version)
 

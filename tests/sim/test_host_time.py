@@ -4,7 +4,7 @@ import pytest
 
 from gossamer.mesh.settings import GRAPH
 from gossamer.sim.cable import Cable
-from gossamer.sim.host import Clock, Cost, Disk, Host
+from gossamer.sim.host import Disk, HostClock, SimulatedHost, WorkCost
 from gossamer.sim.network import Road
 from gossamer.sim.timeline import Timeline
 
@@ -13,11 +13,12 @@ from gossamer.sim.timeline import Timeline
 def test_round_trips_are_as_long_as_the_roads(there: float, back: float) -> None:
     timeline = Timeline()
     hosts = [
-        Host(timeline, name, "ssf", Disk(), Clock(), Cost(), topology=GRAPH) for name in ("a", "b")
+        SimulatedHost(timeline, name, "ssf", Disk(), HostClock(), WorkCost(), topology=GRAPH)
+        for name in ("a", "b")
     ]
     Cable(hosts[1], hosts[0], Road(there), Road(back)).begin(0.1)
     timeline.run(10.0)
     for host, other in (hosts, reversed(hosts)):
-        pulse = host.mesh.by_name[other.name].pulse
-        assert pulse is not None
-        assert pulse.round_trip == pytest.approx(there + back, abs=1e-5)
+        round_trip = host.mesh.by_name[other.name].round_trip
+        assert round_trip is not None
+        assert round_trip.round_trip == pytest.approx(there + back, abs=1e-5)

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.spark.insight.interests import Interests, reads
-from gossamer.spark.insight.placement import Advice, Flow, Placement
+from gossamer.spark.insight.placement import Advice, Placement, PublisherFlow
 from gossamer.spark.insight.report import size, table
 from gossamer.spark.insight.routes import Routes
-from gossamer.topics.matching import matches
+from gossamer.topics.match import matches
 from tests.support.topic_strategies import filters, topics
 
 LINE = [("a", "b"), ("b", "c")]
@@ -43,12 +43,15 @@ def test_ways() -> None:
     assert routes.crossed("a", ["elsewhere"]) == {("a", "elsewhere")}
 
 
-def advise(flows: list[Flow], homes: dict[str, str]) -> Advice:
+def advise(flows: list[PublisherFlow], homes: dict[str, str]) -> Advice:
     return Placement(flows, homes, Routes(LINE)).advise(["a", "b", "c"])
 
 
 def test_a_reader_moves_to_what_it_reads() -> None:
-    flows = [Flow("p", "a", 100, frozenset({"r"})), Flow("q", "c", 10, frozenset({"r", "s"}))]
+    flows = [
+        PublisherFlow("p", "a", 100, frozenset({"r"})),
+        PublisherFlow("q", "c", 10, frozenset({"r", "s"})),
+    ]
     found = advise(flows, {"p": "a", "q": "c", "r": "c", "s": "c", "t": "b", "u": "b"})
     assert found.before == 200
     assert [move[:3] for move in found.moves] == [("r", "c", "a")]
@@ -58,11 +61,11 @@ def test_a_reader_moves_to_what_it_reads() -> None:
 
 def test_a_publisher_moves_to_its_readers() -> None:
     readers = frozenset({"r", "s"})
-    found = advise([Flow("p", "a", 50, readers)], {"p": "a", "r": "c", "s": "c", "t": "b"})
+    found = advise([PublisherFlow("p", "a", 50, readers)], {"p": "a", "r": "c", "s": "c", "t": "b"})
     # c has its share of clients already; b is nearer than a.
     assert found.moves == [("p", "a", "b", 50)]
     homes = {"p": "a", "r": "c", "s": "c", "t": "b", "u": "b", "v": "a"}
-    assert [move[:3] for move in advise([Flow("p", "a", 50, readers)], homes).moves] == [
+    assert [move[:3] for move in advise([PublisherFlow("p", "a", 50, readers)], homes).moves] == [
         ("p", "a", "c")
     ]
 
@@ -70,13 +73,15 @@ def test_a_publisher_moves_to_its_readers() -> None:
 brokers = st.sampled_from(["a", "b", "c"])
 clients = st.sampled_from(["p", "q", "r", "s"])
 some_flows = st.lists(
-    st.builds(Flow, clients | st.just(""), brokers, st.integers(1, 100), st.frozensets(clients)),
+    st.builds(
+        PublisherFlow, clients | st.just(""), brokers, st.integers(1, 100), st.frozensets(clients)
+    ),
     max_size=6,
 )
 
 
 @given(some_flows, st.dictionaries(clients, brokers, min_size=1))
-def test_advice_is_what_it_says(flows: list[Flow], homes: dict[str, str]) -> None:
+def test_advice_is_what_it_says(flows: list[PublisherFlow], homes: dict[str, str]) -> None:
     """The figures, against a count from nothing; and it never makes things worse."""
     found = advise(flows, homes)
     routes = Routes(LINE)

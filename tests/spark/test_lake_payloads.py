@@ -11,25 +11,31 @@ from hypothesis import strategies as st
 from gossamer.plus.fields import look_up, parse_field
 from gossamer.plus.values import read_document
 from gossamer.spark.lake.event_time import NEWEST, OLDEST, event_time, pointer
-from gossamer.spark.lake.payloads import DEEPEST, MOST_FIELDS, Reading, Unreadable, read_payload
+from gossamer.spark.lake.payloads import (
+    DEEPEST,
+    MOST_FIELDS,
+    FieldReading,
+    Unreadable,
+    read_payload,
+)
 
 NUMBERS = [(b"21.5", 21.5), (b" -0 ", 0.0), (b"1e3\n", 1000.0)]
 TEXTS = [b"ON", b"NaN", b'"half', b"21,5", b"truely", "°C".encode()]
-DOCUMENTS: list[tuple[bytes, list[Reading]]] = [
-    (b'"on"', [Reading("", "text", None, "on")]),
-    (b" true ", [Reading("", "boolean", None, "true")]),
-    (b"null", [Reading("", "null", None, None)]),
+DOCUMENTS: list[tuple[bytes, list[FieldReading]]] = [
+    (b'"on"', [FieldReading("", "text", None, "on")]),
+    (b" true ", [FieldReading("", "boolean", None, "true")]),
+    (b"null", [FieldReading("", "null", None, None)]),
     (b"{}", []),
     (b'{"t": 1, "a": [2, "x"]}', [
-        Reading("/t", "number", 1.0, None),
-        Reading("/a/0", "number", 2.0, None),
-        Reading("/a/1", "text", None, "x"),
+        FieldReading("/t", "number", 1.0, None),
+        FieldReading("/a/0", "number", 2.0, None),
+        FieldReading("/a/1", "text", None, "x"),
     ]),
-    (b'{"a/b": {"~": false}}', [Reading("/a~1b/~0", "boolean", None, "false")]),
-    (b'{"big": 1e999}', [Reading("/big", "number", None, None)]),
-    (b'{"s": "\\ud83d"}', [Reading("/s", "text", None, "?")]),
+    (b'{"a/b": {"~": false}}', [FieldReading("/a~1b/~0", "boolean", None, "false")]),
+    (b'{"big": 1e999}', [FieldReading("/big", "number", None, None)]),
+    (b'{"s": "\\ud83d"}', [FieldReading("/s", "text", None, "?")]),
     (b"[" * (DEEPEST + 1) + b"7" + b"]" * (DEEPEST + 1), [
-        Reading("/0" * DEEPEST, "json", None, "[7]"),
+        FieldReading("/0" * DEEPEST, "json", None, "[7]"),
     ]),
 ]  # fmt: skip
 ASIDE = [
@@ -46,16 +52,16 @@ ASIDE = [
 
 @pytest.mark.parametrize(("payload", "number"), NUMBERS)
 def test_numbers(payload: bytes, number: float) -> None:
-    assert read_payload(payload) == [Reading("", "number", number, None)]
+    assert read_payload(payload) == [FieldReading("", "number", number, None)]
 
 
 @pytest.mark.parametrize("payload", TEXTS)
 def test_texts(payload: bytes) -> None:
-    assert read_payload(payload) == [Reading("", "text", None, payload.decode())]
+    assert read_payload(payload) == [FieldReading("", "text", None, payload.decode())]
 
 
 @pytest.mark.parametrize(("payload", "readings"), DOCUMENTS)
-def test_documents(payload: bytes, readings: list[Reading]) -> None:
+def test_documents(payload: bytes, readings: list[FieldReading]) -> None:
     assert read_payload(payload) == readings
 
 

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,15 +13,16 @@ import pytest
 import gossamer
 from gossamer.cli.main import run
 from tests.support.archive_brokers import archiving, endpoint, publish
+from tests.support.polling import eventually
 from tests.support.processes import command
 
 pytest.importorskip("pyspark")
 
-from gossamer.experiments.catalogue import find as find_experiment
 from gossamer.spark.pipelines.catalog import find
-from gossamer.spark.pipelines.pipeline import Settings
-from gossamer.spark.pipelines.running import Run, Step
+from gossamer.spark.pipelines.pipeline import PipelineSettings
+from gossamer.spark.pipelines.run import BatchDone, PipelineRun
 from gossamer.spark.quiet import quiet_java
+from gossamer_lab.experiments.catalogue import find as find_experiment
 from tests.support.spark_cluster import spark_cluster
 
 if TYPE_CHECKING:
@@ -64,11 +64,12 @@ def test_stopped_on_a_cluster_and_run_again_here(
             text=True,
         )
         try:
-            deadline = time.monotonic() + PATIENCE
-            while not list(lake.glob("batches/batch=0/*.parquet")):
+
+            def has_written() -> bool:
                 assert process.poll() is None, process.communicate()
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
+                return any(lake.glob("batches/batch=0/*.parquet"))
+
+            eventually(has_written, seconds=PATIENCE, pause=0.1)
             process.send_signal(signal.SIGTERM)
             out, errors = process.communicate(timeout=PATIENCE)
         finally:
@@ -76,9 +77,9 @@ def test_stopped_on_a_cluster_and_run_again_here(
         assert process.returncode == 0, errors
         assert "10 messages, 10 readings, 0 payloads" in out
         publish(broker, [("t", b"%d" % number) for number in range(10, 15)])
-        settings = Settings(endpoint(broker), str(lake), is_once=True)
-        steps: list[Step] = []
-        Run(spark, find("lake"), settings).follow(steps.append)
+        settings = PipelineSettings(endpoint(broker), str(lake), is_once=True)
+        steps: list[BatchDone] = []
+        PipelineRun(spark, find("lake"), settings).follow(steps.append)
     assert [(step.batch, step.rows) for step in steps] == [(1, 5)]
     numbers = pq.read_table(lake / "silver" / "readings").column("number").to_pylist()
     assert sorted(numbers) == [float(number) for number in range(15)]
@@ -101,18 +102,18 @@ def test_an_experiment_is_spread_over_a_cluster(cluster: tuple[str, Path], tmp_p
     cells = len(find_experiment("bloom-errors").grid("small"))
     assert f"{cells}/{cells}: " in done.stdout
     assert pq.read_table(tmp_path / "bloom-errors.parquet").num_rows == cells
-    assert list(work.glob("*/*/gossamer_code/gossamer/experiments/__pycache__/*.pyc"))
+    assert list(work.glob("*/*/gossamer_code/gossamer_lab/experiments/__pycache__/*.pyc"))
 
 
 WRONG = [
-    (["run", "pond"], "there is no pipeline 'pond'; there are lake, geo, insight"),
+    (["run", "pond"], "there is no pipeline 'pond'; pipelines are lake, geo, insight"),
     (["run", "lake", "--every", "soon"], "--every: not a duration: 'soon'; write 30 s"),
     (["run", "lake", "--brokers", "here:there"], "--brokers: 'here:there' is not host:port"),
     (["run", "lake", "--filter", "a/#/b"], "--filter: # must be the last"),
     (["run", "lake", "--starting", "soon"], "--starting: 'soon' is none of earliest"),
-    (["run", "lake", "--conf", "spark.x"], "--conf is NAME=VALUE, not 'spark.x'"),
-    (["run", "lake", "--data-loss", "cry"], "--data-loss is fail or warn"),
-    (["run", "lake", "--admin", "ftp://x"], "--admin is like http://"),
+    (["run", "lake", "--conf", "spark.x"], "--conf must be NAME=VALUE, not 'spark.x'"),
+    (["run", "lake", "--data-loss", "cry"], "--data-loss must be fail or warn"),
+    (["run", "lake", "--admin", "ftp://x"], "--admin expects a URL such as http://"),
     (["run", "lake", "--password-file", "nowhere"], "--password-file: cannot read nowhere"),
     (["run", "lake", "--master", "sc://x"], "pipelines need a master"),
 ]

@@ -15,8 +15,8 @@ from tests.support.live import LiveBroker, RawClient
 pytest.importorskip("pyspark")
 
 from gossamer.spark.pipelines.catalog import find
-from gossamer.spark.pipelines.pipeline import Admin, PipelineError, Settings
-from gossamer.spark.pipelines.running import Run
+from gossamer.spark.pipelines.pipeline import AdminAccess, PipelineError, PipelineSettings
+from gossamer.spark.pipelines.run import PipelineRun
 from gossamer.spark.tracks.fence_files import from_subscriptions
 
 if TYPE_CHECKING:
@@ -40,11 +40,11 @@ def test_from_positions_to_dwell_times(spark: "SparkSession", tmp_path: Path) ->
         return sorted(tuple(row) for row in frame.collect())
 
     with archiving(tmp_path / "archive") as broker:
-        settings = Settings(endpoint(broker), str(lake), is_once=True, fences=str(fences))
+        settings = PipelineSettings(endpoint(broker), str(lake), is_once=True, fences=str(fences))
         go(broker, "van/1", 9.5, 10.5, 10.6, 11.5)
         go(broker, "van/2", 9.0)
         publish(broker, [("van/3", b"I do not know where I am")])
-        Run(spark, find("geo"), settings).follow(lambda step: None)
+        PipelineRun(spark, find("geo"), settings).follow(lambda step: None)
         assert rows("visits", "fence", "topic", "client", "positions", "ended") == [
             ("yard", "van/1", "publisher", 2, "left")
         ]
@@ -53,7 +53,7 @@ def test_from_positions_to_dwell_times(spark: "SparkSession", tmp_path: Path) ->
 
         # Another batch of the same day: its tables are computed anew, from all positions.
         go(broker, "van/2", 10.5)
-        Run(spark, find("geo"), settings).follow(lambda step: None)
+        PipelineRun(spark, find("geo"), settings).follow(lambda step: None)
     assert rows("visits", "topic", "ended") == [("van/1", "left"), ("van/2", "there")]
     assert rows("dwells", "fence", "visits", "visitors") == [("yard", 2, 2)]
     assert [row[:2] for row in rows("tracks", "topic", "positions")] == [("van/1", 4), ("van/2", 2)]
@@ -61,7 +61,7 @@ def test_from_positions_to_dwell_times(spark: "SparkSession", tmp_path: Path) ->
 
 def test_fences_of_subscriptions(tmp_path: Path) -> None:
     with archiving(tmp_path) as broker:
-        admin = Admin("127.0.0.1", admin_port(broker), TOKEN)
+        admin = AdminAccess("127.0.0.1", admin_port(broker), TOKEN)
         with pytest.raises(PipelineError, match="no subscription has areas"):
             from_subscriptions([admin])
         client = RawClient.to(broker.port())
@@ -81,4 +81,4 @@ def test_fences_of_subscriptions(tmp_path: Path) -> None:
 
 def test_fences_are_needed(spark: "SparkSession", tmp_path: Path) -> None:
     with archiving(tmp_path) as broker, pytest.raises(PipelineError, match="--fences"):
-        Run(spark, find("geo"), Settings(endpoint(broker), str(tmp_path / "lake")))
+        PipelineRun(spark, find("geo"), PipelineSettings(endpoint(broker), str(tmp_path / "lake")))

@@ -9,20 +9,21 @@ import pytest
 
 from tests.support.admin_service import TOKEN, admin_port
 from tests.support.archive_brokers import endpoint, publish
-from tests.support.live import LiveBroker, RawClient, eventually, live
+from tests.support.live import LiveBroker, RawClient, live
+from tests.support.polling import eventually
 
 pytest.importorskip("pyspark")
 
 from gossamer.spark.pipelines.catalog import find
-from gossamer.spark.pipelines.pipeline import Admin, PipelineError, Settings
-from gossamer.spark.pipelines.running import Run
+from gossamer.spark.pipelines.pipeline import AdminAccess, PipelineError, PipelineSettings
+from gossamer.spark.pipelines.run import PipelineRun
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def admin_of(broker: LiveBroker) -> Admin:
-    return Admin("127.0.0.1", admin_port(broker), TOKEN)
+def admin_of(broker: LiveBroker) -> AdminAccess:
+    return AdminAccess("127.0.0.1", admin_port(broker), TOKEN)
 
 
 @pytest.fixture
@@ -66,8 +67,10 @@ def test_a_recommendation(
     publish(a, [("plant/one", b"x" * 500), ("plant/two", b"x" * 300), ("dust/1", b"x" * 100)])
     publish(b, [("office/1", b"x" * 50)])
     lake = tmp_path / "lake"
-    settings = Settings(endpoint(a, b), str(lake), is_once=True, admins=(admin_of(a), admin_of(b)))
-    lines = Run(spark, find("insight"), settings).follow(lambda step: None)
+    settings = PipelineSettings(
+        endpoint(a, b), str(lake), is_once=True, admins=(admin_of(a), admin_of(b))
+    )
+    lines = PipelineRun(spark, find("insight"), settings).follow(lambda step: None)
     for client in clients:
         client.close()
 
@@ -101,6 +104,6 @@ def test_a_recommendation(
 def test_an_admin_api_for_each_broker(
     spark: "SparkSession", tmp_path: Path, pair: tuple[LiveBroker, LiveBroker]
 ) -> None:
-    settings = Settings(endpoint(*pair), str(tmp_path / "lake"), is_once=True)
+    settings = PipelineSettings(endpoint(*pair), str(tmp_path / "lake"), is_once=True)
     with pytest.raises(PipelineError, match="there are 2 --brokers and 0 --admin"):
-        Run(spark, find("insight"), settings)
+        PipelineRun(spark, find("insight"), settings)

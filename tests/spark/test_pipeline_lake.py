@@ -12,12 +12,12 @@ from tests.support.live import LiveBroker
 
 pytest.importorskip("pyspark")
 
-from gossamer.spark.lake import compacting
+from gossamer.spark.lake import compaction as compacting
 from gossamer.spark.lake.files import Files
-from gossamer.spark.lake.tables import Table
+from gossamer.spark.lake.tables import LakeTable
 from gossamer.spark.pipelines.catalog import find
-from gossamer.spark.pipelines.pipeline import PipelineError, Settings
-from gossamer.spark.pipelines.running import Run, Step
+from gossamer.spark.pipelines.pipeline import PipelineError, PipelineSettings
+from gossamer.spark.pipelines.run import BatchDone, PipelineRun
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,14 +31,14 @@ def reading(value: object, minutes: float) -> bytes:
     return json.dumps({"v": value, "ts": at.timestamp()}).encode()
 
 
-def settings(lake: Path, *brokers: LiveBroker, **more: Any) -> Settings:
+def settings(lake: Path, *brokers: LiveBroker, **more: Any) -> PipelineSettings:
     fields: dict[str, Any] = {"is_once": True, "event_field": "/ts", **more}
-    return Settings(endpoint(*brokers), str(lake), **fields)
+    return PipelineSettings(endpoint(*brokers), str(lake), **fields)
 
 
-def run(spark: "SparkSession", asked: Settings) -> list[Step]:
-    steps: list[Step] = []
-    Run(spark, find("lake"), asked).follow(steps.append)
+def run(spark: "SparkSession", asked: PipelineSettings) -> list[BatchDone]:
+    steps: list[BatchDone] = []
+    PipelineRun(spark, find("lake"), asked).follow(steps.append)
     return steps
 
 
@@ -103,21 +103,21 @@ def test_an_interrupted_batch_leaves_no_trace(
     spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake = tmp_path / "lake"
-    replace = Table.replace
+    replace = LakeTable.replace
     with archiving(tmp_path, "b1") as broker:
         publish(broker, [("t", reading(value, value)) for value in range(10)])
         publish(broker, [("t", b"{")])
         for failing in ("silver/readings", "gold/quarter"):
 
-            def interrupted(table: Table, frame: Any, failing: str = failing) -> None:
+            def interrupted(table: LakeTable, frame: Any, failing: str = failing) -> None:
                 replace(table, frame)
                 if table.name == failing:
                     raise OSError("the power is gone")
 
-            monkeypatch.setattr(Table, "replace", interrupted)
+            monkeypatch.setattr(LakeTable, "replace", interrupted)
             with pytest.raises(PipelineError, match="the power is gone"):
                 run(spark, settings(lake, broker))
-            monkeypatch.setattr(Table, "replace", replace)
+            monkeypatch.setattr(LakeTable, "replace", replace)
         run(spark, settings(lake, broker))
     assert [row[1] for row in windows(spark, lake, "minute")] == list(range(10))
     assert [row[2] for row in windows(spark, lake, "day")] == [10]
@@ -129,7 +129,7 @@ def test_an_interrupted_batch_leaves_no_trace(
 
 def test_compaction(spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lake = tmp_path / "lake"
-    table = Table(str(lake), "silver/readings", "date", "hour", "batch")
+    table = LakeTable(str(lake), "silver/readings", "date", "hour", "batch")
     for batch in range(3):
         frame = spark.createDataFrame([(f"{batch}", batch)], "topic string, time int")
         table.write_batch(frame.selectExpr("*", "'2031-05-24' as date", "15 as hour"), batch)
@@ -168,5 +168,5 @@ def test_what_cannot_run(spark: "SparkSession", tmp_path: Path) -> None:
         checkpoint.rename(tmp_path / "elsewhere")
         with pytest.raises(PipelineError, match=r"the checkpoint .* is gone"):
             run(spark, settings(lake, broker))
-    with pytest.raises(PipelineError, match="there are lake"):
+    with pytest.raises(PipelineError, match="pipelines are lake, geo, insight"):
         find("pond")

@@ -13,9 +13,9 @@ from gossamer.spark.sink import settings as sink
 from gossamer.spark.sink.errors import SinkError
 from gossamer.spark.sink.messages import Row
 from gossamer.spark.sink.once import Part, publish_once
-from gossamer.spark.sink.publishing import publish_rows
+from gossamer.spark.sink.publisher import publish_rows
 from gossamer.spark.source.history import History
-from gossamer.spark.source.replaying import SourceError
+from gossamer.spark.source.replay import SourceError
 from gossamer.spark.source.settings import read_settings
 from tests.support.archive_brokers import replay_port
 from tests.support.certificates import authority
@@ -138,7 +138,7 @@ def test_a_source_that_is_not_trusted(guarded: Guarded) -> None:
 
 
 SINK_REFUSALS = {
-    "nobody": ({}, "a user name and a password are needed"),
+    "nobody": ({}, "a user name and a password are required"),
     "a wrong password": ({"user": "ann", "password": "bob"}, "0x86: see the options user"),
     "a topic that is not permitted": (ANN, "you may not publish to 'out/1'"),
 }
@@ -161,7 +161,7 @@ def test_a_sink_that_is_not_trusted(guarded: Guarded, once: bool) -> None:
         publish(messages("out/1"), settings, once)
 
 
-def publish(rows: list[Row], settings: sink.Settings, once: bool) -> None:
+def publish(rows: list[Row], settings: sink.SinkSettings, once: bool) -> None:
     if once:
         publish_once(rows, Part("query", 0, 0), settings)
     else:

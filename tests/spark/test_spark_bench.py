@@ -8,10 +8,11 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from gossamer.bench.spark import archives, latency, reading, windows
-from gossamer.bench.spark.comparing import Comparison, Cost, compare
-from gossamer.bench.spark.latency import Latency
-from gossamer.bench.spark.report import COLUMNS, Results, latency_line, rows, save
+from gossamer_lab.bench.spark import archives, latency, windows
+from gossamer_lab.bench.spark import source_reads as reading
+from gossamer_lab.bench.spark.comparison import Comparison, RunCost, compare
+from gossamer_lab.bench.spark.latency import Latency
+from gossamer_lab.bench.spark.report import COLUMNS, Results, latency_line, rows, save
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,7 +70,7 @@ def test_runs_take_turns_and_the_first_does_not_count() -> None:
 
 
 def test_a_report(tmp_path: Path) -> None:
-    slow = Comparison("slow", 1_000, Cost(2.0, 4.0), Cost(1.0, 1.0), 0.8)
+    slow = Comparison("slow", 1_000, RunCost(2.0, 4.0), RunCost(1.0, 1.0), 0.8)
     results = Results([slow], Latency(100, 0, 0.4, 0.9))
     assert rows(results) == [["slow", "500", "1,000", "0.50", "0.25", "0.80", "MISSED"]]
     assert latency_line(Latency(100, 0, 0.4, 0.9)).endswith(": ok")

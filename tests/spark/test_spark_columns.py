@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.plus import ttl, values
-from gossamer.topics.matching import matches as core_matches
-from tests.support.histories import ODD, PLAIN
+from gossamer.topics.match import matches as core_matches
+from tests.cases.payloads import ODD, PLAIN
 
 pytest.importorskip("pyspark")
 

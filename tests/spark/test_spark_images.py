@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, Observation
 
 from gossamer.spark import look, subscribe
 from gossamer.spark.images.worker import ExecutorWorker, ProcessorUnusable, worker_for
-from gossamer.vision.installing import default_models
+from gossamer.vision.installation import default_models
 from gossamer.vision.settings import WorkerSettings
 from tests.support.images import encoded, png_of_zeros
 
@@ -88,7 +88,7 @@ def test_a_worker_that_an_image_costs_is_replaced() -> None:
 def test_a_processor_that_cannot_run(spark: "SparkSession", tmp_path: Path) -> None:
     empty = WorkerSettings(str(tmp_path))
     with pytest.raises(ProcessorUnusable, match=r"\$CNTPPL cannot run on this executor: .*model"):
-        worker_for("CNTPPL", "gossamer.vision.looking:CountPeople", empty)
+        worker_for("CNTPPL", "gossamer.vision.image_processors:CountPeople", empty)
     images = frame_of(spark, {"any": b"x"})
     with pytest.raises(
         PythonException, match="NEVER does not start on this executor: .*such model"

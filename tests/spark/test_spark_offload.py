@@ -3,7 +3,6 @@ than results."""
 
 import os
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from gossamer.cli import main
 from gossamer.net.auth.passwords import HASHER, write_entries
 from tests.support.paho_client import Paho, connected
+from tests.support.polling import eventually
 from tests.support.processes import command, stop, wait_for_port
 
 pytest.importorskip("pyspark")
@@ -21,8 +21,8 @@ pytest.importorskip("cv2")
 
 from gossamer.net.local.ports import free_port
 from gossamer.spark import answer
-from gossamer.spark.offload.answering import Answering
-from gossamer.spark.offload.wanted import Wanted, read_wanted
+from gossamer.spark.offload.answers import OffloadService
+from gossamer.spark.offload.wanted import WantedOperator, read_wanted
 from gossamer.spark.sink.errors import SinkError
 from gossamer.vision.settings import WorkerSettings
 from tests.support.images import encoded
@@ -84,7 +84,7 @@ def broker(folder: Path, port: int, replay: int) -> Iterator[None]:
 @contextmanager
 def answering(
     spark: "SparkSession", folder: Path, port: int, replay: int, **more: Any
-) -> Iterator[Answering]:
+) -> Iterator[OffloadService]:
     login = {"user": "spark", "password": SECRET}
     with answer(
         spark,
@@ -100,16 +100,17 @@ def answering(
 
 
 def collect(
-    running: Answering, client: Paho, is_enough: Callable[[dict[str, list[bytes]]], bool]
+    running: OffloadService, client: Paho, is_enough: Callable[[dict[str, list[bytes]]], bool]
 ) -> None:
     found: dict[str, list[bytes]] = {}
-    deadline = time.monotonic() + PATIENCE
-    while not is_enough(found):
-        assert time.monotonic() < deadline, found
+
+    def looked() -> bool:
         running.look()
         for message in client.take(1) if not client.messages.empty() else []:
             found.setdefault(message.topic, []).append(bytes(message.payload))
-        time.sleep(0.1)
+        return is_enough(found)
+
+    eventually(looked, lambda: str(found), PATIENCE, pause=0.1)
 
 
 def test_from_a_subscription_to_sparks_answer(spark: "SparkSession", tmp_path: Path) -> None:
@@ -164,7 +165,7 @@ def test_what_a_broker_tells() -> None:
         b'{"key": "skr 0.0 $SHORTSUM/a", "filter": "$SHORTSUM/a", "reply": "skr", "ttl": 60,'
         b' "windows": {"SHORT": 3.0}, "since": 1925000000.5}'
     )
-    wanted = Wanted(
+    wanted = WantedOperator(
         "skr 0.0 $SHORTSUM/a", "$SHORTSUM/a", "skr", 60.0, (("SHORT", 3.0),), 1925e6 + 0.5
     )
     assert read_wanted(told) == wanted

@@ -12,12 +12,12 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql.types import StructType
 
+from gossamer.archive.client import Address, Credentials, Request, read
 from gossamer.spark.sink.errors import SinkError
 from gossamer.spark.sink.messages import Row
 from gossamer.spark.sink.once import Part, publish_once
-from gossamer.spark.sink.publishing import publish_rows
-from gossamer.spark.sink.settings import Settings, check_schema, read_settings
-from gossamer.storage.archive.client import Address, Credentials, Request, read
+from gossamer.spark.sink.publisher import publish_rows
+from gossamer.spark.sink.settings import SinkSettings, check_schema, read_settings
 from tests.support.archive_brokers import replay_port
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def url(broker: LiveBroker) -> str:
     return f"mqtt://127.0.0.1:{broker.port()}"
 
 
-def settings(broker: LiveBroker) -> Settings:
+def settings(broker: LiveBroker) -> SinkSettings:
     return read_settings({"url": url(broker), "retrySeconds": "20"})
 
 

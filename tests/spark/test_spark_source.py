@@ -15,11 +15,11 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import DataFrame
 
+from gossamer.archive.client import Address, Credentials, Request
 from gossamer.spark import subscribe
-from gossamer.spark.source.replaying import SourceError, find_replays, read_range
+from gossamer.spark.source.replay import SourceError, find_replays, read_range
 from gossamer.spark.source.settings import read_settings
-from gossamer.spark.source.streaming import shared_out
-from gossamer.storage.archive.client import Address, Credentials, Request
+from gossamer.spark.source.stream import shared_out
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

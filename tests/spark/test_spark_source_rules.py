@@ -12,7 +12,7 @@ from tests.support.histories import engine_results, history
 
 pytest.importorskip("pyspark")
 
-from gossamer.spark.source.sieving import Sieve, reads_of
+from gossamer.spark.source.sieve import Sieve, reads_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

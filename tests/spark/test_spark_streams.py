@@ -13,9 +13,9 @@ pytest.importorskip("pyspark")
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from gossamer.spark.source.ranges import Range
-from gossamer.spark.source.replaying import SourceError
+from gossamer.spark.source.replay import SourceError
 from gossamer.spark.source.settings import read_settings
-from gossamer.spark.source.streaming import Stream
+from gossamer.spark.source.stream import Stream
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

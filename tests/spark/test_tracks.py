@@ -10,7 +10,7 @@ from gossamer.spark.fences.areas import interest_of
 from gossamer.spark.pipelines.pipeline import PipelineError
 from gossamer.spark.tracks.fence_files import from_file
 from gossamer.spark.tracks.trips import trips
-from gossamer.spark.tracks.visits import PATIENCE_SECONDS, Position, Visits
+from gossamer.spark.tracks.visits import PATIENCE_SECONDS, TrackPosition, Visits
 
 # A circle of 100 m around 0, 0; a thousandth of a degree is about 111 m.
 YARD = interest_of([("gpl_circleStatic", "1;m;1;0;0;100")])
@@ -18,9 +18,9 @@ GATE = interest_of([("gpl_circleStatic", "1;m;1;0;0.0015;100")])
 FENCES: dict[str, Interest] = {"yard": YARD, "gate": GATE}
 
 
-def at(time: float, lon: float) -> Position:
+def at(time: float, lon: float) -> TrackPosition:
     inside = [name for name, fence in FENCES.items() if fence.region.contains(_point(lon))]
-    return Position(time, 0.0, lon, tuple(sorted(inside)))
+    return TrackPosition(time, 0.0, lon, tuple(sorted(inside)))
 
 
 def _point(lon: float):  # type: ignore[no-untyped-def]

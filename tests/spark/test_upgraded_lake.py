@@ -16,8 +16,8 @@ pytest.importorskip("pyspark")
 
 from gossamer.spark.lake.tables import CHECKPOINTS, FORMAT, FORMAT_FILE
 from gossamer.spark.pipelines.catalog import find
-from gossamer.spark.pipelines.pipeline import PipelineError, Settings
-from gossamer.spark.pipelines.running import Run, Step
+from gossamer.spark.pipelines.pipeline import PipelineError, PipelineSettings
+from gossamer.spark.pipelines.run import BatchDone, PipelineRun
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,13 +32,13 @@ def fixture(request: pytest.FixtureRequest) -> Fixture:
     return found
 
 
-def once(brokers: str, lake: Path) -> Settings:
-    return Settings(brokers, str(lake), is_once=True)
+def once(brokers: str, lake: Path) -> PipelineSettings:
+    return PipelineSettings(brokers, str(lake), is_once=True)
 
 
-def run(spark: "SparkSession", settings: Settings) -> list[Step]:
-    steps: list[Step] = []
-    Run(spark, find("lake"), settings).follow(steps.append)
+def run(spark: "SparkSession", settings: PipelineSettings) -> list[BatchDone]:
+    steps: list[BatchDone] = []
+    PipelineRun(spark, find("lake"), settings).follow(steps.append)
     return steps
 
 

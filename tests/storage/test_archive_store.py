@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.archive.archive import Archive
 from gossamer.broker.broker import Broker
 from gossamer.broker.policy import Origin
 from gossamer.broker.settings import Settings
-from gossamer.session.outlet import Sink
+from gossamer.session.outbox import Sink
 from gossamer.session.records import SessionRecord
 from gossamer.storage import writer
-from gossamer.storage.archive.archive import Archive
 from gossamer.storage.sqlite_store import SqliteStore
 from gossamer.wire.codec import encode
 from gossamer.wire.packets import V5, Connect, Publish
@@ -47,7 +47,7 @@ class Opened:
 
 
 def archive_row(opened: Opened, row: Row) -> None:
-    row.collect(opened.store.journal.archive)
+    row.collect(opened.store.journal.collector)
     opened.store.journal.dirty = True
 
 
@@ -95,7 +95,7 @@ def test_an_archive_without_room_holds_the_acknowledgement_and_refuses_more(
     monkeypatch.setattr(writer, "RETRY_SECONDS", 0.01)
     opened = Opened(tmp_path)
     broker = Broker(Settings(), opened.store.journal, 0.0)
-    broker.core.routes.archive_under(["kept/#"])
+    broker.begin_archiving(opened.store.journal.collector, ["kept/#"])
     sink = Sent()
     connection = broker.open(sink, Origin("127.0.0.1", "test"), 0.0)
 
@@ -106,7 +106,7 @@ def test_an_archive_without_room_holds_the_acknowledgement_and_refuses_more(
         return sink.data
 
     receive(Connect("c"))
-    collector = opened.store.journal.archive
+    collector = opened.store.journal.collector
     for properties in (None, _some_properties()):
         collector.accepts = True
         held = receive(Publish("kept/1", b"", 1, packet_id=1, properties=properties))

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from gossamer.session.records import DeliveryRecord, SessionRecord, Snapshot, SubscriptionRecord
-from gossamer.storage.checking import check
+from gossamer.storage.check import check
 from gossamer.storage.errors import StoreDamaged, StoreError
-from gossamer.storage.exporting import export
+from gossamer.storage.export import export
 from gossamer.storage.files import FILE_NAME, PAGE_BYTES
-from gossamer.storage.repairing import fill, repair
+from gossamer.storage.repair import fill, repair
 from gossamer.storage.sqlite_store import SqliteStore
 from tests.support.store_driver import Driver
 from tests.support.store_model import Model, a_message, snapshot_state

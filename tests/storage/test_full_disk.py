@@ -6,7 +6,6 @@ the state on disk is compared with what was told the journal, at the end and aft
 
 import shutil
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,11 +15,12 @@ from gossamer.session.journal import Written
 from gossamer.session.records import SessionRecord
 from gossamer.storage import writer
 from gossamer.storage.batch import Batch
-from gossamer.storage.collecting import CollectingJournal
 from gossamer.storage.index import Index
+from gossamer.storage.journal import CollectingJournal
 from gossamer.storage.sqlite_store import SqliteStore
 from gossamer.storage.writer import Writer
 from tests.support.failing_files import FULL, SYNC_FAILED, WRITE_FAILED, FailingFiles
+from tests.support.polling import eventually
 from tests.support.store_driver import Driver
 from tests.support.store_model import Model, State, snapshot_state
 from tests.support.stores import PATIENCE, whole
@@ -65,12 +65,14 @@ class Run:
         """Until everything so far is safe."""
         journal = self.store.journal
         last = journal.batch if journal.dirty else journal.batch - 1
-        end = time.monotonic() + PATIENCE
-        while self.safe < last:
+
+        def is_safe() -> bool:
             assert self.error is None, self.error
-            assert time.monotonic() < end
-            self.store.end_turn()
-            time.sleep(0)
+            if self.safe < last:
+                self.store.end_turn()
+            return self.safe >= last
+
+        eventually(is_safe, pause=0)
 
     def kill(self, folder: Path) -> None:
         """What is on disk now is a state that was reported as safe, or a later one."""

@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 
 from gossamer.session.journal import Saver
-from gossamer.session.packing import packed_message
+from gossamer.session.message_bytes import packed_message
 from gossamer.session.records import SessionRecord, Snapshot
-from gossamer.storage.checking import check
-from gossamer.storage.exporting import export
+from gossamer.storage.check import check
+from gossamer.storage.export import export
 from gossamer.storage.files import FILE_NAME, open_existing
-from gossamer.storage.repairing import repair
+from gossamer.storage.repair import repair
 from gossamer.storage.rows import message_row, operator_row, resealed, session_row
 from gossamer.storage.schema import MESSAGE, OPERATOR, RETAINED, SESSION
 from gossamer.storage.sqlite_store import SqliteStore
-from gossamer.storage.upgrading import upgrade
+from gossamer.storage.upgrade import upgrade
 from tests.support.store_model import a_message
 from tests.support.stores import SqliteUnderTest
 
@@ -149,12 +149,12 @@ NOTES = [
     ("moved", "moved:b:17:0a0b", ("mesh/moves", "moved", b"moved/b/17/0a0b")),
     ("odd:name", "taken:b:c:17", ("mesh/moves", "odd:name", b"taken/b:c/17")),
     ("$mesh/b;c", "0a:0b:ssf:f", ("mesh/neighbours", "b;c", b"0a:0b:ssf:f")),
-    ("$stock/x", '["a/+", "☂"]', ("mesh/stock/x", "☂", b"")),
+    ("$stock/x", '["a/+", "☂"]', ("mesh/bridges/x", "☂", b"")),
 ]
 
 
 def with_first_state(path: Path) -> dict[str, bytes]:
-    """A file of the first format with all that has rooms now; the packed errands by key."""
+    """A file of the first format with all that has rooms now; packed directed messages by key."""
     digest = blake2b(b"located", digest_size=16).hexdigest()
     topics = {
         "$gossamer/behind/b": b"+c\n-d",
@@ -189,7 +189,7 @@ def expected_rooms(packed: dict[str, bytes]) -> dict[str, dict[str, bytes]]:
     rooms: dict[str, dict[str, bytes]] = {}
     for _, _, (room, key, value) in NOTES:
         rooms.setdefault(room, {})[key] = value
-    rooms["mesh/stock/x"]["a/+"] = b""
+    rooms["mesh/bridges/x"]["a/+"] = b""
     rooms["mesh/behind"] = {"b": b"+c\n-d"}
     rooms["mesh/seen/located"] = {"0011": b"names"}
     place = "00000000000000000007"

@@ -2,7 +2,6 @@
 
 import random
 import sqlite3
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -10,19 +9,17 @@ import pytest
 
 from gossamer.session.records import QUEUED, SENT, DeliveryRecord, SessionRecord
 from gossamer.session.sizes import stored_bytes
-from gossamer.storage.checking import check
+from gossamer.storage.check import check
 from gossamer.storage.lane_flight import MOST_RUNS, LaneFlight
 from gossamer.storage.rows import UnreadableRow
 from gossamer.storage.schema import FORMAT
+from tests.support.polling import eventually
 from tests.support.store_model import a_message
-from tests.support.stores import PATIENCE, SqliteUnderTest
+from tests.support.stores import SqliteUnderTest
 
 
 def read_back(store: SqliteUnderTest) -> list[DeliveryRecord]:
-    deadline = time.monotonic() + PATIENCE
-    while not (records := store.journal.unspill("c")):
-        assert time.monotonic() < deadline
-    return records
+    return eventually(lambda: store.journal.unspill("c"))
 
 
 def test_the_lane_is_cut_up_to_the_first_that_is_in_flight() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from gossamer.session.journal import Part, PartSource
-from gossamer.storage.exporting import export
+from gossamer.storage.export import export
 from gossamer.storage.files import FILE_NAME
-from gossamer.storage.repairing import repair
+from gossamer.storage.repair import repair
 from gossamer.storage.sqlite_store import SqliteStore
 from tests.support.stores import MemoryUnderTest, SqliteUnderTest
 

@@ -1,11 +1,11 @@
 """What neighbours had spilled in a store of format 1 or 2 is in lanes since format 3."""
 
 from gossamer.session.records import SessionRecord
-from gossamer.storage.loading import load
+from gossamer.storage.load import load
 from gossamer.storage.rows import Row, resealed, session_row, waiting_from
-from gossamer.storage.salvaging import Salvage
+from gossamer.storage.salvage import Salvage
 from gossamer.storage.schema import LANE, PLACES, SESSION, SPILL, WAITING
-from gossamer.storage.upgrading import upgraded
+from gossamer.storage.upgrade import upgraded
 
 
 def spilled(key: int, session: int, text: str) -> Row:

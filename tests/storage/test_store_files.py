@@ -40,7 +40,7 @@ def test_a_world_readable_file_is_warned_about_and_fixed(
     with caplog.at_level(logging.WARNING):
         SqliteStore(tmp_path).close()
     assert mode(tmp_path / FILE_NAME) == 0o600
-    assert "open to other users" in caplog.text
+    assert "readable by other users" in caplog.text
 
 
 def test_two_brokers_on_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,6 @@
 """The writer: batches in order, a full disk waited out, a log that does not grow for ever."""
 
 import sqlite3
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,15 +10,9 @@ from gossamer.storage import writer
 from gossamer.storage.errors import StoreDamaged
 from gossamer.storage.files import FILE_NAME
 from gossamer.storage.sqlite_store import SqliteStore
+from tests.support.polling import eventually
 from tests.support.store_model import a_message
-from tests.support.stores import PATIENCE, CommitWaiter, SqliteUnderTest
-
-
-def eventually(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+from tests.support.stores import CommitWaiter, SqliteUnderTest
 
 
 def limit_pages(store: SqliteUnderTest, room: int) -> None:

@@ -1,6 +1,8 @@
 """The admin API of a live broker, for programs that ask it."""
 
-from typing import Final
+from typing import Any, Final, get_type_hints
+
+from pydantic import TypeAdapter
 
 from gossamer.net.admin.server import AdminServer
 from gossamer.net.config.observe import Admin
@@ -20,3 +22,10 @@ def admin_port(broker: LiveBroker) -> int:
         return await AdminServer(broker.broker, Admin(port=0), TOKEN, _no_reload).open()
 
     return broker.call(start())
+
+
+def assert_as_documented(server: AdminServer, path: str, answer: Any) -> None:
+    """The answer of GET has exactly the fields that the document says, of these types."""
+    call = next(one.call for one in server.routes if (one.method, one.path) == ("GET", path))
+    told: TypeAdapter[Any] = TypeAdapter(get_type_hints(call)["return"])
+    assert told.dump_python(told.validate_python(answer), mode="json") == answer, path

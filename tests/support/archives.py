@@ -7,14 +7,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from gossamer.session.archive import RETAIN_FLAG, Collector
-from gossamer.storage.archive.archive import Archive
-from gossamer.storage.archive.keeping import Keeper
-from gossamer.storage.archive.places import open_folder
-from gossamer.storage.archive.schema import SCHEMA, projection
-from gossamer.storage.archive.sealing import seal
-from gossamer.storage.archive.selection import FOREVER, Selection
-from gossamer.storage.archive.settings import ArchiveSettings
+from gossamer.archive.archive import Archive
+from gossamer.archive.collector import Collector
+from gossamer.archive.schema import SCHEMA, projection
+from gossamer.archive.seal import seal
+from gossamer.archive.sealed_segment import open_folder
+from gossamer.archive.selection import FOREVER, Selection
+from gossamer.archive.settings import ArchiveSettings
+from gossamer.archive.upkeep import Upkeep
+from gossamer.broker.archive_port import RETAIN_FLAG
 from gossamer.wire.packets import PUBLISH
 from gossamer.wire.properties import Properties
 from gossamer.wire.property_codec import encode_properties
@@ -87,7 +88,7 @@ def keep_up(archive: Archive, *, roll: bool = True) -> None:
     """Seals everything that was written so far, and applies retention."""
     if roll:
         archive.roll(is_forced=True)
-    Keeper(archive, seal_here).round()
+    Upkeep(archive, seal_here).round()
 
 
 def rows_of(batches: Sequence[pa.RecordBatch]) -> list[dict[str, Any]]:

@@ -2,11 +2,12 @@
 
 import gzip
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.support.polling import eventually
 
 PATIENCE = 60.0
 
@@ -23,10 +24,7 @@ class Collector(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def await_spans(self, count: int) -> list[tuple[str, Any]]:
-        deadline = time.monotonic() + PATIENCE
-        while len(self.spans) < count and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert len(self.spans) >= count, self.spans
+        eventually(lambda: len(self.spans) >= count, lambda: str(self.spans), PATIENCE)
         return self.spans
 
 

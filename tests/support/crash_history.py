@@ -9,9 +9,9 @@ from gossamer.broker.connection import Connection
 from gossamer.broker.policy import Origin
 from gossamer.net.client.protocol import ClientProtocol
 from gossamer.storage.batch import Batch
-from gossamer.torture.ledger import Key, Ledger
-from gossamer.torture.link import lasting
 from gossamer.wire.packets import Acknowledgement, Connack, Connect, Packet, Publish, Request
+from gossamer_lab.torture.ledger import DeliveryLedger, MessageKey
+from gossamer_lab.torture.link import lasting
 from tests.support.durable_world import DurableWorld
 from tests.support.memory import MemorySink
 
@@ -29,7 +29,7 @@ class Peer:
         self.connection: Connection | None = None
         self.to_broker = b""
         self.confirmed = False
-        self.in_flight: dict[int, Key] = {}
+        self.in_flight: dict[int, MessageKey] = {}
 
     def connect(self) -> None:
         world = self.history.world
@@ -72,7 +72,7 @@ class Peer:
     def seen(self, packet: Packet) -> None:
         ledger = self.history.ledger
         if isinstance(packet, Publish):
-            ledger.note_received(self.name, Key.of(packet.payload), packet.qos)
+            ledger.note_received(self.name, MessageKey.of(packet.payload), packet.qos)
         elif isinstance(packet, Acknowledgement):
             ledger.note_acknowledged(self.in_flight.pop(packet.packet_id))
         elif isinstance(packet, Connack):
@@ -90,7 +90,7 @@ class CrashHistory:
         self.publishers = {stream: Peer(self, stream) for stream in STREAMS}
         self.subscribers = [Peer(self, "s1"), Peer(self, "s2")]
         self.peers = [*self.publishers.values(), *self.subscribers]
-        self.ledger = Ledger([peer.name for peer in self.subscribers])
+        self.ledger = DeliveryLedger([peer.name for peer in self.subscribers])
         for peer in self.peers:
             peer.connect()
         self.settle()

@@ -7,30 +7,14 @@ from typing import Any
 from gossamer.plus.engine import Engine
 from gossamer.plus.options import Options
 from gossamer.plus.publication import Publication
-from gossamer.plus.state import Result
+from gossamer.plus.state import OperatorResult
 from gossamer.plus.vocabulary import Vocabulary
-from gossamer.topics.matching import matches
+from gossamer.topics.match import matches
 from gossamer.wire.properties import Properties
+from tests.cases.payloads import DOCUMENTS, LIFETIMES, ODD, PLAIN, TOPICS
 
 BEGIN = datetime(2031, 5, 24, 22, 10, tzinfo=UTC)
 END_OF_TIME = 1e11
-
-TOPICS = ("a/x", "a/y", "b/x", "b/y", "c/x", "a%/x;y", "b", "$SYS/x", "a/x/deep")
-PLAIN = ("1", "5", "-0", "0.1", "0.2", "0.3", "30", "30.0", " 7 ", "-12.75", "1e3", "1e-7")
-ODD = ("", "NaN", "1e999", "hot", "01", "+1", "1" * 130, "é", "nohot", "0x10", "\n3\t")
-DOCUMENTS = (
-    '{"t":%s,"s":"ok"}',
-    '{"s":"ok","t":%s}',
-    '{"t":%s}',
-    '{"t":null,"s":null,"v":%s}',
-    '{"t":"%s","s":"bad"}',
-    '{"d":{"t":%s,"l":[1,%s,"x"]},"s":"ok"}',
-    '{"t":true,"s":false}',
-    '[{"t":%s}]',
-    '{"t":%s} x',
-    '{"t":%s',
-)
-LIFETIMES = (None, None, None, 0, 1, 400, 5000, 90_000)
 
 Row = dict[str, Any]
 
@@ -92,7 +76,7 @@ def engine_results(
     state = engine.subscribe(engine.parse(filter), Options(names_participants=rpt))
     found: list[tuple[float, str, bytes]] = []
 
-    def keep(results: list[Result], now: float) -> None:
+    def keep(results: list[OperatorResult], now: float) -> None:
         found.extend((now, result.topic, result.payload) for result in results)
 
     def tick(until: float) -> None:

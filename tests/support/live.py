@@ -4,7 +4,6 @@ import asyncio
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -12,21 +11,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gossamer.broker.broker import Broker
-from gossamer.net.archiving import open_archive
+from gossamer.net.archive_setup import open_archive
 from gossamer.net.clock import Clock
 from gossamer.net.config import load, parse
-from gossamer.net.front import Front
-from gossamer.net.loops import run
-from gossamer.net.material import Material, read_material, settings_of
-from gossamer.net.operators import engine_of
-from gossamer.net.reloading import Reloader
+from gossamer.net.event_loop import run
+from gossamer.net.listeners import Listeners
+from gossamer.net.operator_setup import engine_of
+from gossamer.net.reload import Reloader
+from gossamer.net.resolved_config import ResolvedConfig, read_resolved, settings_of
 from gossamer.net.server import Server
 from gossamer.session.journal import Journal
 from gossamer.wire.codec import decode, encode
 from gossamer.wire.frames import header_length, packet_length
 from gossamer.wire.packets import V5, Connack, Connect, Packet, Publish, Request, Suback, Subscribe
+from tests.support.polling import PATIENCE
 
-PATIENCE = 30.0  # seconds; a loaded machine may take them
 T = TypeVar("T")
 P = TypeVar("P", bound=Packet)
 
@@ -35,17 +34,17 @@ class LiveBroker:
     """Everything the broker does happens in its thread; ask it to do things with `call`."""
 
     def __init__(
-        self, material: Material, file: Path | None = None, clock: Clock | None = None
+        self, resolved: ResolvedConfig, file: Path | None = None, clock: Clock | None = None
     ) -> None:
         self.file = file
         self.clock = clock if clock is not None else Clock()
         self.server: Server
-        self.front: Front
+        self.listeners: Listeners
         self._loop: asyncio.AbstractEventLoop
         self._stopped: asyncio.Event
         self._started = threading.Event()
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, args=(material,), daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(resolved,), daemon=True)
         self._thread.start()
         assert self._started.wait(PATIENCE)
         if self._error is not None:
@@ -56,7 +55,7 @@ class LiveBroker:
         return self.server.broker
 
     def port(self, index: int = 0) -> int:
-        return self.front.listeners[index].port
+        return self.listeners.listeners[index].port
 
     def start(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
@@ -81,15 +80,15 @@ class LiveBroker:
             self._loop.call_soon_threadsafe(self._stopped.set)
             self._thread.join(PATIENCE)
 
-    def _run(self, material: Material) -> None:
+    def _run(self, resolved: ResolvedConfig) -> None:
         try:
-            run(self._main(material))
+            run(self._main(resolved))
         except BaseException as error:
             self._error = error
             self._started.set()
 
-    async def _main(self, material: Material) -> None:
-        config = material.config
+    async def _main(self, resolved: ResolvedConfig) -> None:
+        config = resolved.config
         self._loop = asyncio.get_running_loop()
         self._stopped = asyncio.Event()
         settings = settings_of(config, config.limits)
@@ -101,8 +100,8 @@ class LiveBroker:
             archive,
             self.clock,
         )
-        self.front = await self.server.open(material)
-        self._reloader = Reloader(self.front, self.file)
+        self.listeners = await self.server.open(resolved)
+        self._reloader = Reloader(self.listeners, self.file)
         self._started.set()
         await self._stopped.wait()
         await self.server.stop()
@@ -111,7 +110,7 @@ class LiveBroker:
 @contextmanager
 def live(text: str = "[[listener]]\nport = 0", clock: Clock | None = None) -> Iterator[LiveBroker]:
     """A broker with the configuration that `text` spells."""
-    broker = LiveBroker(read_material(parse(text)), clock=clock)
+    broker = LiveBroker(read_resolved(parse(text)), clock=clock)
     try:
         yield broker
     finally:
@@ -121,7 +120,7 @@ def live(text: str = "[[listener]]\nport = 0", clock: Clock | None = None) -> It
 @contextmanager
 def live_file(file: Path) -> Iterator[LiveBroker]:
     """A broker with a configuration file, which may be changed and reloaded."""
-    broker = LiveBroker(read_material(load(file)), file)
+    broker = LiveBroker(read_resolved(load(file)), file)
     try:
         yield broker
     finally:
@@ -196,11 +195,3 @@ class RawClient:
         while self.read() is not None:
             pass
         return True
-
-
-def eventually(question: Callable[[], bool]) -> None:
-    """Waits until the answer is yes."""
-    end = time.monotonic() + PATIENCE
-    while not question():
-        assert time.monotonic() < end, "it did not become true in time"
-        time.sleep(0.01)

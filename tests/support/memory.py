@@ -6,7 +6,7 @@ from gossamer.broker.broker import Broker
 from gossamer.broker.policy import Origin
 from gossamer.broker.settings import Settings
 from gossamer.session.journal import Journal
-from gossamer.session.outlet import Sink
+from gossamer.session.outbox import Sink
 from gossamer.wire.codec import decode, encode
 from gossamer.wire.frames import header_length, packet_length
 from gossamer.wire.packets import (
@@ -63,8 +63,10 @@ def properties(**values: object) -> Properties:
 class World:
     """A broker, and the time."""
 
+    begins = 1_000_000.0
+
     def __init__(self, journal: Journal | None = None, **settings: object) -> None:
-        self.now = 1_000_000.0
+        self.now = self.begins
         self.settings = Settings()
         self.settings.sys_interval = 0.0
         for name, value in settings.items():

@@ -1,14 +1,12 @@
-"""Clients of real meshes: one that collects what it gets, and patience for what takes time."""
+"""Clients of real meshes: one that collects what it gets."""
 
 import asyncio
-import time
 from collections import Counter
-from collections.abc import Callable
 
 from gossamer.net.client import Client
 from gossamer.wire.properties import Properties
+from tests.support.polling import soon
 
-PATIENCE = 30.0
 NEVER = 0xFFFFFFFF
 
 
@@ -42,11 +40,11 @@ class Reader:
         def missing() -> set[str]:
             return wanted - set(self.payloads)
 
-        deadline = time.monotonic() + PATIENCE
-        while missing():
-            assert not self._task.done(), "the reader lost its connection"
-            assert time.monotonic() < deadline, f"did not arrive: {sorted(missing())[:5]}"
-            await asyncio.sleep(0.02)
+        def is_there() -> bool:
+            assert not missing() or not self._task.done(), "the reader lost its connection"
+            return not missing()
+
+        await soon(is_there, lambda: f"did not arrive: {sorted(missing())[:5]}")
 
     def repeated(self) -> list[str]:
         return [payload for payload, count in Counter(self.payloads).items() if count > 1]
@@ -54,11 +52,3 @@ class Reader:
     async def close(self) -> None:
         await self._source.disconnect()
         await self._task
-
-
-async def eventually(question: Callable[[], bool]) -> None:
-    """Asks in a thread of its own, so that the event loop goes on."""
-    deadline = time.monotonic() + PATIENCE
-    while not await asyncio.to_thread(question):
-        assert time.monotonic() < deadline, "it did not become true in time"
-        await asyncio.sleep(0.05)

@@ -3,11 +3,11 @@
 from collections import deque
 
 from gossamer.broker.policy import Origin
-from gossamer.mesh.dialing import Dial
+from gossamer.mesh.dial import Dial
 from gossamer.mesh.mesh import Mesh
 from gossamer.mesh.settings import GRAPH, SPEAKS, MeshSettings
 from gossamer.session.journal import Journal
-from gossamer.session.outlet import Sink
+from gossamer.session.outbox import Sink
 from gossamer.session.records import Snapshot
 from tests.support.memory import World
 
@@ -46,7 +46,9 @@ class Node(World):
         roaming_seconds: float = 5.0,
         topology: str = GRAPH,
         speaks: int = SPEAKS,
+        begins: float = World.begins,
     ) -> None:
+        self.begins = begins
         super().__init__(journal)
         self.name = name
         if snapshot is not None:

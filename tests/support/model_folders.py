@@ -7,7 +7,7 @@ import pytest
 
 from gossamer.vision.catalogue import Model
 from gossamer.vision.errors import ModelError
-from gossamer.vision.installing import install
+from gossamer.vision.installation import install
 from gossamer.vision.models import INSTALLED, models_folder, state_of
 
 # For one package; a machine without a way to a registry should not hold the tests up.

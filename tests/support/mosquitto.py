@@ -1,14 +1,14 @@
 """A Mosquitto that keeps its state on disk and can be stopped and started again."""
 
-import socket
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from gossamer.net.local.ports import free_port
-from tests.support.running_broker import MOSQUITTO, PATIENCE
+from tests.support.polling import PATIENCE
+from tests.support.processes import wait_for_port
+from tests.support.running_broker import MOSQUITTO
 
 
 class Mosquitto:
@@ -43,11 +43,7 @@ class Mosquitto:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        deadline = time.monotonic() + PATIENCE
-        while not self._listens():
-            assert self._process.poll() is None, "mosquitto ended at once"
-            assert time.monotonic() < deadline, "mosquitto does not listen"
-            time.sleep(0.05)
+        wait_for_port(self.port, self._process)
 
     def stop(self) -> None:
         """It writes its state; may be called twice."""
@@ -55,10 +51,3 @@ class Mosquitto:
             self._process.terminate()
             self._process.wait(PATIENCE)
             self._process = None
-
-    def _listens(self) -> bool:
-        try:
-            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-        except OSError:
-            return False
-        return True

@@ -1,13 +1,13 @@
 """A bench for operators: subscriptions by their text, publications by topic and text."""
 
 from gossamer.plus.engine import Engine
-from gossamer.plus.limits import Limits
+from gossamer.plus.limits import OperatorLimits
 from gossamer.plus.options import Options, read_options
 from gossamer.plus.publication import Publication
-from gossamer.plus.state import OperatorState, Result
+from gossamer.plus.state import OperatorResult, OperatorState
 from gossamer.plus.vocabulary import ProcessorKind, Vocabulary
 from gossamer.plus.windows import DEFAULT_WINDOWS
-from gossamer.topics.matching import matches
+from gossamer.topics.match import matches
 from gossamer.wire.properties import Properties
 
 PROCESSORS = (
@@ -24,7 +24,9 @@ Delivery = tuple[str, str]
 class Bench:
     """Delivers to the states what matches, as a broker would, and collects what they send."""
 
-    def __init__(self, *filters: str, now: float = 0.0, limits: Limits | None = None) -> None:
+    def __init__(
+        self, *filters: str, now: float = 0.0, limits: OperatorLimits | None = None
+    ) -> None:
         self.engine = Engine(VOCABULARY, limits=limits)
         self.engine.services.saves = True
         self.now = now
@@ -47,7 +49,7 @@ class Bench:
         properties.user = user or []
         expires_at = self.now + expiry if expiry else 0.0
         publication = Publication(topic, raw, expires_at, properties)
-        results: list[Result] = []
+        results: list[OperatorResult] = []
         for state in self.engine.states.values():
             if any(matches(read, topic) for read in state.plan.reads):
                 results += state.accept(publication, self.now)
@@ -59,12 +61,12 @@ class Bench:
 
     def answer(self, answers: dict[str, bytes | None]) -> list[Delivery]:
         """Runs every waiting job, with a fixed answer for each processor."""
-        results: list[Result] = []
+        results: list[OperatorResult] = []
         for job in self.engine.take_jobs():
             answered = self.engine.processed(job, answers[job.processor], self.now)
             results += [result for _, result in answered]
         return deliveries(results)
 
 
-def deliveries(results: list[Result]) -> list[Delivery]:
+def deliveries(results: list[OperatorResult]) -> list[Delivery]:
     return [(result.topic, result.payload.decode()) for result in results]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from gossamer.plus.nodes import Plan, Rule
+from gossamer.plus.nodes import OperatorPlan, RuleNode
 from gossamer.plus.values import read_number
 from tests.support.plus import Delivery
 
@@ -70,7 +70,7 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 }
 
 
-def admits(rules: tuple[Rule, ...], value: float) -> bool:
+def admits(rules: tuple[RuleNode, ...], value: float) -> bool:
     return all(
         rule.number is not None and COMPARISONS[rule.keyword](value, rule.number) for rule in rules
     )
@@ -83,7 +83,7 @@ def written(function: str, value: float) -> str:
 class Model:
     """One subscription with an aggregate in it, replying with single keywords or participants."""
 
-    def __init__(self, plan: Plan, names_participants: bool, every: float) -> None:
+    def __init__(self, plan: OperatorPlan, names_participants: bool, every: float) -> None:
         self.plan = plan
         self.names_participants = names_participants
         self.every = every

@@ -5,14 +5,14 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from gossamer.net.local.ports import free_port
+from tests.support.polling import PATIENCE, eventually
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = PATIENCE
 
 
 def command(*arguments: str) -> list[str]:
@@ -30,15 +30,19 @@ def scrubbed(**more: str) -> dict[str, str]:
 
 
 def wait_for_port(port: int, process: "subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < deadline:
+    def is_listening() -> bool:
         assert process.poll() is None, "the process ended before it listened"
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except OSError:
-            time.sleep(0.05)
-    raise AssertionError(f"nothing listens on {port}")
+        return listens(port)
+
+    eventually(is_listening, f"nothing listens on {port}", PATIENCE_SECONDS)
+
+
+def listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
 
 
 def stop(process: "subprocess.Popen[Any]", number: int = signal.SIGTERM) -> int:

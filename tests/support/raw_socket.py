@@ -7,7 +7,7 @@ from typing import Self
 from gossamer.wire.codec import decode
 from gossamer.wire.packets import Packet
 from gossamer.wire.stream import PacketStream
-from tests.support.running_broker import PATIENCE
+from tests.support.polling import PATIENCE
 
 CONNECT_V311 = bytes.fromhex("100c 0004 4d515454 04 02 0000 0000")
 CONNECT_V5 = bytes.fromhex("100d 0004 4d515454 05 02 0000 00 0000")

@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import socket
 import subprocess
 import threading
 import time
@@ -17,15 +16,14 @@ from gossamer.broker.broker import Broker
 from gossamer.net.config import Config
 from gossamer.net.config.limits import Limits
 from gossamer.net.config.listeners import Listener
+from gossamer.net.event_loop import run
 from gossamer.net.local.ports import free_port
-from gossamer.net.loops import run
-from gossamer.net.material import read_material, settings_of
+from gossamer.net.resolved_config import read_resolved, settings_of
 from gossamer.net.server import Server
 from gossamer.plus.engine import Engine
 from gossamer.session.journal import Journal
-
-# Generous: the machine may be busy with other things.
-PATIENCE = 30.0
+from tests.support.polling import PATIENCE
+from tests.support.processes import wait_for_port
 
 MOSQUITTO = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/sbin")
 
@@ -45,7 +43,7 @@ def running_listeners(
     prepare: Callable[[Broker], None] = lambda broker: None,
 ) -> Iterator[list[int]]:
     """Our broker, in memory, with these listeners; gives their ports (0 for a Unix socket)."""
-    material = read_material(config)
+    resolved = read_resolved(config)
     running: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, list[int]]] = Future()
 
     async def serve() -> None:
@@ -54,8 +52,8 @@ def running_listeners(
         prepare(broker)
         server = Server(broker)
         stop = asyncio.Event()
-        front = await server.open(material)
-        ports = [listener.port for listener in front.listeners]
+        listeners = await server.open(resolved)
+        ports = [listener.port for listener in listeners.listeners]
         running.set_result((asyncio.get_running_loop(), stop, ports))
         await stop.wait()
         await server.stop()
@@ -94,20 +92,8 @@ def running_mosquitto(folder: Path) -> Iterator[int]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        _await_listener(port, process)
+        wait_for_port(port, process)
         yield port
     finally:
         process.terminate()
         process.wait(PATIENCE)
-
-
-def _await_listener(port: int, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        assert process.poll() is None, "mosquitto ended at once"
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except OSError:
-            time.sleep(0.05)
-    raise AssertionError("mosquitto does not listen")

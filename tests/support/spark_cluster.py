@@ -3,13 +3,13 @@
 import os
 import re
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from gossamer.net.local.ports import free_port
 from gossamer.spark.session import prepare
+from tests.support.polling import eventually
 
 PATIENCE = 120.0  # seconds; two Java machines that start on a busy computer take them
 _MASTER = re.compile(r"Starting Spark master at (spark://127\.0\.0\.1:\d+)")
@@ -57,11 +57,14 @@ def spark_program(
 
 def said(log: Path, pattern: re.Pattern[str], count: int = 1) -> list[str]:
     """What the pattern finds in the log, once it is there so often."""
-    deadline = time.monotonic() + PATIENCE
-    while len(found := pattern.findall(log.read_text(errors="replace"))) < count:
-        assert time.monotonic() < deadline, f"{log.read_text(errors='replace')[-2000:]}"
-        time.sleep(0.1)
-    return found
+
+    def found() -> list[str]:
+        return pattern.findall(log.read_text(errors="replace"))
+
+    eventually(
+        lambda: len(found()) >= count, lambda: log.read_text(errors="replace")[-2000:], PATIENCE
+    )
+    return found()
 
 
 @contextmanager

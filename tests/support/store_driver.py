@@ -13,7 +13,7 @@ from gossamer.session.records import (
     SubscriptionRecord,
 )
 from gossamer.session.sizes import stored_bytes
-from gossamer.storage.collecting import CollectingJournal
+from gossamer.storage.journal import CollectingJournal
 from tests.support.store_model import Model, a_message
 
 CLIENTS = ("anna", "ben", "çelik", "d/+#")

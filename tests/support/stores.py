@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gossamer.broker.broker import Broker
 from gossamer.session.records import Snapshot
-from gossamer.storage.collecting import CollectingJournal
+from gossamer.storage.journal import CollectingJournal
 from gossamer.storage.memory_journal import MemoryJournal
 from gossamer.storage.rows import Row, waiting_from
 from gossamer.storage.schema import PLACES, TABLES, WAITING

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.topics.matching import matches
+from gossamer.topics.match import matches
 from gossamer.topics.name_tree import NameTree
-from gossamer.topics.tree import Entry, FilterTree
+from gossamer.topics.tree import FilterTree, TreeEntry
 from tests.support.topic_strategies import filters, topics
 
 # Most rows are the examples of section 4.7 of the standard.
@@ -40,7 +40,7 @@ MATCHES = [
 def test_standard_examples(filter: str, topic: str, expected: bool) -> None:
     assert matches(filter, topic) is expected
     tree = FilterTree()
-    tree.put(Entry(filter))
+    tree.put(TreeEntry(filter))
     assert bool(tree.match(topic)) is expected
     names = NameTree()
     names.put(topic, "kept")
@@ -52,10 +52,10 @@ def test_filter_tree_is_the_set_of_its_filters(
     steps: list[tuple[bool, str]], probes: list[str]
 ) -> None:
     tree = FilterTree()
-    model: dict[str, Entry] = {}
+    model: dict[str, TreeEntry] = {}
     for add, filter in steps:
         if add:
-            model[filter] = Entry(filter)
+            model[filter] = TreeEntry(filter)
             tree.put(model[filter])
         else:
             assert tree.remove(filter) is model.pop(filter, None)
@@ -91,8 +91,8 @@ def test_deep_names_do_not_recurse() -> None:
     names = NameTree()
     names.put(deep, 1)
     filters_tree = FilterTree()
-    filters_tree.put(Entry(deep))
-    filters_tree.put(Entry("/".join(["+"] * 20_000)))
+    filters_tree.put(TreeEntry(deep))
+    filters_tree.put(TreeEntry("/".join(["+"] * 20_000)))
     assert names.search("x/#") == [1]
     assert len(filters_tree.match(deep)) == 2
     assert names.remove(deep) == 1
@@ -101,7 +101,7 @@ def test_deep_names_do_not_recurse() -> None:
 
 
 def test_a_subclass_of_entry_comes_back() -> None:
-    class Subscribers(Entry):
+    class Subscribers(TreeEntry):
         def __init__(self, filter: str) -> None:
             super().__init__(filter)
             self.clients = ["c1"]

@@ -10,9 +10,9 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from gossamer.session.archive import Collector
-from gossamer.storage.archive.archive import Archive
-from gossamer.storage.archive.inspecting import verify
+from gossamer.archive.archive import Archive
+from gossamer.archive.collector import Collector
+from gossamer.archive.offline import verify
 from gossamer.storage.sqlite_store import SqliteStore
 from tests.support.archives import Row, keep_up, read, settings, write
 from tests.support.kept_fixtures import Fixture

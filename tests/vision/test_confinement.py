@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.cli.main import run
-from gossamer.net import processing
+from gossamer.net import processor_setup as processing
 from gossamer.vision import confinement, landlock, system_calls
 from gossamer.vision.confinement import weaknesses
 from gossamer.vision.pool import Pool, PoolLimits

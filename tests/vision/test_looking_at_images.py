@@ -12,7 +12,7 @@ from gossamer.plus.vocabulary import Vocabulary
 from gossamer.vision.catalogue import EFFICIENTDET
 from gossamer.vision.models import is_installed
 from gossamer.vision.registry import find_processors
-from gossamer.vision.settings import Detector, WorkerSettings
+from gossamer.vision.settings import DetectorSettings, WorkerSettings
 from tests.support.onnx_file import SIDE, write_detector
 from tests.support.photographs import PHOTOGRAPHS, photograph
 from tests.support.pools import asking
@@ -80,7 +80,7 @@ def test_formats_and_sizes(models: Path) -> None:
 def test_an_onnx_detector_of_ones_own(tmp_path: Path) -> None:
     labels = tmp_path / "labels.txt"
     labels.write_text("person\n")
-    detector = Detector(str(write_detector(tmp_path / "red.onnx")), str(labels), SIDE)
+    detector = DetectorSettings(str(write_detector(tmp_path / "red.onnx")), str(labels), SIDE)
     settings = WorkerSettings(str(tmp_path), detector, seconds=60.0)
 
     def painted(blue: int, green: int, red: int) -> bytes:
@@ -99,7 +99,7 @@ def test_an_onnx_detector_of_ones_own(tmp_path: Path) -> None:
 def test_a_tflite_detector_of_ones_own(models: Path, tmp_path: Path) -> None:
     if not is_installed(EFFICIENTDET, models):
         pytest.skip("npm, which fetches a TFLite model, is not installed")
-    detector = Detector(str(models / EFFICIENTDET.files[0].name), person="cat")
+    detector = DetectorSettings(str(models / EFFICIENTDET.files[0].name), person="cat")
     settings = WorkerSettings(str(tmp_path), detector, seconds=60.0)
 
     async def scenario() -> None:
@@ -129,7 +129,7 @@ def test_a_detector_that_cannot_be_used_is_told(
     if content is not None:
         file.write_bytes(content)
     named = None if labels is None else str(tmp_path / labels)
-    settings = WorkerSettings(str(tmp_path), Detector(str(file), named))
+    settings = WorkerSettings(str(tmp_path), DetectorSettings(str(file), named))
 
     async def scenario() -> None:
         async with asking(usable(settings), settings) as pool:

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from gossamer.cli.main import run
-from gossamer.vision import installing
+from gossamer.vision import installation as installing
 from gossamer.vision.catalogue import MODELS, YUNET, Model, ModelFile
 from gossamer.vision.errors import ModelError
-from gossamer.vision.installing import default_models, install
+from gossamer.vision.installation import default_models, install
 from gossamer.vision.models import DAMAGED, INSTALLED, MISSING, is_installed, state_of
 
 CONTENT = b"weights" * 1000
@@ -139,7 +139,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["models", "verify", *where]) == 1
     assert "run `gossamer models install yunet`" in capsys.readouterr().err
     assert run(["models", "install", "nonsense", *where]) == 2
-    assert "there are efficientdet, ssd, yunet, gender" in capsys.readouterr().err
+    assert "models are efficientdet, ssd, yunet, gender" in capsys.readouterr().err
 
 
 def test_installed_models_verify(models: Path, capsys: pytest.CaptureFixture[str]) -> None:

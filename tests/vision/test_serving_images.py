@@ -10,7 +10,7 @@ import pytest
 
 from gossamer.net.client.client import Client
 from gossamer.net.config import Config, parse
-from gossamer.net.processing import SWITCHED_OFF, installed_processors, worker_settings
+from gossamer.net.processor_setup import SWITCHED_OFF, installed_processors, worker_settings
 from gossamer.wire.packets import Publish
 from tests.support.photographs import photograph
 from tests.support.processes import running_broker

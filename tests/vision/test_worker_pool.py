@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from gossamer.vision.pool import PoolLimits
 from gossamer.vision.settings import WorkerSettings
 from gossamer.wire.properties import Properties
 from tests.support.images import encoded
+from tests.support.polling import eventually
 from tests.support.pools import PATIENCE, Asking, asking
 
 pytestmark = pytest.mark.processes
@@ -149,10 +149,7 @@ def test_a_worker_ends_with_a_broker_that_is_killed() -> None:
     )
     assert killed.returncode == -signal.SIGKILL
     pid = json.loads(killed.stdout)["pid"]
-    deadline = time.monotonic() + PATIENCE
-    while is_running(pid):
-        assert time.monotonic() < deadline, "the worker goes on"
-        time.sleep(0.05)
+    eventually(lambda: not is_running(pid), "the worker goes on", PATIENCE)
 
 
 def is_running(pid: int) -> bool:

@@ -1,7 +1,5 @@
 """Packets and refusals byte by byte, from the tables in tests/cases."""
 
-from pathlib import Path
-
 import pytest
 
 from gossamer.wire.codec import decode, encode, ping_properties
@@ -11,18 +9,8 @@ from gossamer.wire.frames import header_length, packet_length
 from gossamer.wire.packets import V5, V311, Connack, Connect, Packet, Publish, Suback
 from gossamer.wire.reasons import QUOTA_EXCEEDED
 from tests.cases.wire_packets import PACKETS
+from tests.cases.wire_refused import refused_cases
 from tests.support.packet_bytes import properties, said, spelled
-
-REFUSED = Path(__file__).parent.parent / "cases" / "wire_refused.txt"
-
-
-def refused_cases() -> list[tuple[int, int, bytes, int, str]]:
-    cases = []
-    for line in REFUSED.read_text().splitlines():
-        if line and not line.startswith("#"):
-            version, head, body, reason, text = (cell.strip() for cell in line.split(" | ", 4))
-            cases.append((int(version), int(head, 16), spelled(body), int(reason, 16), text))
-    return cases
 
 
 @pytest.mark.parametrize(("version", "text", "packet"), PACKETS)

@@ -1,10 +1,10 @@
 """Bloom filters that answer wildcards: four searches, and the summaries that brokers exchange."""
 
 from gossamer.bloom.bits import BloomFilter, sized_filter
-from gossamer.bloom.counting import CountingFilter
+from gossamer.bloom.counting_filter import CountingFilter
 from gossamer.bloom.errors import SummaryError
 from gossamer.bloom.exhaustive import ExhaustiveIndex
-from gossamer.bloom.hashing import TopicHasher
+from gossamer.bloom.hashes import TopicHasher
 from gossamer.bloom.hybrid import HybridIndex
 from gossamer.bloom.patterned import PatternedIndex
 from gossamer.bloom.prefixed import PrefixedIndex

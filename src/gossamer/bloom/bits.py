@@ -8,8 +8,8 @@ from typing import Final
 
 from mypy_extensions import i64
 
-from gossamer.bloom.hashing import LANE, LANE_BITS
-from gossamer.bloom.sizing import (
+from gossamer.bloom.hashes import LANE, LANE_BITS
+from gossamer.bloom.sizes import (
     MAX_BITS,
     MAX_HASHES,
     bits_for,

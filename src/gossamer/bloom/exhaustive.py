@@ -1,7 +1,7 @@
 """BF, the naive search: every wildcard variant of the topic is looked up."""
 
 from gossamer.bloom.bits import sized_filter
-from gossamer.bloom.hashing import TopicHasher
+from gossamer.bloom.hashes import TopicHasher
 from gossamer.bloom.index import DEFAULT_CAPACITY, DEFAULT_ERROR_RATE, TopicIndex
 from gossamer.bloom.search import QUERY_BUDGET, Search, is_reserved
 

@@ -15,7 +15,7 @@ from typing import Final
 from mypy_extensions import i64
 
 from gossamer.bloom.bits import BloomFilter, sized_filter
-from gossamer.bloom.hashing import TopicHasher
+from gossamer.bloom.hashes import TopicHasher
 from gossamer.bloom.index import DEFAULT_CAPACITY, DEFAULT_ERROR_RATE, TopicIndex
 from gossamer.bloom.landmarks import MAPPED_LEVELS, CountedLandmarks, Landmarks, Pattern
 from gossamer.bloom.prefixed import PrefixedSearch, ends, inner_prefixes

@@ -8,9 +8,9 @@ import math
 from typing import Final
 
 from gossamer.bloom.bits import BloomFilter
-from gossamer.bloom.counting import CountingFilter
+from gossamer.bloom.counting_filter import CountingFilter
 from gossamer.bloom.search import Search
-from gossamer.bloom.sizing import MAX_BITS
+from gossamer.bloom.sizes import MAX_BITS
 
 DEFAULT_ERROR_RATE: Final = 0.001
 DEFAULT_CAPACITY: Final = 256  # Elements; half a kilobyte, and it grows.

@@ -9,7 +9,7 @@ from typing import Final
 
 from mypy_extensions import i64
 
-from gossamer.bloom.hashing import SCANNED_LEVELS
+from gossamer.bloom.hashes import SCANNED_LEVELS
 
 MAPPED_LEVELS: Final = SCANNED_LEVELS  # Deeper topics are searched without landmarks.
 MAX_PATTERNS: Final = 16  # More would be longer than what they spare; then none is listed.
@@ -116,7 +116,7 @@ class Landmarks:
         return union
 
 
-class Marks:
+class FilterMarks:
     """What one filter puts on the map: (set, depth) pairs, and the code of its pattern.
 
     The code is 0 for a filter that needs none: without wildcards or of nothing else, or so deep
@@ -162,7 +162,7 @@ class CountedLandmarks:
 
     def note(self, filter: str, change: int) -> None:
         """A filter is new (+1) or gone (-1)."""
-        marks = Marks(filter)
+        marks = FilterMarks(filter)
         words = self.shown.words()
         for pair in marks.pairs:
             count = self._counts.get(pair, 0) + change

@@ -8,7 +8,7 @@ from bisect import insort
 
 from gossamer.bloom.bits import BloomFilter, sized_filter
 from gossamer.bloom.exhaustive import whole_filter_elements
-from gossamer.bloom.hashing import TopicHasher
+from gossamer.bloom.hashes import TopicHasher
 from gossamer.bloom.index import DEFAULT_CAPACITY, DEFAULT_ERROR_RATE, TopicIndex
 from gossamer.bloom.search import QUERY_BUDGET, Search, is_reserved
 

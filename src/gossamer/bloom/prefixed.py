@@ -8,7 +8,7 @@ left: the printed algorithm does not, and would miss `a/b/c` beside `a/+/x`.
 from mypy_extensions import i64
 
 from gossamer.bloom.bits import sized_filter
-from gossamer.bloom.hashing import TopicHasher
+from gossamer.bloom.hashes import TopicHasher
 from gossamer.bloom.index import DEFAULT_CAPACITY, DEFAULT_ERROR_RATE, TopicIndex
 from gossamer.bloom.search import QUERY_BUDGET, Search, is_reserved
 

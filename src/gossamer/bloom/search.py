@@ -9,7 +9,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from gossamer.bloom.bits import BloomFilter
-from gossamer.bloom.hashing import TopicHasher
+from gossamer.bloom.hashes import TopicHasher
 
 QUERY_BUDGET: Final = 256  # Twenty times an ordinary search; past it the answer is yes.
 

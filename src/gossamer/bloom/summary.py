@@ -1,7 +1,8 @@
 """What one broker tells another about the filters it wants, and keeps telling as they change.
 
-A `Summary` is the teller's side of one direction of a link; a `RemoteSummary` is the listener's.
-`full` makes the first message and `delta` all later ones; the listener gives each to `apply`.
+A `Summary` is the advertiser's side of one direction of a link; a `RemoteSummary` is the
+listener's. `full` makes the first message and `delta` all later ones; the listener gives each to
+`apply`.
 """
 
 import math
@@ -9,7 +10,7 @@ from typing import Final
 
 from gossamer.bloom.bits import BloomFilter
 from gossamer.bloom.errors import SummaryError
-from gossamer.bloom.hashing import TopicHasher
+from gossamer.bloom.hashes import TopicHasher
 from gossamer.bloom.hybrid import HybridIndex, HybridSearch
 from gossamer.bloom.index import DEFAULT_CAPACITY, DEFAULT_ERROR_RATE
 from gossamer.bloom.landmarks import Landmarks
@@ -103,7 +104,7 @@ class RemoteSummary:
 
     def __init__(self, hasher: TopicHasher, budget: int = QUERY_BUDGET) -> None:
         self.version = 0
-        self.size = 0  # Of the teller's bits, whether they were told or not.
+        self.size = 0  # Of the advertiser's bits, whether they were told or not.
         self._elements = 0
         self._hasher = hasher
         self._budget = budget
@@ -193,7 +194,7 @@ class RemoteSummary:
     def _apply_full(self, update: Update) -> None:
         _check_saturation(len(update.bits), update.size)
         if digest_of(self._hasher, update.bits) != update.digest:
-            raise SummaryError("the bits of the summary are not those that were meant")
+            raise SummaryError("the bits of the summary do not match its digest")
         bits = BloomFilter(update.size, update.hashes)
         if update.cells:
             bits.take(update.cells)
@@ -211,9 +212,9 @@ class RemoteSummary:
             )
         bits = search.bits
         if update.size != bits.size or update.hashes != bits.hashes:
-            raise SummaryError("the summary continues one of another size")
+            raise SummaryError("the summary update is for another size")
         if self._digest ^ digest_of(self._hasher, update.bits) != update.digest:
-            raise SummaryError("the summary does not continue the one that is known")
+            raise SummaryError("the summary update does not follow the known state")
         ones = self._ones
         for position in update.bits:
             ones += -1 if bits.is_set(position) else 1

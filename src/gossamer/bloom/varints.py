@@ -5,7 +5,7 @@ from gossamer.bloom.errors import SummaryError
 _MAX_BYTES = 9  # 63 bits: every number of the wire form fits a machine word.
 
 
-class Reader:
+class VarintReader:
     """Takes a message apart from its front; asking past its end is a `SummaryError`."""
 
     def __init__(self, data: bytes) -> None:
@@ -52,7 +52,7 @@ def put_gaps(out: bytearray, positions: list[int]) -> None:
         before = position
 
 
-def read_gaps(reader: Reader, size: int) -> list[int]:
+def read_gaps(reader: VarintReader, size: int) -> list[int]:
     """What `put_gaps` wrote: ascending positions below `size`."""
     count = reader.number()
     if count > reader.left():

@@ -4,10 +4,10 @@
     · landmarks (7) · patterns · digest (8) · body · CRC-32 (4)
 
 Numbers without a length are varints. Before the codes of the patterns stands their number plus one,
-or 0 if they are too many to list. The body of a full summary is its bits, or, while few are
-set, their gaps; that of a delta is the version it starts from and the gaps of the flipped bits. A
-third kind has none: it says that anything may be wanted, from a teller whose bits are too full.
-The CRC guards one message. The digest guards the state: it is a sum over the set bits after the
+or 0 if they are too many to list. The body of a full summary is its bits, or, while few are set,
+their gaps; that of a delta is the version it starts from and the gaps of the flipped bits. A third
+kind has none: it says that anything may be wanted, from an advertiser whose bits are too full. The
+CRC guards one message. The digest guards the state: it is a sum over the set bits after the
 message, so that two sides that disagree find out, whatever went wrong between them.
 """
 
@@ -23,8 +23,8 @@ from gossamer.bloom.landmarks import (
     Landmarks,
     is_pattern_code,
 )
-from gossamer.bloom.sizing import MAX_BITS, MAX_HASHES
-from gossamer.bloom.varints import Reader, put_gaps, put_number, read_gaps
+from gossamer.bloom.sizes import MAX_BITS, MAX_HASHES
+from gossamer.bloom.varints import VarintReader, put_gaps, put_number, read_gaps
 
 MAGIC: Final = b"GB"
 FORMAT: Final = 1
@@ -113,7 +113,7 @@ def decode(data: bytes) -> Update:
     sealed = data[:-_CRC_BYTES]
     if zlib.crc32(sealed) != int.from_bytes(data[-_CRC_BYTES:], "big"):
         raise SummaryError("the summary has a wrong checksum")
-    reader = Reader(sealed)
+    reader = VarintReader(sealed)
     reader.take(len(MAGIC))
     form, kind = reader.take(2)
     if form != FORMAT:
@@ -152,7 +152,7 @@ def _put_landmarks(out: bytearray, landmarks: Landmarks) -> None:
         put_number(out, code)
 
 
-def _read_landmarks(reader: Reader) -> Landmarks:
+def _read_landmarks(reader: VarintReader) -> Landmarks:
     landmarks = Landmarks()
     words = [reader.number() for _ in range(KINDS)]
     if max(words) >> (MAPPED_LEVELS + 1):
@@ -164,7 +164,7 @@ def _read_landmarks(reader: Reader) -> Landmarks:
     codes = [reader.number() for _ in range(count - 1)]
     for code in codes:
         if not is_pattern_code(code):
-            raise SummaryError(f"the summary lists {code}, which is no pattern")
+            raise SummaryError(f"the summary lists {code}, which is not a pattern")
     if count:
         landmarks.list_patterns(codes)
     else:

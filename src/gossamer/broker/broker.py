@@ -1,38 +1,43 @@
 """The broker's face to a shell: open connections, pass bytes and time in, write what comes out."""
 
-from gossamer.broker.agenda import Duty
-from gossamer.broker.clocks import KeepClock, keep_clock
-from gossamer.broker.connecting import decide
+from gossamer.broker.archive_port import ArchivePort
+from gossamer.broker.connect import decide
 from gossamer.broker.connection import Connection
 from gossamer.broker.core import Core
-from gossamer.broker.distributing import publish
-from gossamer.broker.ending import disconnect_session, end_session
-from gossamer.broker.keeping import expect_login
+from gossamer.broker.delivery import publish
+from gossamer.broker.keep_alive import expect_login
 from gossamer.broker.operation import RESULT_QOS
-from gossamer.broker.owing import serve
 from gossamer.broker.policy import Origin, Permissions, Verdict
-from gossamer.broker.queueing import Rights, bound_queue, look_for_room, settle_estates
-from gossamer.broker.reporting import Report
-from gossamer.broker.restoring import restore
-from gossamer.broker.revoking import revoke
+from gossamer.broker.queue_rights import QueueRights, bound_queue, look_for_room, settle_estates
+from gossamer.broker.restore import restore
+from gossamer.broker.restored_clock import ClockSaver, keep_clock
+from gossamer.broker.retained import Retained
+from gossamer.broker.retained_delivery import serve
+from gossamer.broker.revocation import revoke
+from gossamer.broker.session_end import disconnect_session, end_session
 from gossamer.broker.settings import Settings
 from gossamer.broker.stages import CLOSED, DECIDING
+from gossamer.broker.sys_topics import SysTopics
+from gossamer.broker.timers import Timer
 from gossamer.plus.capabilities import CAPABILITIES_TOPIC, capabilities
 from gossamer.plus.engine import Engine
 from gossamer.plus.jobs import Job
-from gossamer.session.backlog import Backlog
 from gossamer.session.journal import Journal
 from gossamer.session.message import Message
-from gossamer.session.outlet import Outlet, Sink
+from gossamer.session.outbox import Outbox, Sink
+from gossamer.session.queue import Queue
 from gossamer.session.records import Snapshot
 from gossamer.session.session import Session
 from gossamer.wire import reasons
 
 # Retained messages that have expired are freed this often, even if nobody asks for them.
 _SWEEP_SECONDS = 60.0
-# Routes are looked at as often, in slices of less than a millisecond each.
+# They, and routes, are looked at in slices of less than a millisecond each.
 _SLICE_SECONDS = 0.05
+_SLICE_RETAINED = 1_000
 _SLICE_ROUTES = 4_000
+# Sessions that wait for room in memory and are looked at in one tick.
+_AT_ONCE = 200
 
 
 class Broker:
@@ -47,10 +52,11 @@ class Broker:
         wall_offset: float = 0.0,
     ) -> None:
         """`now` and all times after it never jump; with `wall_offset` it is the wall clock's."""
+        self.divides = False  # the shell calls `go_on` itself, and serves others in between
         engine = engine if engine is not None else Engine()
         self.core = Core(settings, journal, engine, now)
         self._set_offset(wall_offset, now)
-        self.core.hub.guard = Rights(self.core)
+        self.core.hub.guard = QueueRights(self.core)
         self.core.operators.begin(now)
         listed = capabilities(engine.vocabulary)
         publish(
@@ -60,12 +66,14 @@ class Broker:
             now,
         )
         if settings.sys_interval:
-            self.core.agenda.add(now, Report(self.core))
-        self.core.agenda.add(now + _SWEEP_SECONDS, _Sweep(self.core))
-        self.core.agenda.add(now + _SWEEP_SECONDS, self.core.tally)
-        self.core.agenda.add(now + _SWEEP_SECONDS, _RouteSweep(self.core))
+            self.core.timers.add(now, SysTopics(self.core))
+        self.core.timers.add(now + _SWEEP_SECONDS, _SweepTimer(self.core.retained))
+        self.core.timers.add(now + _SWEEP_SECONDS, _SweepTimer(self.core.shared))
+        self.core.timers.add(now + _SWEEP_SECONDS, _Purge(self.core))
+        self.core.timers.add(now + _SWEEP_SECONDS, self.core.tally)
+        self.core.timers.add(now + _SWEEP_SECONDS, _RouteSweep(self.core))
         if journal.keeps:
-            self.core.agenda.add(now, KeepClock(self.core))
+            self.core.timers.add(now, ClockSaver(self.core))
 
     def restore(self, snapshot: Snapshot, now: float) -> None:
         """Once, before the first connection."""
@@ -86,75 +94,87 @@ class Broker:
         connection = self.core.connections.get(token)
         if connection is None or connection.stage != DECIDING:
             return
-        connection.outlet.sink.resume_reading()
         try:
             decide(connection, verdict, b"", now)
         except Exception as error:
             connection.fault("a login", error, now)
         if connection.stage != CLOSED:
             connection.proceed(now)
+        connection.outbox.sink.resume_reading()
 
     def flush(self, now: float) -> None:
-        """Writes what every dirty outlet has collected, once each."""
-        hub = self.core.hub
+        """Writes all there is to write, and what follows from that, unless the shell divides it."""
+        self.end_turn(now)
+        while not self.divides and self.has_more():
+            self.go_on(now)
+
+    def end_turn(self, now: float) -> None:
+        """Writes what every dirty outbox has collected, once each."""
         try:
             self.core.neighbours.end_turn(now)
         except Exception as error:
-            self.core.faults.note("the mesh's turn", error, "", now)
-        while hub.dirty or hub.owing:
+            self.core.faults.note("the mesh timers", error, "", now)
+        self._write_dirty(now)
+
+    def has_more(self) -> bool:
+        """Whether somebody's queue has more to send than one turn takes."""
+        hub = self.core.hub
+        return bool(hub.waiting) or bool(hub.owing) or bool(hub.dirty)
+
+    def go_on(self, now: float) -> None:
+        """One turn of one session that has more to send; they take turns."""
+        hub = self.core.hub
+        if hub.waiting:
+            session = next(iter(hub.waiting))
+            del hub.waiting[session]
+            self._pump(session, now)
+            self._write_dirty(now)
+            outbox = session.outbox
+            if outbox is not None and outbox.size and session in hub.waiting:
+                del hub.waiting[session]
+                hub.stalled.append(session)  # nothing is written before a transaction is on disk
+        elif hub.owing:
+            session = next(iter(hub.owing))
+            del hub.owing[session]
+            if isinstance(session, Session):
+                try:
+                    serve(self.core, session, now)
+                except Exception as error:
+                    self._failed(session, error, now)
+        self._write_dirty(now)
+
+    def _write_dirty(self, now: float) -> None:
+        hub = self.core.hub
+        while hub.dirty:
             dirty = hub.dirty
             hub.dirty = []
-            for outlet in dirty:
+            for outbox in dirty:
                 try:
-                    outlet.flush()
+                    outbox.flush()
                 except Exception as error:
-                    self._cut(outlet, "a socket", error, now)
-            self._pump_waiting(now)
-            self._serve_owing(now)
+                    self._cut(outbox, "a socket", error, now)
 
-    def _serve_owing(self, now: float) -> None:
-        """Sessions whose queue is empty get more of the retained messages that they are owed."""
-        hub = self.core.hub
-        owing = hub.owing
-        if owing:
-            hub.owing = []
-            for session in owing:
-                if isinstance(session, Session):
-                    try:
-                        serve(self.core, session, now)
-                    except Exception as error:
-                        self._failed(session, error, now)
-
-    def _pump(self, session: Backlog, now: float) -> None:
+    def _pump(self, session: Queue, now: float) -> None:
         """One session's queue: what goes wrong with it ends its connection, not the turn."""
         try:
             session.pump(now)
         except Exception as error:
             self._failed(session, error, now)
 
-    def _failed(self, session: Backlog, error: Exception, now: float) -> None:
-        outlet = session.outlet
-        if outlet is None:
+    def _failed(self, session: Queue, error: Exception, now: float) -> None:
+        outbox = session.outbox
+        if outbox is None:
             self.core.faults.note("a queue", error, f"client {session.client_id!r}", now)
         else:
-            self._cut(outlet, "a queue", error, now)
+            self._cut(outbox, "a queue", error, now)
 
-    def _cut(self, outlet: Outlet, place: str, error: Exception, now: float) -> None:
-        connection = self.core.connections.get(outlet.token)
+    def _cut(self, outbox: Outbox, place: str, error: Exception, now: float) -> None:
+        connection = self.core.connections.get(outbox.token)
         if connection is not None:
             connection.fault(place, error, now)
             return
         self.core.faults.note(place, error, "", now)
-        outlet.closed = True
-
-    def _pump_waiting(self, now: float) -> None:
-        """Sessions whose queue was cut off by the size of a turn go on."""
-        hub = self.core.hub
-        waiting = hub.waiting
-        if waiting:
-            hub.waiting = []
-            for session in waiting:
-                self._pump(session, now)
+        outbox.closed = True
 
     def committed(self, batch: int, now: float) -> None:
         """The journal's transaction is on disk: what waited for it goes out."""
@@ -175,12 +195,23 @@ class Broker:
 
     def tick(self, now: float) -> None:
         """Does what is due; call it about once a second, or at `next_due`."""
-        self.core.agenda.run(now)
+        self.core.timers.run(now)
         if self.core.hub.full:
             look_for_room(self.core)
+        self._serve_crowded(now)
         if self.core.journal.estates:
             settle_estates(self.core, now)
         self.flush(now)
+
+    def _serve_crowded(self, now: float) -> None:
+        """Sessions that waited for room in memory ask again for what they spilled, in turns."""
+        hub = self.core.hub
+        for session in list(hub.crowded)[:_AT_ONCE] if hub.crowded else ():
+            del hub.crowded[session]
+            if session.may_refill():
+                hub.waiting[session] = None
+            elif session.outbox is not None:
+                hub.crowded[session] = None  # behind the others
 
     def clock_set(self, wall_offset: float, now: float) -> None:
         """Somebody set the wall clock: windows go by it, and nothing else does."""
@@ -189,15 +220,23 @@ class Broker:
             keep_clock(self.core, now)
         self.flush(now)
 
+    def begin_archiving(self, archive: ArchivePort, filters: list[str]) -> None:
+        """What clients publish there from now on goes to this archive."""
+        core = self.core
+        core.archive = archive
+        archive.wall_offset = core.wall_offset
+        core.put_budgets_in_force()
+        core.routes.archive_under(filters)
+
     def _set_offset(self, wall_offset: float, now: float) -> None:
         core = self.core
         core.wall_offset = wall_offset
         core.retained.stamp_offset = core.shared.stamp_offset = min(wall_offset, 0.0)
-        core.journal.archive.wall_offset = wall_offset
+        core.archive.wall_offset = wall_offset
         core.operators.clock_set(wall_offset, now)
 
     def next_due(self) -> float:
-        return self.core.agenda.next_due()
+        return self.core.timers.next_due()
 
     def processed(self, job: Job, answer: bytes | None, now: float) -> None:
         """A processor's answer, None if it failed."""
@@ -222,9 +261,7 @@ class Broker:
         """New limits and budgets: they hold for what comes."""
         core = self.core
         core.settings = settings
-        core.ledger.allow(
-            settings.budgets, settings.client_share, settings.user_share, settings.address_share
-        )
+        core.put_budgets_in_force()
         for session in core.sessions.values():
             bound_queue(session, settings)
 
@@ -254,18 +291,25 @@ class Broker:
         self.flush(now)
 
 
-class _Sweep(Duty):
+class _SweepTimer(Timer):
+    def __init__(self, retained: Retained) -> None:
+        self.retained = retained
+
+    def fire(self, now: float) -> float:
+        is_done = self.retained.sweep(now, _SLICE_RETAINED)
+        return now + (_SWEEP_SECONDS if is_done else _SLICE_SECONDS)
+
+
+class _Purge(Timer):
     def __init__(self, core: Core) -> None:
         self.core = core
 
     def fire(self, now: float) -> float:
-        self.core.retained.sweep(now)
         self.core.refusals.purge(now)
-        self.core.shared.sweep(now)
         return now + _SWEEP_SECONDS
 
 
-class _RouteSweep(Duty):
+class _RouteSweep(Timer):
     def __init__(self, core: Core) -> None:
         self.core = core
 

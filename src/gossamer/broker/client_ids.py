@@ -17,20 +17,22 @@ def check_id_templates(templates: list[str]) -> None:
     heads: set[str] = set()
     for template in templates:
         if not template:
-            raise ValueError("an empty id is one that the broker assigns")
+            raise ValueError("an empty id means that the broker assigns one")
         if "%" in template.replace("%%", "").replace("%u", ""):
             raise ValueError(f"{template}: % must be followed by u (user name) or another %")
         if ANY in template[:-1]:
-            raise ValueError(f"{template}: * stands at the end only")
+            raise ValueError(f"{template}: * is allowed at the end only")
         before, is_bound, behind = _split(template)
         if "%u" in behind:
-            raise ValueError(f"{template}: %u stands once only")
+            raise ValueError(f"{template}: %u is allowed once only")
         if behind == ANY:
             raise ValueError(f"{template}: put something between %u and *, else ann has anna's")
         if is_bound:
             heads.add(before)
     if len(heads) > 1:
-        raise ValueError("what stands before %u must be the same in all, else two users share ids")
+        raise ValueError(
+            "the text before %u must be the same in all templates, or two users could share ids"
+        )
 
 
 def may_have(templates: list[str], user: str, client_id: str) -> bool:

@@ -3,7 +3,8 @@
 The shell calls `receive` with each chunk it read and then `Broker.flush`. Everything a chunk holds
 is handled before anything is written. A violation of the protocol ends this connection with the
 reason that the standard names, and touches no other. So does an exception that nobody foresaw: it
-is noted as a fault of ours, and only the connection whose packet caused it ends.
+is noted as a fault of ours, and only the connection whose packet caused it ends. A neighbour would
+send it again: what it sends is refused instead (`rejected.py`).
 """
 
 from __future__ import annotations
@@ -11,20 +12,22 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from gossamer.broker.acknowledging import handle_acknowledgement
-from gossamer.broker.agenda import Duty
+from gossamer.broker.acknowledgements import handle_acknowledgement
 from gossamer.broker.core import Core
-from gossamer.broker.dispatching import dispatch, handle_located_ping
-from gossamer.broker.ending import end_connection
-from gossamer.broker.forwarding import forward_acknowledged, forward_plain
+from gossamer.broker.dispatch import dispatch, handle_located_ping
+from gossamer.broker.pending_work import Unfinished
 from gossamer.broker.policy import Exchange, Origin
+from gossamer.broker.publish_fast import forward_acknowledged, forward_plain
 from gossamer.broker.rates import network_of
+from gossamer.broker.rejected import set_aside
+from gossamer.broker.replies import spelled
 from gossamer.broker.routes import Route
+from gossamer.broker.session_end import end_connection
 from gossamer.broker.stages import AWAITING_CONNECT, CLOSED, DECIDING, OPEN
-from gossamer.broker.telling import spelled
+from gossamer.broker.timers import Timer
 from gossamer.budget.ledger import Owner
 from gossamer.session.identity import Identity
-from gossamer.session.outlet import Outlet, Sink
+from gossamer.session.outbox import Outbox, Sink
 from gossamer.session.session import Session
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
@@ -78,7 +81,7 @@ class Connection:
         "messages_received",
         "opened_at",
         "origin",
-        "outlet",
+        "outbox",
         "owner",
         "seen_policy",
         "session",
@@ -86,6 +89,7 @@ class Connection:
         "stage",
         "timer",
         "token",
+        "unfinished",
         "unreleased_before",
         "version",
         "wants_problems",
@@ -96,13 +100,13 @@ class Connection:
         self.origin = origin
         self.token = token
         self.version = V311
-        self.outlet = Outlet(core.hub, sink, V311, token)
+        self.outbox = Outbox(core.hub, sink, V311, token)
         self.session: Session | None = None
         self.identity = Identity("", "", origin.address, origin.listener)
         self.stage = AWAITING_CONNECT
         self.opened_at = now
         self.last_seen = now
-        self.timer: Duty | None = None  # ends it if it is silent for too long
+        self.timer: Timer | None = None  # ends it if it is silent for too long
         self.keep_alive = 0.0  # seconds of silence that end the connection, 0 for none
         self.settings = origin.settings or core.settings
         self.limit = self.settings.max_connect_packet
@@ -123,6 +127,7 @@ class Connection:
         self.unreleased_before = 0  # QoS 2 publications that an earlier connection left so
         self.bytes_received = 0
         self.messages_received = 0
+        self.unfinished: Unfinished | None = None  # of a packet that is more than one turn of work
         self._pieces: list[bytes] = []
         self._missing = 0
         self._reserved = 0  # bytes charged for a packet that has come in part
@@ -132,21 +137,56 @@ class Connection:
         self.last_seen = now
         self.core.counters.bytes_received += len(data)
         self.bytes_received += len(data)
-        if self._missing > 0 or self.stage == DECIDING:
+        if self._missing > 0 or self.stage == DECIDING or self.is_unfinished():
             self._pieces.append(data)
             self._missing -= len(data)
-            if self._missing > 0 or self.stage == DECIDING:
+            if self._missing > 0 or self.stage == DECIDING or self.is_unfinished():
                 return
             data = b"".join(self._pieces)
             self.free_packet()
         self._handle(data, now)
 
+    def begin(self, work: Unfinished, now: float) -> None:
+        """Of the packet that is being handled: its first part, and all if the shell does not come
+        back."""
+        while not work.go_on(self, now):
+            if self.outbox.sink.takes_turns() and self._put_off(work):
+                return
+
+    def _put_off(self, work: Unfinished) -> bool:
+        """Until its next turn; False if there is no room for that. Half of the room is for packets
+        that are still coming, which would be refused."""
+        account = self.core.ledger.packets
+        owner = Owner("", self.owner.user, self.owner.address)
+        if account.held + work.size > account.budget // 2 or account.refusal(work.size, owner):
+            return False
+        account.hold(work.size, owner)
+        self.unfinished = work
+        return True
+
+    def _end_work(self) -> None:
+        """What was unfinished is done, or will not be."""
+        work = self.unfinished
+        if work is not None:
+            self.unfinished = None
+            owner = Owner("", self.owner.user, self.owner.address)
+            self.core.ledger.packets.give(work.size, owner)
+
+    def missing(self) -> int:
+        """Bytes without which the packet that has come in part cannot be handled, at least."""
+        return max(self._missing, 0)
+
+    def is_unfinished(self) -> bool:
+        """Whether it waits for another turn with the packet that it has; see `proceed`."""
+        return self.unfinished is not None
+
     def proceed(self, now: float) -> None:
-        """The login was decided: handles what arrived in the meantime."""
+        """The login was decided, or it is the turn of what is unfinished: its next part and, after
+        the last, what arrived in the meantime."""
         data = b"".join(self._pieces)
         self._pieces.clear()
         self._missing = 0
-        if data:
+        if data or self.is_unfinished():
             self._handle(data, now)
 
     def _handle(self, data: bytes, now: float) -> None:
@@ -159,7 +199,7 @@ class Connection:
             # Clients do it all day; a neighbour that does is one that somebody must look at.
             logger.log(
                 logging.WARNING if self.is_peer else logging.DEBUG,
-                "client %r from %s broke the protocol (0x%02x): %s",
+                "protocol error by client %r from %s (0x%02x): %s",
                 self.identity.client_id,
                 self.origin.address,
                 error.reason,
@@ -178,8 +218,15 @@ class Connection:
     def _handle_packets(self, data: bytes, now: float) -> int:
         position = 0
         end = len(data)
+        work = self.unfinished
+        if work is not None and (self.stage == CLOSED or work.go_on(self, now)):
+            self._end_work()
         while position < end:
-            if self.stage >= CLOSED or self.stage == DECIDING:  # [MQTT-3.1.4-6]
+            if (
+                self.stage >= CLOSED
+                or self.stage == DECIDING  # [MQTT-3.1.4-6]
+                or self.is_unfinished()
+            ):
                 self._missing = 0
                 return position
             body = position + 2
@@ -199,13 +246,18 @@ class Connection:
                 )
             if self.stage == AWAITING_CONNECT and not self._is_expected(data[position] >> 4):
                 # [MQTT-3.1.0-1], [MQTT-3.1.2-30]
-                raise ProtocolError(reasons.PROTOCOL_ERROR, "a packet before the login is complete")
+                raise ProtocolError(
+                    reasons.PROTOCOL_ERROR, "a packet before authentication is complete"
+                )
             if stop > end:
                 if stop - position > FREE_PACKET:
                     self._reserve(stop - position)
                 self._missing = stop - end
                 return position
-            position = self._handle_packet(data, position, body, stop, now)
+            if self.is_peer:
+                position = self._handle_from_peer(data, position, body, stop, now)
+            else:
+                position = self._handle_packet(data, position, body, stop, now)
         self._missing = 0
         return position
 
@@ -235,6 +287,18 @@ class Connection:
         """Before the login only CONNECT may come, and once that has begun one, its exchange."""
         return kind == CONNECT if self.exchange is None else kind in (AUTH, DISCONNECT)
 
+    def _handle_from_peer(
+        self, data: bytes, position: int, body: int, stop: int, now: float
+    ) -> int:
+        """As `_handle_packet`; a message that cannot be taken in is not in the way of others."""
+        try:
+            return self._handle_packet(data, position, body, stop, now)
+        except Exception as error:
+            after = set_aside(self, data, position, body, stop, error, now)
+            if after < 0:
+                raise
+            return after
+
     def _handle_packet(self, data: bytes, position: int, body: int, stop: int, now: float) -> int:
         """Answers where the next packet starts."""
         head = data[position]
@@ -256,7 +320,7 @@ class Connection:
             elif head == 0xC0 and (stop == body or self.locates_by_ping):
                 if stop > body:
                     handle_located_ping(self, data[body:stop], now)
-                self.outlet.put(_PINGRESP)  # [MQTT-3.12.4-1]
+                self.outbox.put(_PINGRESP)  # [MQTT-3.12.4-1]
                 return stop
             elif head == 0xD0 and stop == body and self.is_dialled:
                 return stop  # to our own PINGREQ
@@ -289,7 +353,7 @@ class Connection:
     def fault(self, place: str, error: Exception, now: float) -> None:
         """Ends the connection because of an exception, which is ours; nobody else feels it."""
         self.core.faults.note(place, error, f"client {self.identity.client_id!r}", now)
-        self._end_with(reasons.IMPLEMENTATION_SPECIFIC_ERROR, "the broker failed at this", now)
+        self._end_with(reasons.IMPLEMENTATION_SPECIFIC_ERROR, "internal error in the broker", now)
 
     def _end_with(self, reason: int, text: str, now: float) -> None:
         """As `fail`, and whatever goes wrong at that, the connection is gone afterwards."""
@@ -298,20 +362,22 @@ class Connection:
         except Exception as error:
             self.core.faults.note("closing", error, f"client {self.identity.client_id!r}", now)
             self.stage = CLOSED
-            self.outlet.closed = True
+            self._end_work()
+            self.outbox.closed = True
             self.core.connections.pop(self.token, None)
-            self.outlet.sink.abort()
+            self.outbox.sink.abort()
 
     def close(self, now: float, is_normal: bool) -> None:
         """Closes after what is written; a normal end discards the will [MQTT-3.14.4-3]."""
         if self.stage == CLOSED:
             return
         self.stage = CLOSED
-        outlet = self.outlet
-        if not outlet.closed:
-            outlet.flush()
-            outlet.closed = True  # [MQTT-3.14.4-1], [MQTT-3.14.4-2]
-            outlet.sink.close()
+        self._end_work()
+        outbox = self.outbox
+        if not outbox.closed:
+            outbox.flush()
+            outbox.closed = True  # [MQTT-3.14.4-1], [MQTT-3.14.4-2]
+            outbox.sink.close()
         end_connection(self, is_normal, now)
 
     def lost(self, now: float) -> None:
@@ -319,7 +385,8 @@ class Connection:
         if self.stage == CLOSED:
             return
         self.stage = CLOSED
-        self.outlet.closed = True
+        self._end_work()
+        self.outbox.closed = True
         try:
             end_connection(self, False, now)
         except Exception as error:
@@ -327,15 +394,15 @@ class Connection:
 
     def unblocked(self, now: float) -> None:
         """The socket takes more again."""
-        self.outlet.blocked = False
+        self.outbox.blocked = False
         session = self.session
-        if session is not None and session.outlet is self.outlet:
+        if session is not None and session.outbox is self.outbox:
             try:
                 session.pump(now)
             except Exception as error:
                 self.fault("a queue", error, now)
 
     def _tell(self, answer: Connack | Disconnect) -> None:
-        packet = spelled(self.outlet, answer)
+        packet = spelled(self.outbox, answer)
         if packet:
-            self.outlet.put(packet)
+            self.outbox.put(packet)

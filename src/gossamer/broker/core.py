@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gossamer.broker.agenda import Agenda, Duty
+from gossamer.broker.archive_port import ArchivePort
 from gossamer.broker.locations import Locations
-from gossamer.broker.neighbours import SHARED_ROOM, SHARED_TOPICS, Neighbours
+from gossamer.broker.mesh_port import SHARED_ROOM, SHARED_TOPICS, MeshPort
 from gossamer.broker.operators import Operators
 from gossamer.broker.policy import Authenticator, Permissions
-from gossamer.broker.refusing import Refusals
+from gossamer.broker.refusals import Refusals
 from gossamer.broker.retained import Retained
 from gossamer.broker.room_journal import RoomJournal
 from gossamer.broker.routes import RouteTable
 from gossamer.broker.session_quotas import SessionQuotas
 from gossamer.broker.settings import Settings
-from gossamer.broker.tally import Tally
-from gossamer.broker.tracing import Tracer
+from gossamer.broker.timers import Timer, Timers
+from gossamer.broker.trace_port import Tracer
+from gossamer.broker.usage import Usage
+from gossamer.budget.division import ARCHIVE
 from gossamer.budget.ledger import Ledger
 from gossamer.plus.engine import Engine
 from gossamer.session.counters import Counters
 from gossamer.session.journal import Journal
-from gossamer.session.outlet import Hub
+from gossamer.session.outbox import Hub
 from gossamer.session.session import Session
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ class Core:
     """State only; the modules beside this one are the behaviour."""
 
     __slots__ = (
-        "agenda",
+        "archive",
         "authenticator",
         "connections",
         "counters",
@@ -59,6 +61,7 @@ class Core:
         "started_at",
         "stopping",
         "tally",
+        "timers",
         "tracer",
         "wall_offset",
     )
@@ -68,10 +71,11 @@ class Core:
         self.journal = journal
         self.counters = Counters()
         self.ledger = Ledger()
-        self.ledger.allow(
-            settings.budgets, settings.client_share, settings.user_share, settings.address_share
-        )
+        self.archive = ArchivePort()  # none, until `Broker.begin_archiving`
+        self.put_budgets_in_force()
         self.hub = Hub(journal, self.counters)
+        self.hub.deliveries.account = self.ledger.deliveries
+        self.hub.unsent = self.ledger.unsent
         self.routes = RouteTable(self.ledger.routes, self.ledger.subscriptions)
         self.retained = Retained(journal, self.counters, self.ledger.retained)
         # What brokers of a mesh keep for each other: it travels as retained messages do, and is
@@ -80,15 +84,15 @@ class Core:
         self.shared = Retained(shared_journal, Counters(), self.ledger.mesh, keeps_stamps=True)
         self.refusals = Refusals()
         self.faults = self.hub.faults
-        self.agenda = Agenda(self.faults)
+        self.timers = Timers(self.faults)
         # Timers of sessions whose clients are away, by client id.
-        self.expiries: dict[str, Duty] = {}
-        self.delayed_wills: dict[str, Duty] = {}
+        self.expiries: dict[str, Timer] = {}
+        self.delayed_wills: dict[str, Timer] = {}
         self.operators = Operators(self, engine)
         self.locations = Locations(self)
         self.authenticator = Authenticator()
         self.permissions = Permissions()
-        self.neighbours = Neighbours()
+        self.neighbours = MeshPort()
         self.tracer = Tracer()
         self.policy_changes = 0  # connections forget what they knew to be allowed when it grows
         # What rooms kept in an earlier life; each takes its own as it begins.
@@ -96,11 +100,19 @@ class Core:
         self.sessions: dict[str, Session] = {}
         self.session_quotas = SessionQuotas()
         self.connections: dict[int, Connection] = {}  # by token
-        self.tally = Tally(self.sessions, self.connections)
+        self.tally = Usage(self.sessions, self.connections)
         self.last_token = 0
         self.started_at = now
         self.wall_offset = 0.0  # what the wall clock shows more than the time passed in
         self.stopping = False
+
+    def put_budgets_in_force(self) -> None:
+        """Those of the settings: what each table may hold, and each client of it."""
+        settings = self.settings
+        self.ledger.allow(
+            settings.budgets, settings.client_share, settings.user_share, settings.address_share
+        )
+        self.archive.most_waiting = settings.budgets[ARCHIVE]
 
     def common_time(self, now: float) -> float:
         """For what brokers compare with each other: the wall clock's, unless that is ahead.

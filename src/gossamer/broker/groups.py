@@ -25,12 +25,12 @@ class Group:
             if not member.takes(message, now):
                 continue
             session = member.session
-            outlet = session.outlet
+            outbox = session.outbox
             is_idle = session.queue is None and not session.spilled
-            if outlet is not None and not outlet.blocked and is_idle:
+            if outbox is not None and not outbox.blocked and is_idle:
                 self.turn = (self.turn + step + 1) % count
                 return member
-            if outlet is None and not session.persistent:
+            if outbox is None and not session.persistent:
                 continue
             if fallback is None or (fallback.session.is_full and not session.is_full):
                 fallback = member

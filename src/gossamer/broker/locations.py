@@ -10,7 +10,7 @@ import logging
 import math
 from typing import TYPE_CHECKING, Final
 
-from gossamer.broker.geofencing import LocatedFilter, LocatedSubscription
+from gossamer.broker.geofences import LocatedFilter, LocatedSubscription
 from gossamer.geo.areas import MAX_FOLLOWING
 from gossamer.geo.earth import Point
 from gossamer.geo.effort import Effort
@@ -36,7 +36,7 @@ SAVE_SECONDS: Final = 60.0
 _ROOM: Final = "position"
 
 
-class Whereabouts:
+class ClientPosition:
     """The last position of one client, and its subscriptions that follow it."""
 
     __slots__ = ("at", "followers", "is_saved", "point", "saved_at")
@@ -54,10 +54,12 @@ class Locations:
 
     def __init__(self, core: Core) -> None:
         self.core = core
-        self._clients: dict[str, Whereabouts] = {}
+        self._clients: dict[str, ClientPosition] = {}
         self._filters: dict[str, LocatedFilter] = {}
         self._message: Message | None = None
         self._place: Place | None = None
+        self._read: Properties | None = None  # of the last publication, and what they say
+        self._read_glp: Glp | None = None
         self.effort = Effort()  # what is left of it for the last message
         self.is_one_effort = False  # several messages have it together
 
@@ -84,6 +86,7 @@ class Locations:
 
         Raises GlpError.
         """
+        self._read = None
         glp = parse_sent(properties.user)
         if glp is None:
             return None
@@ -92,6 +95,9 @@ class Locations:
         follows = any(area.fixed is None for area in glp.areas)
         if follows and glp.position is None and known is not None:
             properties.user.append((POSITION, f"{known.lat!r};{known.lon!r}"))
+        else:
+            self._read = properties
+            self._read_glp = glp
         return glp
 
     def refused(self, session: Session, what: str, error: GlpError) -> None:
@@ -117,7 +123,7 @@ class Locations:
             return
         known = self._clients.get(session.client_id)
         if known is None:
-            known = Whereabouts(None, 0.0)
+            known = ClientPosition(None, 0.0)
             self._clients[session.client_id] = known
         is_first = known.point is None
         known.point = point
@@ -147,7 +153,7 @@ class Locations:
         at = min(seen_at - self.core.wall_offset, now)
         known = self._clients.get(session.client_id)
         if known is None:
-            known = Whereabouts(None, 0.0)
+            known = ClientPosition(None, 0.0)
             self._clients[session.client_id] = known
         if known.point is None or known.at < at:
             known.point = point
@@ -162,7 +168,7 @@ class Locations:
         if known is not None and not known.is_saved:
             self._save(session, known, now)
 
-    def _save(self, session: Session, known: Whereabouts, now: float) -> None:
+    def _save(self, session: Session, known: ClientPosition, now: float) -> None:
         if session.persistent and known.point is not None:
             known.saved_at = now
             known.is_saved = True
@@ -194,7 +200,9 @@ class Locations:
         if properties is None or not properties.user:
             return None
         try:
-            return place_of(parse_sent(properties.user), self.position(message.publisher, now))
+            is_read = properties is self._read  # a moment ago: it may be long
+            glp = self._read_glp if is_read else parse_sent(properties.user)
+            return place_of(glp, self.position(message.publisher, now))
         except GlpError:
             # Only what no client of ours published can be malformed here: it says nothing to us.
             return None
@@ -246,11 +254,12 @@ class Locations:
             found.add(subscription)
         if known is not None:
             self._unfollow(known)
+            known.interest.close()
         if subscription.interest.follows:
             client_id = subscription.session.client_id
             whereabouts = self._clients.get(client_id)
             if whereabouts is None:
-                whereabouts = Whereabouts(None, 0.0)
+                whereabouts = ClientPosition(None, 0.0)
                 self._clients[client_id] = whereabouts
             whereabouts.followers.append(subscription)
 
@@ -265,6 +274,7 @@ class Locations:
                 found.end()
                 self.core.routes.remove_tap(subscription.filter, found)
         self._unfollow(subscription)
+        subscription.interest.close()
 
     def _unfollow(self, subscription: LocatedSubscription) -> None:
         whereabouts = self._clients.get(subscription.session.client_id)
@@ -292,10 +302,10 @@ def _written(point: Point, at: float) -> bytes:
     return f"{point.lat!r};{point.lon!r};{at!r}".encode()
 
 
-def _read(written: bytes) -> Whereabouts | None:
+def _read(written: bytes) -> ClientPosition | None:
     """None for what no broker wrote."""
     try:
-        lat, lon, at = (float(part) for part in written.decode().split(";"))
-        return Whereabouts(Point(lat, lon), at)
+        lat, lon, at = [float(part) for part in written.decode().split(";")]
+        return ClientPosition(Point(lat, lon), at)
     except ValueError:
         return None

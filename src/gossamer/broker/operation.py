@@ -11,7 +11,7 @@ from gossamer.broker.groups import Group
 from gossamer.broker.routes import Tap
 from gossamer.broker.sharing import give_to_group
 from gossamer.budget.ledger import Charge
-from gossamer.plus.state import OperatorState, Result
+from gossamer.plus.state import OperatorResult, OperatorState
 from gossamer.session.message import Message
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
@@ -67,7 +67,7 @@ class Operation(Tap):
                 self.send(result, now)
         owner.settle(state, message.qos > 0)
 
-    def send(self, result: Result, now: float) -> None:
+    def send(self, result: OperatorResult, now: float) -> None:
         self._send(made(result), None, now)
 
     def add(self, subscription: OperatorSubscription) -> None:
@@ -135,11 +135,11 @@ class Operation(Tap):
             refusing.pop().queue.count_dropped()
 
 
-def made(result: Result) -> Message:
+def made(result: OperatorResult) -> Message:
     return Message(result.topic, result.payload, RESULT_QOS, False, None, 0.0, "", "")
 
 
-def forwarded(message: Message, result: Result) -> Message:
+def forwarded(message: Message, result: OperatorResult) -> Message:
     return Message(
         result.topic,
         result.payload,

@@ -7,24 +7,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gossamer.broker.agenda import Duty
 from gossamer.broker.groups import Group
-from gossamer.broker.offloading import ANSWER, Answers, want, want_no_more
+from gossamer.broker.offload import ANSWER, OffloadAnswers, want, want_no_more
 from gossamer.broker.operation import Operation, OperatorSubscription, forwarded, made
 from gossamer.broker.operator_parts import ChangedParts
-from gossamer.broker.showing import is_shown
+from gossamer.broker.processor_port import ProcessorPort
+from gossamer.broker.retained_visibility import is_shown
 from gossamer.broker.subscription_sizes import charge_of_operation
-from gossamer.broker.workshop import Workshop
+from gossamer.broker.timers import Timer
 from gossamer.budget.ledger import NOBODY
-from gossamer.plus.engine import Asked, Engine, read_key
+from gossamer.plus.engine import AskedOperator, Engine, read_key
 from gossamer.plus.errors import PlusError
-from gossamer.plus.filtering import Filtering
+from gossamer.plus.filter_operator import FilterOperator
 from gossamer.plus.jobs import Job
-from gossamer.plus.nodes import Plan
+from gossamer.plus.nodes import OperatorPlan
 from gossamer.plus.offload import OffloadedState
 from gossamer.plus.options import Options
 from gossamer.plus.publication import Publication
-from gossamer.plus.state import OperatorState, Result
+from gossamer.plus.state import OperatorResult, OperatorState
 from gossamer.plus.values import INFINITY
 from gossamer.session.message import Message
 from gossamer.session.session import Session
@@ -44,29 +44,29 @@ class Operators:
     def __init__(self, core: Core, engine: Engine) -> None:
         self.core = core
         self.engine = engine
-        self.workshop = Workshop()
+        self.workshop = ProcessorPort()
         self.operations: dict[str, Operation] = {}
         self._message: Message | None = None
         self._message_at = 0.0
         self._publication = Publication("", b"")
         self._awaited = INFINITY  # when the alarm goes
-        self._alarm = _Alarm(self)
+        self._alarm = _WindowTimer(self)
         self._parts = ChangedParts(engine.services)
         engine.services.charge(core.ledger.operators)
         engine.services.saves = core.journal.keeps
         core.journal.parts = self._parts
 
     def begin(self, now: float) -> None:
-        """The duties that come round, and the reader of others' answers."""
+        """The timers that come round, and the reader of others' answers."""
         if self.engine.offloads is not None:
-            self.core.routes.add_tap(ANSWER, Answers(self.core))
-        self.core.agenda.add(now + LINGER_SECONDS, _Sweep(self))
+            self.core.routes.add_tap(ANSWER, OffloadAnswers(self.core))
+        self.core.timers.add(now + LINGER_SECONDS, _OperatorSweep(self))
         if self.core.journal.keeps:
-            self.core.agenda.add(now + SAVE_SECONDS, _Save(self))
+            self.core.timers.add(now + SAVE_SECONDS, _Save(self))
 
     # Operations ---------------------------------------------------------------------------------
 
-    def refusal(self, asked: Asked, session: Session) -> str:
+    def refusal(self, asked: AskedOperator, session: Session) -> str:
         """Why this session cannot have the operation; "" if it can."""
         key = self._key(asked)
         if key in self.operations:
@@ -81,7 +81,7 @@ class Operators:
         states = [operation.state for operation in self.operations.values()]
         return len([state for state in states if isinstance(state, OffloadedState)])
 
-    def open(self, asked: Asked, session: Session, now: float) -> Operation:
+    def open(self, asked: AskedOperator, session: Session, now: float) -> Operation:
         """The operation, made if it is new; then it begins with what is retained.
 
         What it costs is charged to the session that is the first to ask for it.
@@ -125,7 +125,7 @@ class Operators:
         """What a new subscriber is sent at once: the last results, and retained ones that pass."""
         state = subscription.operation.state
         messages = {result.topic: made(result) for result in state.last_results(now)}
-        if isinstance(state, Filtering) and state.plan.processor is None:
+        if isinstance(state, FilterOperator) and state.plan.processor is None:
             for message in self._retained(state.plan, now):
                 result = state.judge(self.publication(message, now))
                 if result is not None and result.topic not in messages:
@@ -147,7 +147,7 @@ class Operators:
                 self.core.journal.dirty = True
                 continue
             operation = self._make(plan, options, now)
-            asked = Asked(plan, options)
+            asked = AskedOperator(plan, options)
             operation.charge = charge_of_operation(self.core, asked, key, NOBODY)
             operation.charge.lay()
             operation.state.restore(named, now)
@@ -201,7 +201,7 @@ class Operators:
         if self.engine.services.changed:
             self.core.journal.dirty = True
 
-    def _send(self, results: list[tuple[OperatorState, Result]], now: float) -> None:
+    def _send(self, results: list[tuple[OperatorState, OperatorResult]], now: float) -> None:
         faults = self.core.faults
         for state, error in self.engine.failed:
             faults.note("an operator", error, state.key, now)
@@ -221,12 +221,12 @@ class Operators:
         due = self.engine.next_due()
         if due < self._awaited:
             self._awaited = due
-            self.core.agenda.add(due, self._alarm)
+            self.core.timers.add(due, self._alarm)
 
-    def _key(self, asked: Asked) -> str:
+    def _key(self, asked: AskedOperator) -> str:
         return self.engine.key(asked.plan, asked.options)
 
-    def _retained(self, plan: Plan, now: float) -> list[Message]:
+    def _retained(self, plan: OperatorPlan, now: float) -> list[Message]:
         found: list[Message] = []
         permissions = self.core.permissions
         for read in plan.reads:
@@ -235,7 +235,7 @@ class Operators:
                     found.append(message)
         return found
 
-    def _make(self, plan: Plan, options: Options, now: float) -> Operation:
+    def _make(self, plan: OperatorPlan, options: Options, now: float) -> Operation:
         state = self.engine.subscribe(plan, options)
         operation = Operation(self, state)
         self.operations[state.key] = operation
@@ -261,7 +261,7 @@ class Operators:
             self.core.journal.dirty = True
 
 
-class _Alarm(Duty):
+class _WindowTimer(Timer):
     def __init__(self, operators: Operators) -> None:
         self.operators = operators
 
@@ -270,7 +270,7 @@ class _Alarm(Duty):
         return 0.0
 
 
-class _Sweep(Duty):
+class _OperatorSweep(Timer):
     def __init__(self, operators: Operators) -> None:
         self.operators = operators
 
@@ -279,7 +279,7 @@ class _Sweep(Duty):
         return now + LINGER_SECONDS
 
 
-class _Save(Duty):
+class _Save(Timer):
     def __init__(self, operators: Operators) -> None:
         self.operators = operators
 

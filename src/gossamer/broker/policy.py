@@ -46,7 +46,7 @@ class Verdict:
         self.groups: list[str] = [] if groups is None else groups
 
 
-class Step:
+class AuthStep:
     """One answer in an AUTH exchange: more data, or a verdict with final data."""
 
     def __init__(self, data: bytes, verdict: Verdict | None = None) -> None:
@@ -58,8 +58,8 @@ class Step:
 class Exchange:
     """One enhanced authentication (SCRAM and the like) in progress."""
 
-    def step(self, data: bytes) -> Step:
-        return Step(b"", Verdict(BAD_AUTHENTICATION_METHOD))
+    def step(self, data: bytes) -> AuthStep:
+        return AuthStep(b"", Verdict(BAD_AUTHENTICATION_METHOD))
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -110,7 +110,7 @@ class Permissions:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Meter:
+class RateMeter:
     """Rate limits of one connection: asked with what arrived, answers how long to stop reading."""
 
     def pause_after(self, messages: int, size: int, now: float) -> float:

@@ -12,9 +12,16 @@ from sys import getsizeof
 from typing import Final
 from zlib import crc32
 
-from gossamer.broker.offloading import TOPICS as OFFLOAD_TOPICS
-from gossamer.broker.stamps import TOMBSTONE_SECONDS, Stamp, stamp_of, unstamped, with_stamp
-from gossamer.budget.ledger import MIB, NOBODY, Account, Owner
+from gossamer.broker.offload import TOPICS as OFFLOAD_TOPICS
+from gossamer.broker.retained_stamps import (
+    TOMBSTONE_SECONDS,
+    Stamp,
+    stamp_of,
+    unstamped,
+    with_stamp,
+)
+from gossamer.budget.division import MIB
+from gossamer.budget.ledger import NOBODY, Account, Owner
 from gossamer.session.counters import Counters
 from gossamer.session.journal import Journal
 from gossamer.session.message import Message
@@ -27,9 +34,12 @@ DIGESTS: Final = 256
 _TOLD_ANEW: Final = ("$SYS/", OFFLOAD_TOPICS)
 
 
-# What an entry costs beside its messages, and a node of the tree.
-_ENTRY_BYTES: Final = 160
+# What an entry costs beside its messages and its topic, whose levels the tree holds again, and a
+# node of that tree. `tests/attacks/test_true_sizes.py` holds the figures.
+_ENTRY_BYTES: Final = 112
 NODE_BYTES: Final = 352
+# Its place among those that will be forgotten.
+_EXPIRY_BYTES: Final = 112
 # A stamp, and the message that carries it beside the one that clients get.
 _STAMP_BYTES: Final = 160
 _STAMPED_BYTES: Final = _STAMP_BYTES + MESSAGE_BYTES + PROPERTIES_BYTES + 256
@@ -65,10 +75,12 @@ class Retained:
 
     __slots__ = (
         "_counters",
+        "_expiring",
         "_journal",
         "_keeps_stamps",
         "_removals",
         "_removals_bytes",
+        "_round",
         "_tree",
         "account",
         "digests",
@@ -91,6 +103,8 @@ class Retained:
         self._tree = NameTree()
         self._removals: dict[str, None] = {}  # the topics of removals, the oldest first
         self._removals_bytes = 0
+        self._expiring: dict[str, None] = {}  # the topics of what will be forgotten
+        self._round: list[str] = []  # those of them that the sweep has still to look at
         self.account = account if account is not None else Account("retained", 256 * MIB)
         self.digests: list[int] = [0] * DIGESTS
 
@@ -142,11 +156,11 @@ class Retained:
             self._journal.retained_saved(stamped)
         # What is delivered keeps the encodings that are made of it, each as large as its payload;
         # so these are copies.
-        copy = _copy(stamped if self._keeps_stamps else message)
+        copy = (stamped if self._keeps_stamps else message).changed()
         is_one = self._keeps_stamps or stamped is message
         self._put(
             known,
-            _Kept(copy, copy if is_one else _copy(stamped), owner, self.stamp_offset),
+            _Kept(copy, copy if is_one else stamped.changed(), owner, self.stamp_offset),
         )
         return True
 
@@ -200,13 +214,18 @@ class Retained:
                 fresh.append(message)
         return fresh
 
-    def sweep(self, now: float) -> None:
-        """Drops everything whose time has come."""
-        for found in self._tree.values():
-            assert isinstance(found, _Kept)
-            if found.forget_at and now >= found.forget_at:
+    def sweep(self, now: float, most: int) -> bool:
+        """Drops what is there no longer than now, of so many that have a time; True at the end of
+        a round of all of them. Those without one are not looked at."""
+        if not self._round:
+            self._round = list(self._expiring)
+        for topic in self._round[-most:]:
+            found = self._find(topic)
+            if found is not None and found.forget_at and now >= found.forget_at:
                 self._counters.expired += 1
-                self.discard(found.topic)
+                self.discard(topic)
+        del self._round[-most:]
+        return not self._round
 
     def stamped_in(self, parts: list[int]) -> list[Message]:
         """Everything with a stamp, removals too, in these parts of the digest."""
@@ -256,6 +275,8 @@ class Retained:
             self.account.grow(-known.nodes)
         self.account.hold(kept.size + kept.nodes, kept.owner)
         self._tell(kept)
+        if kept.forget_at:
+            self._expiring[kept.topic] = None
         if kept.message is None:
             self._removals[kept.topic] = None
             self._removals_bytes += kept.size
@@ -267,6 +288,8 @@ class Retained:
         self.account.give(kept.size + kept.nodes, kept.owner)
         self.account.grow(kept.nodes)
         self._tell(kept)
+        if kept.forget_at:
+            self._expiring.pop(kept.topic, None)
         if kept.message is None:
             del self._removals[kept.topic]
             self._removals_bytes -= kept.size
@@ -302,26 +325,11 @@ class Retained:
 def _size_of(message: Message, stamp: Stamp | None) -> int:
     """Without the nodes of its topic."""
     if not message.payload:
-        return _ENTRY_BYTES + _STAMP_BYTES + getsizeof(message.topic)
-    size = _ENTRY_BYTES + message_bytes(message)
+        return _ENTRY_BYTES + _EXPIRY_BYTES + _STAMP_BYTES + 2 * getsizeof(message.topic)
+    size = _ENTRY_BYTES + getsizeof(message.topic) + message_bytes(message)
+    if message.expires_at:
+        size += _EXPIRY_BYTES
     return size if stamp is None else size + _STAMPED_BYTES
-
-
-def _copy(message: Message) -> Message:
-    copy = Message(
-        message.topic,
-        message.payload,
-        message.qos,
-        message.retain,
-        message.properties,
-        message.expires_at,
-        message.publisher,
-        message.user,
-        message.topic_bytes,
-    )
-    copy.name = message.name
-    copy.stored = message.stored
-    return copy
 
 
 def _removal(topic: str, stamp: Stamp) -> Message:

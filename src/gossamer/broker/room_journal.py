@@ -2,7 +2,7 @@
 
 from gossamer.session.journal import Journal
 from gossamer.session.message import Message
-from gossamer.session.packing import packed_message
+from gossamer.session.message_bytes import packed_message
 
 
 class RoomJournal(Journal):

@@ -11,17 +11,17 @@ from __future__ import annotations
 from sys import getsizeof
 from typing import Final
 
-from gossamer.bloom.summary import RemoteSummary
 from gossamer.broker.groups import Group
-from gossamer.broker.neighbours import LOCAL_TOPICS
+from gossamer.broker.mesh_port import LOCAL_TOPICS, NeighbourInterest
 from gossamer.broker.policy import Permissions
 from gossamer.broker.sharing import Sharing
-from gossamer.budget.ledger import MIB, Account
+from gossamer.budget.division import MIB
+from gossamer.budget.ledger import Account
 from gossamer.session.message import Message
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
-from gossamer.topics.matching import matches
-from gossamer.topics.tree import Entry, FilterTree
+from gossamer.topics.match import matches
+from gossamer.topics.tree import FilterTree, TreeEntry
 
 # What a route costs beside its topic: the object, its lists and its place in the table.
 ROUTE_BYTES: Final = 640
@@ -40,7 +40,7 @@ class Tap:
         """`origin` is the publishing session, if it has one."""
 
 
-class FilterEntry(Entry):
+class FilterEntry(TreeEntry):
     """Who subscribed to one filter."""
 
     __slots__ = ("_only", "_several", "groups", "taps")
@@ -147,21 +147,6 @@ class Route:
         return len(self.sure) + len(self.groups) + len(self.taps)
 
 
-class PeerView:
-    """A neighbour that does not name its filters: it takes everything, or has sent a summary."""
-
-    __slots__ = ("subscription", "summary", "takes_all")
-
-    def __init__(self, subscription: Subscription) -> None:
-        self.subscription = subscription
-        self.takes_all = False
-        self.summary: RemoteSummary | None = None
-
-    def takes(self, topic: str) -> bool:
-        summary = self.summary
-        return self.takes_all or (summary is not None and summary.may_match(topic))
-
-
 class RouteTable:
     """All subscriptions of this broker's clients and neighbours, by filter."""
 
@@ -173,7 +158,7 @@ class RouteTable:
         "account",
         "changes",
         "filters",
-        "peers",
+        "neighbour_interests",
         "permissions",
         "sharing",
         "tree",
@@ -186,8 +171,8 @@ class RouteTable:
         self.tree = FilterTree()
         self.permissions = Permissions()
         self.sharing = Sharing()
-        self.changes = 0  # of filters that begin with a wildcard, and of neighbours' views
-        self.peers: list[PeerView] = []
+        self.changes = 0  # of filters that begin with a wildcard, and of neighbours' interests
+        self.neighbour_interests: list[NeighbourInterest] = []  # of those that name no filters
         self._archived: list[str] = []
         self._branches: dict[str, Branch] = {}
         self._routes: dict[str, Route] = {}
@@ -303,9 +288,9 @@ class RouteTable:
         return found
 
     def refresh(self, route: Route) -> None:
-        """Asks the tree again."""
-        route.seen_branch = route.branch.changes
-        route.seen_all = self.changes
+        """Asks the tree again; if that fails the route stays stale, and does not lack receivers."""
+        seen_branch = route.branch.changes
+        seen_all = self.changes
         receivers: list[Receiver] = []
         only_sure = 0
         groups: list[Group] = []
@@ -331,11 +316,12 @@ class RouteTable:
                 groups.extend(entry.groups.values())
             if entry.taps is not None:
                 taps.extend(entry.taps)
-        if self.peers and not route.topic.startswith(LOCAL_TOPICS):
-            for view in self.peers:
-                if view.subscription.session not in firsts and view.takes(route.topic):
-                    receivers.append(Receiver(view.subscription))
-                    if not view.subscription.session.takes_plain:
+        if self.neighbour_interests and not route.topic.startswith(LOCAL_TOPICS):
+            for interest in self.neighbour_interests:
+                session = interest.subscription.session
+                if session not in firsts and interest.matches(route.topic):
+                    receivers.append(Receiver(interest.subscription))
+                    if not session.takes_plain:
                         only_sure += 1
         route.sure = receivers
         if only_sure:
@@ -345,6 +331,8 @@ class RouteTable:
         route.sharing = self.sharing
         route.distant = self.sharing.distant(route.topic)
         route.taps = taps
+        route.seen_branch = seen_branch
+        route.seen_all = seen_all
         self._weigh(route)
 
     def _weigh(self, route: Route) -> None:
@@ -411,6 +399,18 @@ class RouteTable:
             entry.taps = [one for one in entry.taps if one is not tap]
         self._prune(entry)
         self.changed(filter)
+
+    def set_interest(self, interest: NeighbourInterest) -> None:
+        """A neighbour's interest is new, or has become another."""
+        if interest not in self.neighbour_interests:
+            self.neighbour_interests.append(interest)
+        self.changes += 1
+
+    def drop_interest(self, interest: NeighbourInterest) -> None:
+        """The neighbour wants nothing any more but what its filters name."""
+        if interest in self.neighbour_interests:
+            self.neighbour_interests.remove(interest)
+            self.changes += 1
 
     def group(self, share: str, filter: str) -> Group | None:
         entry = self.tree.get(filter)

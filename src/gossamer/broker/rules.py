@@ -13,10 +13,11 @@ from __future__ import annotations
 from sys import getsizeof
 from typing import Final
 
-from gossamer.budget.ledger import MIB, Account
+from gossamer.budget.division import MIB
+from gossamer.budget.ledger import Account
 from gossamer.topics.containment import Relation, contains, relation
 from gossamer.topics.names import TopicError, check_filter
-from gossamer.topics.tree import Entry, FilterTree
+from gossamer.topics.tree import FilterTree, TreeEntry
 
 ANY_NAMED_USER: Final = "*"
 UNKNOWN_ADDRESS: Final = -1  # Of a message whose publisher's address was not kept.
@@ -326,7 +327,7 @@ def check_template(template: str) -> None:
     if "%" in rest:
         raise TopicError("% must be followed by u (user name), c (client id) or another %")
     if template.startswith("$share/"):
-        raise TopicError("a rule names what is read, without $share/…")
+        raise TopicError("a rule names topics, without $share/…")
     check_filter(template.replace("%%", "_").replace("%u", "_").replace("%c", "_"))
 
 
@@ -365,7 +366,7 @@ def _selects(pattern: str, client_id: str) -> bool:
 def _tree(filters: list[str]) -> FilterTree:
     tree = FilterTree()
     for filter in filters:
-        tree.put(Entry(filter))
+        tree.put(TreeEntry(filter))
     return tree
 
 

@@ -40,11 +40,11 @@ class SessionQuotas:
         share = settings.user_share if owner.user else settings.address_share
         most = settings.max_sessions_per_user or max(1, int(settings.max_sessions * share))
         if is_new and self._kept.get(holder, 0) >= most:
-            return f"{whom} has {most} sessions, and no more are kept (limits.sessions_per_user)"
+            return f"{whom} has {most} sessions, which is the limit (limits.sessions_per_user)"
         most = min(settings.max_lasting_per_user or most, most)
         if is_lasting and self._lasting.get(holder, 0) >= most:
             return (
-                f"{whom} has {most} sessions that outlive their connections, and no more are kept "
+                f"{whom} has {most} sessions that outlive their connections, which is the limit "
                 "(limits.offline_sessions_per_user)"
             )
         return ""

@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from gossamer.budget.ledger import ADDRESS_SHARE, BUDGETS, CLIENT_SHARE, USER_SHARE
-from gossamer.session.fullness import DROP_NEWEST
+from gossamer.budget.division import ASSUMED_MEMORY, divided
+from gossamer.budget.ledger import ADDRESS_SHARE, CLIENT_SHARE, USER_SHARE
+from gossamer.session.queue_policy import DROP_NEWEST
 
 NO_LIMIT: Final = 0
 # The largest packet that MQTT has: header, length and 268,435,455 bytes.
@@ -45,7 +46,9 @@ class Settings:
         self.position_age = 3600.0  # seconds after which a client's position is none, 0 for never
         self.fence_hysteresis = 10.0  # metres outside an area at which a visitor has left it
         self.fence_dwell = 60.0  # seconds in an area after which a visitor stays there
-        self.budgets = dict(BUDGETS)  # bytes for each account of the ledger
+        self.memory = ASSUMED_MEMORY  # bytes that the broker may count on
+        self.memory_source = "an assumption"  # whose limit that is
+        self.budgets = divided(ASSUMED_MEMORY)  # bytes for each account of the ledger
         self.client_share = CLIENT_SHARE  # of each of them, for one client
         self.user_share = USER_SHARE
         self.address_share = ADDRESS_SHARE

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gossamer.broker.geofencing import LocatedSubscription
+from gossamer.broker.geofences import LocatedSubscription
 from gossamer.broker.groups import Group
 from gossamer.broker.operation import OperatorSubscription
 from gossamer.broker.subscription_sizes import charge_of
 from gossamer.geo.located import Located
-from gossamer.plus.engine import Asked
+from gossamer.plus.engine import AskedOperator
 from gossamer.plus.grammar import is_operator_filter
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gossamer.broker.core import Core
 
 
-def asked_of(core: Core, filter: str, user: list[tuple[str, str]]) -> Asked | None:
+def asked_of(core: Core, filter: str, user: list[tuple[str, str]]) -> AskedOperator | None:
     """What an operator filter asks for, None for a plain one. Raises PlusError."""
     return core.operators.engine.ask(filter, user) if is_operator_filter(filter) else None
 
@@ -29,7 +29,7 @@ def make(
     core: Core,
     session: Session,
     record: SubscriptionRecord,
-    asked: Asked | None,
+    asked: AskedOperator | None,
     located: Located | None,
     now: float,
 ) -> Subscription:

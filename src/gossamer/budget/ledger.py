@@ -14,24 +14,8 @@ from __future__ import annotations
 
 from typing import Final
 
-MIB: Final = 1 << 20
+from gossamer.budget.division import ARCHIVE, ASSUMED_MEMORY, divided
 
-# The accounts, each with its default budget: together 4.3 GiB, if somebody fills all of them; a
-# small box sets less. A gateway is one client, and a site one address: their shares have to hold a
-# third of a million retained messages (1 KB each) and a million filters (940 bytes each). Queues
-# and unsent output have limits of their own, for each client.
-BUDGETS: Final = (
-    ("routes", 64 * MIB),  # topics with their receivers, a cache
-    ("grants", 32 * MIB),  # what clients are known to be allowed, a cache
-    ("aliases", 32 * MIB),  # topics that connections know by number
-    ("packets", 64 * MIB),  # packets that have come in part
-    ("sessions", 256 * MIB),  # clients, connected or away, with their wills
-    ("subscriptions", 2048 * MIB),  # filters and their tree
-    ("retained", 1536 * MIB),
-    ("mesh", 256 * MIB),  # whose session is where, and who is in which group
-    ("operators", 64 * MIB),  # filters, windows and values of operator subscriptions
-    ("geo", 64 * MIB),  # areas, and who is in them
-)
 CLIENT_SHARE: Final = 0.25
 USER_SHARE: Final = 0.5
 ADDRESS_SHARE: Final = 0.5
@@ -215,6 +199,8 @@ class Ledger:
     __slots__ = (
         "accounts",
         "aliases",
+        "deliveries",
+        "directed",
         "geo",
         "grants",
         "mesh",
@@ -224,10 +210,15 @@ class Ledger:
         "routes",
         "sessions",
         "subscriptions",
+        "unsent",
     )
 
     def __init__(self) -> None:
-        self.accounts = {name: Account(name, budget) for name, budget in BUDGETS}
+        self.accounts = {
+            name: Account(name, budget)
+            for name, budget in divided(ASSUMED_MEMORY).items()
+            if name != ARCHIVE
+        }
         self.routes = self.accounts["routes"]
         self.grants = self.accounts["grants"]
         self.aliases = self.accounts["aliases"]
@@ -236,8 +227,11 @@ class Ledger:
         self.subscriptions = self.accounts["subscriptions"]
         self.retained = self.accounts["retained"]
         self.mesh = self.accounts["mesh"]
+        self.directed = self.accounts["directed"]
         self.operators = self.accounts["operators"]
         self.geo = self.accounts["geo"]
+        self.deliveries = self.accounts["deliveries"]
+        self.unsent = self.accounts["unsent"]
 
     def allow(self, budgets: dict[str, int], client: float, user: float, address: float) -> None:
         """Puts other budgets and shares in force."""

@@ -1,1 +1,1 @@
-"""The command `gossamer`, one file a command."""
+"""The command `gossamer`, one file a command or group of commands."""

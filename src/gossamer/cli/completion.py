@@ -1,20 +1,42 @@
-"""`gossamer completion SHELL`: prints the script that completes commands and options."""
+"""`gossamer completion SHELL`: typer's completion, which asks gossamer at every press of Tab."""
 
-from typing import Annotated
+import os
+import re
+from collections.abc import Sequence
+from typing import Annotated, Final
 
 import typer
 
-from gossamer.cli.completing import SHELLS, words_of
 from gossamer.cli.errors import WrongUse
+
+SHELLS: Final = ("bash", "zsh", "fish", "powershell", "pwsh")
+ASKING: Final = "_GOSSAMER_COMPLETE"  # set by the shell when it asks
+# Where the shells put the line so far.
+LINES: Final = ("_TYPER_COMPLETE_ARGS", "COMP_WORDS")
 
 
 def completion(
-    shell: Annotated[str, typer.Argument(metavar="|".join(SHELLS), help="Your shell.")],
+    shell: Annotated[
+        str, typer.Argument(metavar="|".join(SHELLS), help="The shell to complete for.")
+    ],
 ) -> None:
-    """Print what makes your shell complete gossamer: source <(gossamer completion bash)."""
-    from gossamer.cli.main import COMMANDS, build
+    """Print a completion script for your shell: source <(gossamer completion bash)."""
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
-    script = SHELLS.get(shell)
-    if script is None:
-        raise WrongUse(f"completion is for {', '.join(SHELLS)}, not {shell!r}")
-    typer.echo(script(words_of(build(COMMANDS))), nl=False)
+    if shell not in SHELLS:
+        raise WrongUse(f"completion supports {', '.join(SHELLS)}, not {shell!r}")
+    typer.echo(get_completion_script(prog_name="gossamer", complete_var=ASKING, shell=shell))
+
+
+def words_so_far(arguments: Sequence[str]) -> Sequence[str]:
+    """The words before the one to complete if a shell asks, else the arguments.
+
+    They name the command whose options are wanted, so that no other is imported.
+    """
+    if ASKING not in os.environ:
+        return arguments
+    from typer.completion import completion_init  # type: ignore[attr-defined]
+
+    completion_init()
+    line = next((os.environ[name] for name in LINES if name in os.environ), "")
+    return re.split(r"\s+", line.lstrip())[1:-1]

@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 
 import typer
 
-from gossamer.cli.ctl.api import DEFAULT_URL, TokenFile, read_admin_token
+from gossamer.cli.admin_api import DEFAULT_URL, TokenFile, read_admin_token
 from gossamer.cli.errors import CommandError, WrongUse
 
 if TYPE_CHECKING:
-    from gossamer.console.settings import BrokerAddress, Settings
+    from gossamer.console.settings import BrokerAddress, ConsoleSettings
 
 DEFAULT_MQTT = "mqtt://127.0.0.1:1883"
 
@@ -24,7 +24,7 @@ def console(
             "--config",
             "-c",
             metavar="FILE",
-            help="A broker's own configuration, which says all about it; may be repeated.",
+            help="The configuration file of a broker on this machine; may be repeated.",
         ),
     ] = None,
     broker: Annotated[
@@ -40,15 +40,16 @@ def console(
         typer.Option(
             "--mqtt",
             metavar="URL",
-            help=f"Where the same broker speaks MQTT ({DEFAULT_MQTT}), in the same order.",
+            help=f"MQTT address of the same broker ({DEFAULT_MQTT}); in the same order.",
         ),
     ] = None,
     token_file: TokenFile = None,
     username: Annotated[
-        str | None, typer.Option("--username", "-u", help="User name at the brokers.")
+        str | None, typer.Option("--username", "-u", help="User name for MQTT connections.")
     ] = None,
     password_file: Annotated[
-        Path | None, typer.Option("--password-file", help="File whose first line is the password.")
+        Path | None,
+        typer.Option("--password-file", help="File with the password in its first line."),
     ] = None,
     host: Annotated[
         str, typer.Option("--host", metavar="ADDRESS", help="Address to listen on.")
@@ -56,37 +57,41 @@ def console(
     port: Annotated[
         int,
         typer.Option(
-            "--port", "-p", metavar="PORT", min=0, max=65535, help="Port; 0 takes a free one."
+            "--port", "-p", metavar="PORT", min=0, max=65535, help="Port; 0 picks a free one."
         ),
     ] = 8080,
     lake: Annotated[
         Path | None,
-        typer.Option("--lake", metavar="FOLDER", help="Folder of a pipeline, to show it too."),
+        typer.Option("--lake", metavar="FOLDER", help="Folder of a pipeline to show."),
     ] = None,
     controls: Annotated[
-        bool, typer.Option("--controls", help="Let people cut and heal links: for demonstrations.")
+        bool,
+        typer.Option(
+            "--controls", help="Allow users to cut and restore links (for demonstrations)."
+        ),
     ] = False,
     with_parent: Annotated[
-        bool, typer.Option("--with-parent", help="Stop when the standard input ends.")
+        bool, typer.Option("--with-parent", help="Stop at the end of standard input.")
     ] = False,
 ) -> None:
-    """Show the brokers in a web page; sign in with their admin token.
+    """Run the web console; sign in with the admin token of the brokers.
 
-    It is a process of its own and asks them as any client does. Ctrl-C and SIGTERM stop it.
+    It runs as a separate process and connects to the brokers as a client. Ctrl-C and SIGTERM stop
+    it.
     """
     try:
-        from gossamer.console.settings import Settings
+        from gossamer.console.settings import ConsoleSettings
     except ImportError as problem:
         raise _not_installed(problem) from problem
     login = (username, _first_line(password_file))
     addresses = _from_files(config, login) if config else []
     if broker or mqtt or not addresses:
         addresses += _from_urls(broker, mqtt, token_file, login)
-    settings = Settings(tuple(addresses), addresses[0].token, host, port, lake, controls)
+    settings = ConsoleSettings(tuple(addresses), addresses[0].token, host, port, lake, controls)
     _run(settings, with_parent)
 
 
-def _run(settings: "Settings", with_parent: bool) -> None:
+def _run(settings: "ConsoleSettings", with_parent: bool) -> None:
     try:
         from gossamer.console.application import ConsoleServer, bind
     except ImportError as problem:
@@ -96,13 +101,13 @@ def _run(settings: "Settings", with_parent: bool) -> None:
     except OSError as problem:
         raise CommandError(
             f"cannot listen on {settings.host}:{settings.port}: {problem.strerror}; "
-            "name another place with --port or --host"
+            "choose another with --port or --host"
         ) from problem
     name = f"[{settings.host}]" if ":" in settings.host else settings.host
     if not settings.is_local:
         typer.echo(
             "WARNING: this console can be reached from other machines, over plain HTTP. The token "
-            "crosses the network in the clear: put a proxy with TLS before it.",
+            "crosses the network in the clear: put a TLS proxy in front of it.",
             err=True,
         )
     typer.echo(f"gossamer's console is at http://{name}:{listening.getsockname()[1]}")
@@ -133,13 +138,13 @@ def _from_urls(
     admin_urls = brokers or [DEFAULT_URL]
     mqtt_urls = mqtt or [DEFAULT_MQTT]
     if len(admin_urls) != len(mqtt_urls):
-        raise WrongUse("name --broker and --mqtt equally often: the two are one broker")
+        raise WrongUse("give one --mqtt for each --broker, in the same order")
     token = read_admin_token(token_file)
     found = []
     for admin_url, mqtt_url in zip(admin_urls, mqtt_urls, strict=True):
         parts = urlsplit(admin_url)
         if parts.scheme != "http" or not parts.hostname:
-            raise WrongUse(f"--broker is like {DEFAULT_URL}, not {admin_url!r}")
+            raise WrongUse(f"--broker expects a URL such as {DEFAULT_URL}, not {admin_url!r}")
         found.append(
             BrokerAddress(parts.hostname, parts.port or 80, token, _checked(mqtt_url), *login)
         )
@@ -158,10 +163,12 @@ def _from_files(files: list[Path], login: tuple[str | None, str | None]) -> "lis
         except ConfigError as error:
             raise WrongUse("\ngossamer: ".join(error.problems)) from error
         if not config.admin.enabled:
-            raise WrongUse(f"{file}: its admin API is off; set enabled = true in [admin]")
+            raise WrongUse(f"{file}: the admin API is off; set enabled = true in [admin]")
         plain = [one for one in config.listener if one.kind == "tcp"]
         if not plain:
-            raise WrongUse(f"{file}: has no plain TCP listener; use --broker and --mqtt for it")
+            raise WrongUse(
+                f"{file}: there is no plain TCP listener; use --broker and --mqtt instead"
+            )
         found.append(
             BrokerAddress(
                 _reachable(config.admin.host),
@@ -200,6 +207,6 @@ def _first_line(file: Path | None) -> str | None:
 
 def _not_installed(problem: ImportError) -> CommandError:
     return CommandError(
-        f"the console needs more than the base ({problem.name} is missing): "
+        f"the console needs more packages ({problem.name} is missing): "
         "pip install 'gossamer[console]'"
     )

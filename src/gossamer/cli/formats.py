@@ -109,7 +109,9 @@ def compile_format(text: str) -> Formatter:
         field, escape = token["field"], token["escape"]
         if field is not None:
             if field not in FIELDS:
-                raise WrongUse(f"-F has no %{field}; it has {' '.join('%' + f for f in FIELDS)}")
+                raise WrongUse(
+                    f"-F has no field %{field}; fields are {' '.join('%' + f for f in FIELDS)}"
+                )
             parts.append(FIELDS[field])
         elif escape is not None:
             parts.append(ESCAPES.get(escape, token[0].encode()))

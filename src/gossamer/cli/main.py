@@ -1,96 +1,20 @@
-"""The command ``gossamer``: one file a command, all named in one tuple.
-
-``"serve"`` is the function ``serve`` of ``gossamer.cli.serve``; ``"bench brokers"`` is the function
-``brokers`` of ``gossamer.cli.bench.brokers``. Only the command that is called is imported.
+"""The command ``gossamer``: one file a command or group of commands, all named in `commands.py`.
 
 Exit codes: 0 it worked, 1 it failed, 2 something wrong was asked for. Errors are one line.
 """
 
+import inspect
 import sys
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
 from gossamer import __version__
-from gossamer.cli.ending import not_written, watched, written
+from gossamer.cli.commands import CommandSet, wanted
+from gossamer.cli.completion import words_so_far
 from gossamer.cli.errors import FAILED, CommandError
-from gossamer.cli.helping import name_values, summary
-
-COMMANDS: tuple[str, ...] = (
-    "serve",
-    "mesh",
-    "pub",
-    "sub",
-    "demo",
-    "console",
-    "check",
-    "passwd",
-    "migrate mosquitto",
-    "completion",
-    "models install",
-    "models list",
-    "models verify",
-    "mesh-key",
-    "ctl reload",
-    "ctl sessions",
-    "ctl subscriptions",
-    "ctl retained",
-    "ctl memory",
-    "ctl disconnect",
-    "ctl mesh",
-    "ctl mesh-forget",
-    "ctl mesh-mode",
-    "ctl mesh-choices",
-    "ctl peer",
-    "torture",
-    "torture spark",
-    "torture soak",
-    "torture fuzz",
-    "sim",
-    "sim torture",
-    "sim replay",
-    "store check",
-    "store repair",
-    "store export",
-    "archive info",
-    "archive cat",
-    "archive verify",
-    "pipeline list",
-    "pipeline run",
-    "pipeline offload",
-    "bench brokers",
-    "bench plus",
-    "bench images",
-    "bench durable",
-    "bench archive",
-    "bench spark",
-    "bench mesh",
-    "bench heal",
-    "bench flood",
-    "bench attacks",
-    "bench topics",
-    "bench bloom",
-    "bench geo",
-    "experiment list",
-    "experiment run",
-    "experiment report",
-    "experiment speedup",
-)
-
-GROUPS = {
-    "migrate": "Come from another broker.",
-    "bench": "Measure this broker beside others.",
-    "experiment": "Repeat the experiments of the papers.",
-    "torture": "Kill what runs at random moments, and hold it to its promises.",
-    "sim": "Simulate a mesh: the brokers that ship, on a virtual network.",
-    "models": "Models that look at images.",
-    "store": "Look after the files that a broker keeps.",
-    "archive": "Look into the messages that a broker has archived.",
-    "pipeline": "Keep what comes through the brokers, and put it in order, with Spark.",
-    "ctl": "Speak with a running broker.",
-}
+from gossamer.cli.output import not_written, watched, written
 
 SETTINGS: dict[str, Any] = {
     "add_completion": False,
@@ -117,43 +41,48 @@ def _root(
     """A network of MQTT brokers that you can compute in."""
 
 
-def _function(command: str) -> Callable[..., Any]:
-    words = command.replace("-", "_").split()
-    module = import_module(".".join(["gossamer", "cli", *words]))
-    function: Callable[..., Any] = getattr(module, words[-1])
-    return function
-
-
-def build(commands: Sequence[str]) -> typer.Typer:
-    """The application with these commands."""
+def build(sets: Sequence[CommandSet]) -> typer.Typer:
+    """The application with the commands of these sets."""
     app = typer.Typer(**SETTINGS, no_args_is_help=True)
     app.callback()(_root)
-    groups: dict[str, typer.Typer] = {}
-    for command in commands:
-        group, _, name = command.rpartition(" ")
-        if command in GROUPS:  # a command with others below it
-            groups[command] = typer.Typer(**SETTINGS, help=GROUPS[command])
-            groups[command].callback(invoke_without_command=True)(_function(command))
-            app.add_typer(groups[command], name=command, short_help=GROUPS[command])
-            continue
-        if group and group not in groups:
-            groups[group] = typer.Typer(**SETTINGS, no_args_is_help=True, help=GROUPS[group])
-            groups[group].callback()(lambda: None)
-            app.add_typer(groups[group], name=group, short_help=GROUPS[group])
-        function = _function(command)
-        (groups[group] if group else app).command(name, short_help=summary(function))(function)
+    for each in sets:
+        _add(app, each)
     return app
 
 
-def _wanted(arguments: Sequence[str]) -> tuple[str, ...]:
-    """The commands that these arguments can mean: one, a group, or (for help) all."""
-    words = [word for word in arguments[:2] if not word.startswith("-")]
-    for count in (2, 1):
-        prefix = words[:count]
-        found = tuple(c for c in COMMANDS if len(prefix) == count and c.split()[:count] == prefix)
-        if found:
-            return found
-    return COMMANDS
+def _add(app: typer.Typer, each: CommandSet) -> None:
+    groups: dict[str, typer.Typer] = {}
+    for command in each.names:
+        group, _, name = command.rpartition(" ")
+        if command in each.groups:  # a command with others below it
+            groups[command] = typer.Typer(**SETTINGS, help=each.groups[command])
+            groups[command].callback(invoke_without_command=True)(each.function(command))
+            app.add_typer(groups[command], name=command, short_help=each.groups[command])
+            continue
+        if group and group not in groups:
+            groups[group] = typer.Typer(**SETTINGS, no_args_is_help=True, help=each.groups[group])
+            groups[group].callback()(lambda: None)
+            app.add_typer(groups[group], name=group, short_help=each.groups[group])
+        function = each.function(command)
+        (groups[group] if group else app).command(
+            name, short_help=summary(function), context_settings=dict(each.context)
+        )(function)
+
+
+def summary(function: Callable[..., Any]) -> str:
+    """The first sentence of what a command says of itself, for the list of commands."""
+    first = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0]
+    sentence, _, _ = " ".join(first.split()).partition(". ")
+    return sentence.rstrip(".") + "."
+
+
+def name_values(command: Any) -> None:
+    """Calls each value by the last word of its name, below a group too: `--token-file FILE`."""
+    for below in getattr(command, "commands", {}).values():
+        name_values(below)
+    for parameter in command.params:
+        if parameter.metavar is None and not getattr(parameter, "is_flag", False):
+            parameter.metavar = parameter.name.split("_")[-1].upper()
 
 
 def _in_one_line(problem: Exception) -> str:
@@ -167,7 +96,7 @@ def _in_one_line(problem: Exception) -> str:
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit code."""
     try:
-        command: Any = typer.main.get_command(build(_wanted(arguments)))
+        command: Any = typer.main.get_command(build(wanted(words_so_far(arguments))))
         name_values(command)
         result = command(args=list(arguments), prog_name="gossamer", standalone_mode=False)
         return result if isinstance(result, int) else 0

@@ -26,34 +26,34 @@ MOST_BROKERS: Final = 64  # each is a process
 WIDTH_OF_A_PIPE: Final = 120
 
 
-class _Stopped(Exception):
+class _MeshStopped(Exception):
     """Ctrl-C or SIGTERM."""
 
 
 def mesh(
     brokers: Annotated[
-        int, typer.Option(min=1, max=MOST_BROKERS, help="How many; each is a process.")
+        int, typer.Option(min=1, max=MOST_BROKERS, help="Number of brokers; each is a process.")
     ] = 7,
     topology: Annotated[
-        str, typer.Option(help=f"Their shape: {', '.join(TOPOLOGIES)}.")
+        str, typer.Option(help=f"How they are linked: {', '.join(TOPOLOGIES)}.")
     ] = "binary",
     mode: Annotated[
-        str, typer.Option(help=f"How they learn what is wanted: {', '.join(MODES)}.")
+        str, typer.Option(help=f"How they share interest: {', '.join(MODES)}.")
     ] = "ssf",
     port: Annotated[
-        int, typer.Option(min=0, max=65_000, help="Of the first; 0 takes free ones.")
+        int, typer.Option(min=0, max=65_000, help="Port of the first broker; 0 picks free ports.")
     ] = 0,
     data: Annotated[
         Path | None, typer.Option(help="Keep keys, configurations and stores in this folder.")
     ] = None,
     memory: Annotated[bool, typer.Option("--memory", help="Keep nothing on disk.")] = False,
-    once: Annotated[bool, typer.Option("--once", help="Show the table once and stop.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print the table once and stop.")] = False,
 ) -> None:
-    """Run several brokers on this machine, joined as a mesh (Ctrl-C stops them all)."""
+    """Run several brokers on this machine as a mesh (Ctrl-C stops them all)."""
     from rich.console import Console
 
     from gossamer.net.local.broker import LocalMeshError
-    from gossamer.net.local.mesh import LocalMesh, Plan
+    from gossamer.net.local.mesh import LocalMesh, LocalMeshPlan
 
     _check("--topology", topology, TOPOLOGIES)
     _check("--mode", mode, MODES)
@@ -66,19 +66,19 @@ def mesh(
         for number in (signal.SIGINT, signal.SIGTERM):
             stack.callback(signal.signal, number, signal.signal(number, _stop))
         try:
-            running = LocalMesh(data, Plan(brokers, topology, mode, port, memory))
+            running = LocalMesh(data, LocalMeshPlan(brokers, topology, mode, port, memory))
             # From here on a second signal must not interrupt the stopping.
             stack.callback(running.stop)
             stack.callback(ignore_signals)
             with console.status("starting") as status:
                 running.start(status.update)
             addresses = ", ".join(f"{one.name} 127.0.0.1:{one.port}" for one in running.brokers)
-            console.print(f"the mesh stands, in mode {mode}: {addresses}", soft_wrap=True)
+            console.print(f"the mesh is up, in mode {mode}: {addresses}", soft_wrap=True)
             if once:
                 console.print(_table(running.links(), None, 0.0))
             else:
                 _watch(console, running)
-        except _Stopped:
+        except _MeshStopped:
             console.print("stopping")
         except LocalMeshError as error:
             raise CommandError(str(error)) from error
@@ -88,11 +88,11 @@ def mesh(
 
 def _check(option: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
-        raise WrongUse(f"{option} is {', '.join(known)}, not {value!r}")
+        raise WrongUse(f"{option} must be one of {', '.join(known)}, not {value!r}")
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    raise _Stopped
+    raise _MeshStopped
 
 
 def _watch(console: "Console", running: "LocalMesh") -> None:
@@ -116,8 +116,8 @@ def _table(links: "list[LinkState]", before: "list[LinkState] | None", seconds: 
 
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("link", no_wrap=True)
-    table.add_column("stands")
-    for title in ("wants →", "wants ←", "msgs →", "msgs ←", "bytes →", "bytes ←"):
+    table.add_column("up")
+    for title in ("interest →", "interest ←", "msgs →", "msgs ←", "bytes →", "bytes ←"):
         table.add_column(title, justify="right")
     for title in ("control", "queued", "msgs/s"):
         table.add_column(title, justify="right")

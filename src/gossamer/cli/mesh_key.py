@@ -11,9 +11,9 @@ from gossamer.cli.errors import CommandError
 
 
 def mesh_key(
-    file: Annotated[Path, typer.Argument(help="Where to write it; must not exist.")],
+    file: Annotated[Path, typer.Argument(help="File to create; must not exist.")],
 ) -> None:
-    """Make a mesh key; give every broker of the mesh a copy (mesh.key_file)."""
+    """Create a mesh key; copy it to every broker of the mesh (mesh.key_file)."""
     try:
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:

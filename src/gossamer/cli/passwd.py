@@ -19,14 +19,15 @@ from gossamer.net.config import ConfigError
 
 
 def passwd(
-    file: Annotated[Path, typer.Argument(help="The password file; it is made if it is missing.")],
-    user: Annotated[str, typer.Argument(help="The user.")],
+    file: Annotated[Path, typer.Argument(help="The password file; created if missing.")],
+    user: Annotated[str, typer.Argument(help="User name.")],
     delete: Annotated[bool, typer.Option("--delete", "-D", help="Remove the user.")] = False,
     scram: Annotated[
         bool, typer.Option("--scram", help="Write a SCRAM-SHA-256 verifier, for auth.scram_file.")
     ] = False,
     stdin: Annotated[
-        bool, typer.Option("--stdin", help="Read the password from the first line of the input.")
+        bool,
+        typer.Option("--stdin", help="Read the password from the first line of standard input."),
     ] = False,
 ) -> None:
     """Set the password of USER in FILE (argon2id, or a verifier for SCRAM)."""
@@ -58,9 +59,9 @@ def _password(stdin: bool) -> str:
     if stdin:
         password = sys.stdin.readline().rstrip("\n")
     elif not sys.stdin.isatty():
-        raise WrongUse("there is no terminal to ask on: write the password to the input, --stdin")
+        raise WrongUse("there is no terminal to prompt on: pipe the password in and add --stdin")
     else:
         password = typer.prompt("Password", hide_input=True, confirmation_prompt=True)
     if not password:
-        raise WrongUse("an empty password is none")
+        raise WrongUse("the password must not be empty")
     return str(password)

@@ -24,14 +24,14 @@ def place_properties(
     if at is not None:
         lat, comma, lon = at.partition(",")
         if not comma:
-            raise WrongUse(f"--at {at}: write LAT,LON, as in 43.72,10.40")
+            raise WrongUse(f"--at {at}: write LAT,LON, such as 43.72,10.40")
         user.append((POSITION, f"{lat.strip()};{lon.strip()}"))
     if within is not None:
         if at is None:
-            raise WrongUse("--within is around a position: add --at LAT,LON")
+            raise WrongUse("--within needs a position: add --at LAT,LON")
         distance = _DISTANCE.fullmatch(within)
         if distance is None:
-            raise WrongUse(f"--within {within}: write a distance, as in 500m or 2km")
+            raise WrongUse(f"--within {within}: write a distance such as 500m or 2km")
         user.append(("gpl_circleDynamic", f"{WITHIN_ID};{distance[2]};1;{distance[1]}"))
     for path in areas or ():
         for geometry in _geometries(path):
@@ -41,7 +41,7 @@ def place_properties(
             user.append(("gpl_geojson", text))
     if events is not None:
         if not user:
-            raise WrongUse("--events are about a place: add --area FILE, or --at with --within")
+            raise WrongUse("--events needs an area: add --area FILE, or --at with --within")
         user.append(("gpl_events", events))
     try:
         parse(user)
@@ -59,5 +59,5 @@ def _geometries(path: Path) -> list[str]:
         raise WrongUse(f"--area {path}: it is not JSON") from None
     found = [json.dumps(area, separators=(",", ":")) for area in areas_in(value)]
     if not found:
-        raise WrongUse(f"--area {path}: there is no Polygon or MultiPolygon in it")
+        raise WrongUse(f"--area {path}: it has no Polygon or MultiPolygon")
     return found

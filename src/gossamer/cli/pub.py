@@ -1,7 +1,9 @@
 """``gossamer pub``: publishes one message, a file, or each line of standard input."""
 
 import asyncio
+import os
 import sys
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,95 +19,89 @@ if TYPE_CHECKING:
 
 # How many messages of -l are on their way at once.
 LINES_IN_FLIGHT = 100
+READ_SIZE = 65_536
+
+# The reader waits when this many lines are not taken yet.
+LINES_AHEAD = 1000
 
 
+@options.with_connection
 def pub(
     topic: Annotated[
-        str | None, typer.Option("-t", "--topic", metavar="TOPIC", help="Where to.")
+        str | None, typer.Option("-t", "--topic", metavar="TOPIC", help="Topic to publish to.")
     ] = None,
     message: Annotated[
-        str | None, typer.Option("-m", "--message", metavar="TEXT", help="What to say.")
+        str | None, typer.Option("-m", "--message", metavar="TEXT", help="Message payload.")
     ] = None,
     file: Annotated[
-        Path | None, typer.Option("-f", "--file", metavar="FILE", help="Send a file.")
+        Path | None,
+        typer.Option("-f", "--file", metavar="FILE", help="Send the contents of a file."),
     ] = None,
     stdin_lines: Annotated[
-        bool, typer.Option("-l", "--stdin-line", help="Send each line of standard input.")
+        bool,
+        typer.Option("-l", "--stdin-line", help="Send each line of standard input as a message."),
     ] = False,
     stdin_file: Annotated[
-        bool, typer.Option("-s", "--stdin-file", help="Send all of standard input as one.")
+        bool, typer.Option("-s", "--stdin-file", help="Send all of standard input as one message.")
     ] = False,
     null: Annotated[
-        bool, typer.Option("-n", "--null-message", help="Send nothing (with -r: forget).")
+        bool,
+        typer.Option(
+            "-n",
+            "--null-message",
+            help="Send an empty message (with -r: clear the retained message).",
+        ),
     ] = False,
     qos: options.Qos = 0,
-    retain: Annotated[bool, typer.Option("-r", "--retain", help="Keep it on the topic.")] = False,
-    repeat: Annotated[int, typer.Option("--repeat", min=1, help="Send it so many times.")] = 1,
+    retain: Annotated[bool, typer.Option("-r", "--retain", help="Set the retain flag.")] = False,
+    repeat: Annotated[int, typer.Option("--repeat", min=1, help="Send it this many times.")] = 1,
     repeat_delay: Annotated[
         float, typer.Option("--repeat-delay", min=0, help="Seconds between repeats.")
     ] = 0.0,
     expiry: Annotated[
-        int | None, typer.Option("--expiry", min=0, help="Seconds it is worth having, MQTT 5.")
+        int | None, typer.Option("--expiry", min=0, help="Message expiry in seconds, MQTT 5.")
     ] = None,
     content_type: Annotated[
-        str | None, typer.Option("--content-type", metavar="TEXT", help="What it is, MQTT 5.")
+        str | None, typer.Option("--content-type", metavar="TEXT", help="Content type, MQTT 5.")
     ] = None,
     response_topic: Annotated[
         str | None,
-        typer.Option("--response-topic", metavar="TOPIC", help="Where answers go, MQTT 5."),
+        typer.Option("--response-topic", metavar="TOPIC", help="Response topic, MQTT 5."),
     ] = None,
     correlation: Annotated[
         str | None,
-        typer.Option("--correlation", metavar="TEXT", help="What answers refer to, MQTT 5."),
+        typer.Option("--correlation", metavar="TEXT", help="Correlation data, MQTT 5."),
     ] = None,
     user_property: options.UserProperties = None,
     at: options.At = None,
     within: options.Within = None,
     area: options.AreaFiles = None,
-    host: options.Host = "127.0.0.1",
-    port: options.Port = None,
-    url: options.Url = None,
-    client_id: options.ClientId = "",
-    username: options.Username = None,
-    password: options.Password = None,
-    scram: options.Scram = False,
-    version: options.Version = "5",
-    keep_alive: options.KeepAlive = 60,
-    keep_session: options.KeepSession = False,
-    session_expiry: options.SessionExpiry = None,
-    tls: options.Tls = False,
-    cafile: options.CaFile = None,
-    cert: options.Certificate = None,
-    key: options.Key = None,
-    insecure: options.Insecure = False,
-    will_topic: options.WillTopic = None,
-    will_payload: options.WillPayload = "",
-    will_qos: options.WillQos = 0,
-    will_retain: options.WillRetain = False,
+    *,
+    connection: options.ConnectionOptions,
 ) -> None:
     """Publish a message, as mosquitto_pub does.
 
-    Exit codes: 0 the broker has it, 1 it failed, 2 wrong options.
+    Exit codes: 0 published, 1 failed, 2 wrong options.
     """
-    from gossamer.cli.connecting import Wish, check_topic, trouble_in_one_line, user_properties
-    from gossamer.cli.lines import lines_of
+    from gossamer.cli.connection_options import (
+        ClientOptions,
+        check_topic,
+        trouble_in_one_line,
+        user_properties,
+    )
     from gossamer.cli.places import place_properties
     from gossamer.cli.signals import until_stopped
-    from gossamer.net.loops import run
+    from gossamer.net.event_loop import run
     from gossamer.wire.properties import Properties
 
-    wish = Wish(
-        host, port, url, username, password, client_id, version, keep_alive, keep_session,
-        session_expiry, tls, cafile, cert, key, insecure,
-        will_topic, will_payload, will_qos, will_retain, scram,
-    )  # fmt: skip
+    wish = ClientOptions(**vars(connection))
     name = wish.read_url() or topic
     if not name:
         raise WrongUse("no topic: add -t TOPIC")
     check_topic(name)
     sources = [message is not None, file is not None, stdin_lines, stdin_file, null]
     if sum(sources) != 1:
-        raise WrongUse("what to send? Give exactly one of -m TEXT, -f FILE, -l, -s and -n")
+        raise WrongUse("no message: add exactly one of -m TEXT, -f FILE, -l, -s and -n")
     client = wish.client()
     properties = Properties()
     properties.message_expiry = expiry
@@ -120,7 +116,7 @@ def pub(
 
     async def messages() -> AsyncIterator[bytes]:
         if payload is None:
-            async for line in lines_of(sys.stdin.fileno()):
+            async for line in _lines_of(sys.stdin.fileno()):
                 yield line
             return
         for number in range(repeat):
@@ -168,3 +164,29 @@ async def _send(
             for task in done:
                 task.result()
     await asyncio.gather(*on_the_way)
+
+
+async def _lines_of(descriptor: int) -> AsyncIterator[bytes]:
+    """The lines without their ends; the last one counts even if it has no end.
+
+    A thread reads, because not every file can be watched by an event loop. It reads past Python's
+    buffers, whose locks would keep a command from ending while nothing is typed.
+    """
+    loop = asyncio.get_running_loop()
+    queue: asyncio.Queue[bytes | None] = asyncio.Queue(LINES_AHEAD)
+
+    def read() -> None:
+        rest = b""
+        try:
+            while chunk := os.read(descriptor, READ_SIZE):
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    asyncio.run_coroutine_threadsafe(queue.put(line), loop).result()
+            for last in [rest, None] if rest else [None]:
+                asyncio.run_coroutine_threadsafe(queue.put(last), loop).result()
+        except RuntimeError:
+            return  # the loop has ended, and the command with it
+
+    threading.Thread(target=read, daemon=True).start()
+    while (line := await queue.get()) is not None:
+        yield line.removesuffix(b"\r")

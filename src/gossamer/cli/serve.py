@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import gc
 import logging
 import os
 import signal
@@ -15,37 +14,39 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gossamer.archive.errors import ArchiveError
 from gossamer.broker.broker import Broker
-from gossamer.broker.clocks import KEY as CLOCK_KEY
-from gossamer.broker.clocks import ROOM as CLOCK_ROOM
-from gossamer.broker.clocks import resumed
+from gossamer.broker.restored_clock import KEY as CLOCK_KEY
+from gossamer.broker.restored_clock import ROOM as CLOCK_ROOM
+from gossamer.broker.restored_clock import resumed
 from gossamer.cli.errors import CommandError, WrongUse
 from gossamer.cli.signals import InputEnd
 from gossamer.net.admin.server import AdminServer
 from gossamer.net.admin.tokens import default_token_file, token_for
-from gossamer.net.archiving import open_archive
-from gossamer.net.census import raise_descriptors
+from gossamer.net.archive_setup import open_archive
+from gossamer.net.backup import Backups
 from gossamer.net.clock import Clock
 from gossamer.net.config import Config, ConfigError, load
 from gossamer.net.config.reporting import warnings
-from gossamer.net.listening import describe
+from gossamer.net.connection_counts import raise_descriptors
+from gossamer.net.event_loop import run
+from gossamer.net.gc_schedule import GcSchedule
+from gossamer.net.listener_socket import describe
 from gossamer.net.logs import set_up_logging
-from gossamer.net.loops import run
-from gossamer.net.material import Material, read_material, settings_of
-from gossamer.net.operators import engine_of
-from gossamer.net.processing import installed_processors, open_pool
-from gossamer.net.reloading import Reloader
+from gossamer.net.operator_setup import engine_of
+from gossamer.net.processor_setup import installed_processors, open_pool
+from gossamer.net.reload import Reloader
+from gossamer.net.resolved_config import ResolvedConfig, read_resolved, settings_of
 from gossamer.net.server import Server
 from gossamer.session.journal import Journal
-from gossamer.storage.archive.errors import ArchiveError
 from gossamer.storage.errors import StoreError
 from gossamer.storage.files import default_folder
 from gossamer.storage.sqlite_store import SYNC_MODES, SqliteStore
 from gossamer.vision.registry import Installed
 
 if TYPE_CHECKING:
-    from gossamer.storage.archive.alone import LoneArchive
-    from gossamer.storage.archive.archive import Archive
+    from gossamer.archive.archive import Archive
+    from gossamer.storage.archive_only import ArchiveOnlyStore
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +54,9 @@ logger = logging.getLogger(__name__)
 def serve(
     config: Annotated[
         Path | None,
-        typer.Option("--config", "-c", metavar="FILE", help="Configuration (see gossamer check)."),
+        typer.Option(
+            "--config", "-c", metavar="FILE", help="Configuration file (see gossamer check)."
+        ),
     ] = None,
     port: Annotated[
         int | None,
@@ -63,7 +66,7 @@ def serve(
             metavar="PORT",
             min=0,
             max=65535,
-            help="TCP port (1883); 0 takes a free one.",
+            help="TCP port (1883); 0 picks a free one.",
         ),
     ] = None,
     host: Annotated[
@@ -72,7 +75,7 @@ def serve(
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option("--data", metavar="FOLDER", help="Where the database is kept."),
+        typer.Option("--data", metavar="FOLDER", help="Folder for the database."),
     ] = None,
     memory: Annotated[bool, typer.Option("--memory", help="Keep nothing on disk.")] = False,
     sync: Annotated[
@@ -85,43 +88,46 @@ def serve(
         ),
     ] = None,
     with_parent: Annotated[
-        bool, typer.Option("--with-parent", help="Stop when the standard input ends.")
+        bool, typer.Option("--with-parent", help="Stop at the end of standard input.")
     ] = False,
 ) -> None:
     """Run one broker; no configuration needed.
 
-    Ctrl-C and SIGTERM stop it, SIGHUP reads the configuration again.
+    Ctrl-C and SIGTERM stop it, SIGHUP reloads the configuration.
     """
     try:
-        material = _material(config, host, port, data, memory, sync)
+        resolved = _resolved(config, host, port, data, memory, sync)
     except ConfigError as error:
         raise WrongUse("\ngossamer: ".join(error.problems)) from error
     raise_descriptors()
-    settings = material.config.store
-    set_up_logging(material.config.log)
-    for warning in (*warnings(material.config), *material.notes):
+    settings = resolved.config.store
+    set_up_logging(resolved.config.log)
+    for warning in (
+        *warnings(resolved.config),
+        *resolved.budgets.warnings(),
+        *resolved.notes,
+    ):
         logger.warning("%s", warning)
-    _set_modules_aside()
     store = None
     if settings.kind == "disk":
         store = _open_store(settings.folder or default_folder(), settings.sync)
         store.queue_share = settings.queue_share
-    archive, keeper = _open_archive(material.config, store)
-    run(_serve(material, config, store, keeper, archive, with_parent))
+    archive, keeper = _open_archive(resolved.config, store)
+    run(_serve(resolved, config, store, keeper, archive, with_parent))
 
 
-def _material(
+def _resolved(
     file: Path | None,
     host: str | None,
     port: int | None,
     data: Path | None,
     memory: bool,
     sync: str | None,
-) -> Material:
+) -> ResolvedConfig:
     """The configuration with what the command line says instead."""
     config = Config() if file is None else load(file)
     if sync is not None and sync not in SYNC_MODES:
-        raise ConfigError([f"--sync is {', '.join(SYNC_MODES)}, not {sync!r}"])
+        raise ConfigError([f"--sync must be one of {', '.join(SYNC_MODES)}, not {sync!r}"])
     stored = {"folder": data, "sync": sync, "kind": "memory" if memory else None}
     store = config.store.model_copy(
         update={key: value for key, value in stored.items() if value is not None}
@@ -129,21 +135,14 @@ def _material(
     config = config.model_copy(update={"store": store})
     if host is not None or port is not None:
         if file is not None:
-            raise ConfigError(["--host and --port are for a broker without --config"])
+            raise ConfigError(
+                ["--host and --port cannot be combined with --config: set them in [[listener]]"]
+            )
         where = {"host": host, "port": port}
         given = {key: value for key, value in where.items() if value is not None}
         listener = config.listener[0].model_copy(update=given)
         config = config.model_copy(update={"listener": (listener,)})
-    return read_material(config)
-
-
-def _set_modules_aside() -> None:
-    """What was imported stays: the collector need not look through it while clients wait.
-
-    Before the first session: what ends must still be found.
-    """
-    gc.collect()
-    gc.freeze()
+    return read_resolved(config)
 
 
 def _open_store(folder: Path, sync: str) -> SqliteStore:
@@ -158,7 +157,7 @@ def _open_store(folder: Path, sync: str) -> SqliteStore:
 
 def _open_archive(
     config: Config, store: SqliteStore | None
-) -> tuple[Archive | None, SqliteStore | LoneArchive | None]:
+) -> tuple[Archive | None, SqliteStore | ArchiveOnlyStore | None]:
     """The archive, and what makes promises last with it: the store, or the archive alone."""
     try:
         return open_archive(config, store)
@@ -170,14 +169,14 @@ def _open_archive(
 
 
 def _broker(
-    material: Material,
+    resolved: ResolvedConfig,
     store: SqliteStore | None,
     journal: Journal,
     processors: Installed,
     clock: Clock,
 ) -> Broker:
     now = clock.now()
-    config = material.config
+    config = resolved.config
     settings = settings_of(config, config.limits)
     engine = engine_of(config, processors.kinds)
     broker = Broker(settings, journal, now, engine, clock.offset)
@@ -194,9 +193,8 @@ def _clock(store: SqliteStore | None) -> Clock:
     found = resumed(kept, store.written_at, time.time())
     if found.complaint:
         logger.warning(
-            "the wall clock shows a time that is %s: it is not believed, nothing counts as expired "
-            "meanwhile, and expiries go on from there; set the clock right (windows and archives "
-            "go by it at once)",
+            "the wall clock is %s: it is ignored for expiry, so that nothing expires by mistake; "
+            "set the clock right (windows and archives use it at once)",
             found.complaint,
         )
     return Clock(found.now)
@@ -210,14 +208,22 @@ def _way_out(error: OSError, file: Path | None) -> str:
     return f"; stop what listens there, or name another port in {place}"
 
 
-async def _open_admin(material: Material, server: Server, reloader: Reloader) -> AdminServer | None:
-    settings = material.config.admin
+async def _open_admin(
+    resolved: ResolvedConfig, server: Server, reloader: Reloader, backups: Backups | None
+) -> AdminServer | None:
+    settings = resolved.config.admin
     if not settings.enabled:
         return None
     try:
         token = token_for(settings.token_file)
         admin = AdminServer(
-            server.broker, settings, token, reloader.reload, server.peering, server.clock
+            server.broker,
+            settings,
+            token,
+            reloader.reload,
+            server.mesh_links,
+            server.clock,
+            backups,
         )
         port = await admin.open()
     except ConfigError as error:
@@ -236,36 +242,40 @@ async def _open_admin(material: Material, server: Server, reloader: Reloader) ->
 
 
 async def _serve(
-    material: Material,
+    resolved: ResolvedConfig,
     file: Path | None,
     store: SqliteStore | None,
-    keeper: SqliteStore | LoneArchive | None,
+    keeper: SqliteStore | ArchiveOnlyStore | None,
     archive: Archive | None,
     with_parent: bool,
 ) -> None:
-    processors = installed_processors(material.config)
+    collector = GcSchedule(asyncio.get_running_loop())
+    collector.start()
+    processors = installed_processors(resolved.config)
     journal = Journal() if keeper is None else keeper.journal
     clock = _clock(store)
-    broker = _broker(material, store, journal, processors, clock)
+    broker = _broker(resolved, store, journal, processors, clock)
     server = Server(broker, keeper, archive, clock)
-    pool = open_pool(server, processors, material.config.vision)
+    pool = open_pool(server, processors, resolved.config.vision)
     try:
-        front = await server.open(material)
+        listeners = await server.open(resolved)
     except OSError as error:
         raise CommandError(f"{error}{_way_out(error, file)}") from error
-    for listener in front.listeners:
+    logger.info("%s", resolved.budgets.line())  # not before: a failure to start is one line
+    for listener in listeners.listeners:
         typer.echo(f"gossamer listens on {describe(listener.listener, listener.port)}")
     replay = None if server.archive_service is None else server.archive_service.replay
     if replay is not None:
-        typer.echo(f"gossamer's archive is read at port {replay.port}")
+        typer.echo(f"gossamer's replay service is at port {replay.port}")
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     if with_parent:
         await loop.connect_read_pipe(lambda: InputEnd(stopped.set), sys.stdin)
-    reloader = Reloader(front, file)
-    admin = await _open_admin(material, server, reloader)
+    reloader = Reloader(listeners, file)
+    backups = None if store is None else Backups(store)
+    admin = await _open_admin(resolved, server, reloader, backups)
     loop.add_signal_handler(signal.SIGHUP, reloader.on_signal)
     stopping = asyncio.ensure_future(stopped.wait())
     await asyncio.wait((stopping, server.failure), return_when=asyncio.FIRST_COMPLETED)
@@ -273,5 +283,6 @@ async def _serve(
         admin.close()
     await pool.close()
     await server.stop()
+    collector.stop()
     if server.failure.done():
         raise CommandError(str(server.failure.result()))

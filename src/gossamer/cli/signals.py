@@ -5,7 +5,9 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any, Final
 
 # After the input has ended: between asking twice, and for the end that was asked for.
@@ -65,3 +67,22 @@ def _await_input_end() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(pause)
     os._exit(1)
+
+
+@contextmanager
+def stopping_on_signals(stop: Callable[[], None], note: Callable[[str], None]) -> Iterator[None]:
+    """The first Ctrl-C or SIGTERM ends after the batch, the second at once.
+
+    Set once Spark has started, which installs a handler of its own.
+    """
+
+    def end(number: int, frame: FrameType | None) -> None:
+        note("finishing the batch; press Ctrl-C again to stop at once")
+        stop()
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gossamer.backoff import Backoff
 from gossamer.cli import options
 from gossamer.cli.errors import CommandError, WrongUse
 
 if TYPE_CHECKING:
-    from gossamer.cli.connecting import Wish
+    from gossamer.cli.connection_options import ClientOptions
     from gossamer.cli.formats import Formatter
     from gossamer.net.client import Client
     from gossamer.wire.packets import Request
@@ -21,53 +22,65 @@ if TYPE_CHECKING:
 LONGEST_WAIT_SECONDS = 30.0
 
 
+@options.with_connection
 def sub(
     filter: Annotated[
-        list[str] | None, typer.Argument(metavar="FILTER", help="What to read; the same as -t.")
+        list[str] | None, typer.Argument(metavar="FILTER", help="Topic filter; the same as -t.")
     ] = None,
     topic: Annotated[
         list[str] | None,
-        typer.Option("-t", "--topic", metavar="FILTER", help="What to read; may be repeated."),
+        typer.Option("-t", "--topic", metavar="FILTER", help="Topic filter; may be repeated."),
     ] = None,
     not_topic: Annotated[
         list[str] | None,
         typer.Option(
-            "-T", "--filter-out", metavar="FILTER", help="What not to print; may be repeated."
+            "-T",
+            "--filter-out",
+            metavar="FILTER",
+            help="Do not print topics that match; may be repeated.",
         ),
     ] = None,
     qos: options.Qos = 0,
     verbose: Annotated[
         bool, typer.Option("-v", "--verbose", help="Print the topic before the message.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per message.")
+    ] = False,
     output_format: Annotated[
         str | None,
-        typer.Option("-F", "--format", metavar="FORMAT", help="As in '%I %t %p'; %j is JSON."),
+        typer.Option(
+            "-F",
+            "--format",
+            metavar="FORMAT",
+            help="Output format, such as '%I %t %p'; %j is JSON.",
+        ),
     ] = None,
     no_end: Annotated[bool, typer.Option("-N", help="No newline after a message.")] = False,
     count: Annotated[
-        int | None, typer.Option("-C", "--count", min=1, help="End after so many messages.")
+        int | None, typer.Option("-C", "--count", min=1, help="Exit after this many messages.")
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option("-W", "--wait", min=0, help="End after so many seconds.")
+        float | None, typer.Option("-W", "--wait", min=0, help="Exit after this many seconds.")
     ] = None,
     no_retained: Annotated[
         bool, typer.Option("-R", "--no-retained", help="Do not print retained messages.")
     ] = False,
     retained_only: Annotated[
-        bool, typer.Option("--retained-only", help="End before the first that is not retained.")
+        bool,
+        typer.Option("--retained-only", help="Exit at the first message that is not retained."),
     ] = False,
     retain_as_published: Annotated[
-        bool, typer.Option("--retain-as-published", help="Keep the retain flag, MQTT 5.")
+        bool, typer.Option("--retain-as-published", help="Retain as published, MQTT 5.")
     ] = False,
     no_local: Annotated[
-        bool, typer.Option("--no-local", help="Nothing that this client sent, MQTT 5.")
+        bool, typer.Option("--no-local", help="No Local: skip messages from this client, MQTT 5.")
     ] = False,
     subscription_id: Annotated[
         int | None, typer.Option("--subscription-id", min=1, help="Subscription identifier.")
     ] = None,
     only_subscribe: Annotated[
-        bool, typer.Option("-E", help="End when the broker has the subscriptions.")
+        bool, typer.Option("-E", help="Exit when the broker has acknowledged the subscriptions.")
     ] = False,
     user_property: options.UserProperties = None,
     at: options.At = None,
@@ -76,48 +89,26 @@ def sub(
     events: Annotated[
         str | None,
         typer.Option(
-            "--events", metavar="LIST", help="Tell who comes and goes there: enter,exit,dwell."
+            "--events", metavar="LIST", help="Events of the area to receive: enter,exit,dwell."
         ),
     ] = None,
-    host: options.Host = "127.0.0.1",
-    port: options.Port = None,
-    url: options.Url = None,
-    client_id: options.ClientId = "",
-    username: options.Username = None,
-    password: options.Password = None,
-    scram: options.Scram = False,
-    version: options.Version = "5",
-    keep_alive: options.KeepAlive = 60,
-    keep_session: options.KeepSession = False,
-    session_expiry: options.SessionExpiry = None,
-    tls: options.Tls = False,
-    cafile: options.CaFile = None,
-    cert: options.Certificate = None,
-    key: options.Key = None,
-    insecure: options.Insecure = False,
-    will_topic: options.WillTopic = None,
-    will_payload: options.WillPayload = "",
-    will_qos: options.WillQos = 0,
-    will_retain: options.WillRetain = False,
+    *,
+    connection: options.ConnectionOptions,
 ) -> None:
-    """Print what arrives, as mosquitto_sub does. A lost connection is made again.
+    """Subscribe and print messages, as mosquitto_sub does; reconnects if needed.
 
-    Exit codes: 0 the count was reached, the time (without a count) was over or Ctrl-C was typed;
-    1 it failed, or the time was over before the count; 2 wrong options.
+    Exit codes: 0 count reached, time over (without a count) or Ctrl-C;
+    1 failed, or time over before the count was reached; 2 wrong options.
     """
-    from gossamer.cli.connecting import Wish, check_filters, user_properties
+    from gossamer.cli.connection_options import ClientOptions, check_filters, user_properties
     from gossamer.cli.formats import compile_format
     from gossamer.cli.places import place_properties
     from gossamer.cli.signals import until_stopped
-    from gossamer.net.loops import run
+    from gossamer.net.event_loop import run
     from gossamer.wire.packets import Request
     from gossamer.wire.properties import Properties
 
-    wish = Wish(
-        host, port, url, username, password, client_id, version, keep_alive, keep_session,
-        session_expiry, tls, cafile, cert, key, insecure,
-        will_topic, will_payload, will_qos, will_retain, scram,
-    )  # fmt: skip
+    wish = ClientOptions(**vars(connection))
     in_url = wish.read_url()
     filters = [*(filter or ()), *(topic or ()), *([in_url] if in_url else [])]
     if not filters:
@@ -154,7 +145,7 @@ def sub(
         except TimeoutError:
             if subscription.left:
                 raise CommandError(
-                    f"{seconds:g} s are over and {subscription.left} messages missing"
+                    f"{seconds:g} s are over and {subscription.left} messages are missing"
                 ) from None
         finally:
             await client.disconnect()
@@ -172,7 +163,7 @@ class _Subscription:
     def __init__(
         self,
         client: "Client",
-        wish: "Wish",
+        wish: "ClientOptions",
         requests: "list[Request]",
         properties: "Properties",
         formatter: "Formatter",
@@ -189,7 +180,7 @@ class _Subscription:
         self.left: int | None = None
 
     async def run(self) -> None:
-        from gossamer.cli.connecting import trouble_in_one_line
+        from gossamer.cli.connection_options import trouble_in_one_line
         from gossamer.net.client import Disconnected
 
         with trouble_in_one_line(self.wish.place):
@@ -199,16 +190,15 @@ class _Subscription:
                 await self._print_all()
                 return
             except Disconnected as problem:
-                print(f"gossamer: {problem}; connecting again", file=sys.stderr)
+                print(f"gossamer: {problem}; reconnecting", file=sys.stderr)
             await self._connect_again()
 
     async def _connect_again(self) -> None:
         from gossamer.net.client import Refused
 
-        wait = 1.0
+        tries = Backoff(1.0, LONGEST_WAIT_SECONDS)
         while True:
-            await asyncio.sleep(wait)
-            wait = min(wait * 2, LONGEST_WAIT_SECONDS)
+            await asyncio.sleep(tries.pause())
             try:
                 await self._subscribe()
                 return
@@ -218,7 +208,7 @@ class _Subscription:
                 continue
 
     async def _subscribe(self) -> None:
-        from gossamer.cli.connecting import describe
+        from gossamer.cli.connection_options import describe
         from gossamer.wire.reasons import UNSPECIFIED_ERROR
 
         await self.client.connect()
@@ -229,7 +219,7 @@ class _Subscription:
                 raise CommandError(f"the broker refused the filter {request.filter}: {words}")
 
     async def _print_all(self) -> None:
-        from gossamer.topics.matching import matches
+        from gossamer.topics.match import matches
 
         out = sys.stdout.buffer
         async for message in self.client.messages():

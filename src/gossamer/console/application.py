@@ -14,8 +14,8 @@ from starlette.types import ASGIApp
 from gossamer.console.console import Console
 from gossamer.console.gate import Gate
 from gossamer.console.pages.frame import frame
-from gossamer.console.pages.listing import PAGES, Page
-from gossamer.console.settings import Settings
+from gossamer.console.pages.menu import PAGES, MenuPage
+from gossamer.console.settings import ConsoleSettings
 from gossamer.console.sign_in_page import routes
 
 BACKLOG: Final = 64
@@ -49,12 +49,12 @@ def application(console: Console) -> ASGIApp:
     return Gate(app, console.sign_ins, console.settings.is_local)
 
 
-def _show(console: Console, page: Page) -> None:
+def _show(console: Console, page: MenuPage) -> None:
     with frame(console, page):
         page.build(console)
 
 
-def bind(settings: Settings) -> socket.socket:
+def bind(settings: ConsoleSettings) -> socket.socket:
     """The listening socket; OSError if the place is taken."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listening = socket.socket(family)
@@ -71,7 +71,7 @@ def bind(settings: Settings) -> socket.socket:
 class ConsoleServer:
     """Serves until it is told to stop, or until Ctrl-C or SIGTERM."""
 
-    def __init__(self, settings: Settings, listening: socket.socket) -> None:
+    def __init__(self, settings: ConsoleSettings, listening: socket.socket) -> None:
         config = uvicorn.Config(
             application(Console(settings)),
             log_level="warning",

@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from typing import Any, Final
 from urllib.parse import quote
 
-from gossamer.console.readings import Rates, Readings, read_metrics
+from gossamer.console.readings import MetricRates, Readings, read_metrics
 from gossamer.console.settings import BrokerAddress
 from gossamer.net.admin.client import AdminClient, AdminError
 
@@ -37,12 +37,12 @@ class BrokerWatch:
         self.address = address
         self.name = f"broker {number}"
         self.readings: Readings = {}
-        self.rates = Rates(RATES)
+        self.rates = MetricRates(RATES)
         self.version = ""
         self.uptime = 0.0
         self.answer_seconds = 0.0
         self.mesh: dict[str, Any] | None = None
-        self.trouble = "not asked yet"
+        self.trouble = "not contacted yet"
         self._admin = AdminClient(address.admin_host, address.admin_port, address.token)
         self._executor = executor
 
@@ -81,7 +81,7 @@ class BrokerWatch:
         try:
             health, text, mesh = await loop.run_in_executor(self._executor, self._read)
         except AdminError as error:
-            self.trouble = str(error) or "no answer"
+            self.trouble = str(error) or "no response"
             return
         self.answer_seconds = time.monotonic() - began
         self.trouble = ""

@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from gossamer.console.broker_watch import BrokerWatch
-from gossamer.console.lake import Lake, View
+from gossamer.console.lake import LakeFolder, View
 from gossamer.console.mesh_graph import MeshGraph
-from gossamer.console.settings import Settings
+from gossamer.console.settings import ConsoleSettings
 from gossamer.console.sign_ins import SignIns
 from gossamer.console.watcher import Watcher
 
@@ -23,7 +23,7 @@ THREADS_A_BROKER: Final = 3  # one may hang on a broker that does not answer
 class Console:
     """One for the process; pages are made for each browser."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ConsoleSettings) -> None:
         self.settings = settings
         self.sign_ins = SignIns(settings.token)
         executor = ThreadPoolExecutor(THREADS_A_BROKER * len(settings.brokers), "console-asks")
@@ -32,7 +32,7 @@ class Console:
             for number, address in enumerate(settings.brokers, 1)
         ]
         self.mesh = MeshGraph()
-        self.lake = None if settings.lake is None else Lake(settings.lake)
+        self.lake = None if settings.lake is None else LakeFolder(settings.lake)
         self.lake_view: View | None = None
         self.watchers = [Watcher(address) for address in settings.brokers]
         self._looked_at = 0.0
@@ -67,7 +67,7 @@ class Console:
             self.mesh.renew(self.brokers, time.time())
             await asyncio.sleep(LOOKED_AT_SECONDS)
 
-    async def _dip(self, lake: Lake) -> None:
+    async def _dip(self, lake: LakeFolder) -> None:
         """Files are many and change slowly: they are looked at now and then."""
         while True:
             self.lake_view = await asyncio.to_thread(lake.look)

@@ -16,7 +16,7 @@ User = tuple[tuple[str, str], ...]
 
 
 @dataclass
-class Wanted:
+class WantedFilter:
     """Empty texts are choices that were not made."""
 
     topics: str = "#"
@@ -50,7 +50,7 @@ class Built:
         return shlex.join(words)
 
 
-def built(wanted: Wanted) -> Built:
+def built(wanted: WantedFilter) -> Built:
     chain = _chain(wanted)
     filter = f"{chain}/{wanted.topics}" if chain else wanted.topics
     user = wanted.areas
@@ -61,7 +61,7 @@ def built(wanted: Wanted) -> Built:
     return Built(filter, user, _trouble(wanted, chain, filter))
 
 
-def _chain(wanted: Wanted) -> str:
+def _chain(wanted: WantedFilter) -> str:
     """Outermost first: a rule, an aggregate over topics, one over time, a processor."""
     field = _encoded(wanted.field)
     temporal = wanted.window + wanted.over_time if wanted.window and wanted.over_time else ""
@@ -91,17 +91,17 @@ def _encoded(text: str) -> str:
     return text
 
 
-def _trouble(wanted: Wanted, chain: str, filter: str) -> str:
+def _trouble(wanted: WantedFilter, chain: str, filter: str) -> str:
     if wanted.rule and not wanted.operand:
         return "the condition needs a value to compare with"
     if bool(wanted.window) != bool(wanted.over_time):
-        return "a window needs a function, and a function over time a window"
+        return "choose a window and a function over time, or neither"
     if wanted.judges_values and wanted.window:
-        return "values cannot be sorted out before a window; judge the result"
+        return "a condition cannot apply to each value before a window: apply it to the result"
     if chain and wanted.areas:
-        return "operators take no areas: choose one of the two"
+        return "operators cannot be combined with areas: choose one of the two"
     if wanted.events and not wanted.areas:
-        return "events are about an area: add one"
+        return "events need an area: add one"
     try:
         check_filter(filter)
         parse(list(wanted.areas))

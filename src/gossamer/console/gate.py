@@ -50,10 +50,12 @@ class Gate:
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         if self._is_local and not is_loopback(_name(headers.get("host", ""))):
-            return PlainTextResponse("this console is for its own machine only", 421)
+            return PlainTextResponse(
+                "this console accepts connections from its own machine only", 421
+            )
         is_safe = scope["type"] == "http" and scope["method"] in SAFE_METHODS
         if not is_safe and not _same_origin(headers):
-            return PlainTextResponse("this page is not one of the console's", 403)
+            return PlainTextResponse("requests from other sites are not accepted", 403)
         if scope["path"] == SIGN_IN_PATH and scope["type"] == "http":
             return None
         if self._sign_ins.holds(key_in(scope), time.monotonic()):

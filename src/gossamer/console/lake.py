@@ -29,7 +29,7 @@ SHOWN_LINES: Final = 5
 
 
 @dataclass(frozen=True)
-class Table:
+class TableSummary:
     """`rows` is None where there are too many files to count them."""
 
     name: str
@@ -40,7 +40,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Batch:
+class PipelineBatch:
     number: int
     messages: int
     readings: int
@@ -53,8 +53,8 @@ class Batch:
 
 @dataclass(frozen=True)
 class View:
-    tables: tuple[Table, ...]
-    batches: tuple[Batch, ...]  # the last ones, oldest first
+    tables: tuple[TableSummary, ...]
+    batches: tuple[PipelineBatch, ...]  # the last ones, oldest first
     at: float
 
     @property
@@ -64,7 +64,7 @@ class View:
         return max(0.0, self.at - max(known)) if known else None
 
 
-class Lake:
+class LakeFolder:
     """Row counts are remembered: files do not change once they are written."""
 
     def __init__(self, folder: Path) -> None:
@@ -76,7 +76,7 @@ class Lake:
         tables = tuple(self._table(name, files) for name, files in sorted(found.items()))
         return View(tables, tuple(_batches(found.get(BATCHES, []))), time.time())
 
-    def rows(self, table: Table) -> tuple[list[str], list[dict[str, Any]]]:
+    def rows(self, table: TableSummary) -> tuple[list[str], list[dict[str, Any]]]:
         """The columns and some of the newest rows, as texts and numbers."""
         columns: dict[str, None] = {}
         rows: list[dict[str, Any]] = []
@@ -88,7 +88,7 @@ class Lake:
                 break
         return list(columns), rows
 
-    def series(self, table: Table) -> dict[str, list[tuple[float, float]]]:
+    def series(self, table: TableSummary) -> dict[str, list[tuple[float, float]]]:
         """Of a table of aggregates, the averages of the busiest topics; empty for other tables."""
         lines: dict[str, list[tuple[float, float]]] = {}
         counts: dict[str, int] = {}
@@ -103,7 +103,7 @@ class Lake:
         return {name: sorted(lines[name]) for name in busiest}
 
     @staticmethod
-    def _aggregates(table: Table) -> Iterator[dict[str, Any]]:
+    def _aggregates(table: TableSummary) -> Iterator[dict[str, Any]]:
         left = MOST_CHARTED
         for file in table.files:
             for row in _read(file, left):
@@ -127,12 +127,12 @@ class Lake:
             found.setdefault(name, []).append((about.st_mtime, about.st_size, path))
         return found
 
-    def _table(self, name: str, files: list[tuple[float, int, Path]]) -> Table:
+    def _table(self, name: str, files: list[tuple[float, int, Path]]) -> TableSummary:
         files = sorted(files, reverse=True)
         rows = None
         if len(files) <= MOST_COUNTED:
             rows = sum(self._count(path) for _, _, path in files)
-        return Table(
+        return TableSummary(
             name,
             tuple(path for _, _, path in files),
             sum(size for _, size, _ in files),
@@ -149,7 +149,7 @@ class Lake:
         return self._rows[path]
 
 
-def _batches(files: list[tuple[float, int, Path]]) -> list[Batch]:
+def _batches(files: list[tuple[float, int, Path]]) -> list[PipelineBatch]:
     found = [
         _batch(row, written)
         for written, _, path in sorted(files)[-SHOWN_BATCHES:]
@@ -158,11 +158,11 @@ def _batches(files: list[tuple[float, int, Path]]) -> list[Batch]:
     return sorted(found, key=lambda batch: batch.number)
 
 
-def _batch(row: dict[str, Any], written: float) -> Batch:
+def _batch(row: dict[str, Any], written: float) -> PipelineBatch:
     def count(name: str) -> int:
         return int(row.get(name) or 0)
 
-    return Batch(
+    return PipelineBatch(
         count("batch"),
         count("messages"),
         count("readings"),

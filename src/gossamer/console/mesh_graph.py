@@ -19,7 +19,7 @@ Pair = tuple[str, str]  # the names of both ends, in order
 
 
 @dataclass(frozen=True)
-class Link:
+class GraphLink:
     """Rates are a second, both ways."""
 
     near: str
@@ -48,7 +48,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Change:
+class GraphChange:
     at: float
     text: str
     is_good: bool
@@ -67,8 +67,8 @@ class MeshGraph:
 
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
-        self.links: dict[Pair, Link] = {}
-        self.changes: deque[Change] = deque(maxlen=MOST_CHANGES)
+        self.links: dict[Pair, GraphLink] = {}
+        self.changes: deque[GraphChange] = deque(maxlen=MOST_CHANGES)
         self._totals: dict[Pair, deque[_Total]] = {}
 
     def renew(self, brokers: list[BrokerWatch], now: float) -> None:
@@ -90,14 +90,14 @@ class MeshGraph:
         self._note_changes(nodes, links, now)
         self.nodes, self.links = nodes, links
 
-    def _link(self, pair: Pair, entries: list[dict[str, Any]], now: float) -> Link:
+    def _link(self, pair: Pair, entries: list[dict[str, Any]], now: float) -> GraphLink:
         messages = sum(_carried(entry, "messages", len(entries)) for entry in entries)
         volume = sum(_carried(entry, "bytes", len(entries)) for entry in entries)
         state = _state(entries)
         rates = self._rates(pair, _Total(now, messages, volume))
         if state == DOWN:
             rates = (0.0, 0.0)
-        return Link(
+        return GraphLink(
             *pair,
             state,
             *rates,
@@ -128,14 +128,16 @@ class MeshGraph:
             return 0.0, 0.0
         return (total.messages - first.messages) / elapsed, (total.bytes - first.bytes) / elapsed
 
-    def _note_changes(self, nodes: dict[str, Node], links: dict[Pair, Link], now: float) -> None:
+    def _note_changes(
+        self, nodes: dict[str, Node], links: dict[Pair, GraphLink], now: float
+    ) -> None:
         for name, node in nodes.items():
             known = self.nodes.get(name)
             if known is not None and known.is_up != node.is_up:
-                words = "answers again" if node.is_up else "does not answer"
-                self.changes.appendleft(Change(now, f"{name} {words}", node.is_up))
+                words = "is reachable again" if node.is_up else "is unreachable"
+                self.changes.appendleft(GraphChange(now, f"{name} {words}", node.is_up))
             elif known is None and self.nodes:
-                self.changes.appendleft(Change(now, f"{name} joined", True))
+                self.changes.appendleft(GraphChange(now, f"{name} joined", True))
         for pair, link in links.items():
             old = self.links.get(pair)
             if old is None and not self.links:
@@ -143,7 +145,7 @@ class MeshGraph:
             before = "new" if old is None else old.state
             if before != link.state:
                 text = f"link {link.label}: {before} → {link.state}"
-                self.changes.appendleft(Change(now, text, link.state != DOWN))
+                self.changes.appendleft(GraphChange(now, text, link.state != DOWN))
 
 
 def _pair(one: str, other: str) -> Pair:

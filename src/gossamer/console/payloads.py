@@ -93,7 +93,7 @@ def _pretty(text: str) -> str | None:
 def _cut(text: str) -> str:
     if len(text) <= LONGEST_TEXT:
         return text
-    return f"{text[:LONGEST_TEXT]}\n… {len(text) - LONGEST_TEXT:,} characters more"
+    return f"{text[:LONGEST_TEXT]}\n… {len(text) - LONGEST_TEXT:,} more characters"
 
 
 def _dump(payload: bytes) -> str:
@@ -102,5 +102,5 @@ def _dump(payload: bytes) -> str:
         for place in range(0, min(len(payload), BINARY_SHOWN), BYTES_A_LINE)
     ]
     if len(payload) > BINARY_SHOWN:
-        lines.append(f"… {len(payload) - BINARY_SHOWN:,} bytes more")
+        lines.append(f"… {len(payload) - BINARY_SHOWN:,} more bytes")
     return "\n".join(lines)

@@ -22,7 +22,7 @@ def read_metrics(text: str) -> Readings:
     return found
 
 
-class Rates:
+class MetricRates:
     """How fast the counters of one broker grew, at each reading, for the last few minutes."""
 
     def __init__(self, names: tuple[str, ...]) -> None:

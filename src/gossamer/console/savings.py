@@ -40,18 +40,18 @@ def savings(brokers: list[BrokerWatch]) -> list[Saving]:
             "Mesh",
             flooded * payload / carried if carried else 0.0,
             total("link_bytes_sent_total"),
-            "What clients published, flooded over every link; and what links carried.",
+            "Before: every publication flooded over every link. After: what the links carried.",
         ),
         Saving(
             "MQTT+",
             total("operators_bytes_read_total"),
             total("operators_bytes_sent_total"),
-            "What subscribers of operators would have read to compute it; and what they were sent.",
+            "Before: the messages that subscribers would compute from. After: the results.",
         ),
         Saving(
-            "Places",
+            "Geofences",
             total("located_bytes_read_total"),
             total("located_bytes_sent_total"),
-            "What matched the topics of located subscriptions; and what was also of their place.",
+            "Before: messages that match by topic. After: those that also match by area.",
         ),
     ]

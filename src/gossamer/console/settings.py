@@ -27,7 +27,7 @@ class BrokerAddress:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ConsoleSettings:
     """`token` is what a person signs in with; `lake` is the folder of a pipeline, if there is one.
 
     `controls` lets people cut and heal links, which is for demonstrations.

@@ -12,8 +12,8 @@ from gossamer.console.gate import SIGN_IN_PATH, cookie_name, key_in
 from gossamer.console.sign_ins import IDLE_SECONDS, SignIns, TooManyTries
 
 LONGEST_FORM: Final = 4096
-WRONG: Final = "That is not the admin token."
-WAIT: Final = "Too many wrong tokens from here; wait a little."
+WRONG: Final = "Wrong admin token."
+WAIT: Final = "Too many wrong tokens from this address. Try again later."
 
 PAGE: Final = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Sign in · Gossamer</title>
@@ -38,8 +38,8 @@ button { margin-top: 1rem; width: 100%; padding: .65rem; border: 0; border-radiu
 .wrong { color: #dc2626; }
 </style></head><body>
 <form method="post" action="/sign-in"><h1>Gossamer</h1>
-<p>The console asks for the admin token of the brokers. <code>gossamer serve</code> says at its
-start which file it is in.</p>
+<p>Sign in with the admin token of the brokers. <code>gossamer serve</code> prints where the file
+with the token is when it starts.</p>
 <label for="token">Admin token</label>
 <input id="token" name="token" type="password" autocomplete="current-password" required autofocus>
 <div role="alert" class="wrong">WORDS</div>

@@ -25,7 +25,7 @@ MOST_FOUND: Final = 500
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenTopic:
     """One message as it came."""
 
     topic: str
@@ -48,9 +48,9 @@ class Topic:
         self.children: dict[str, Topic] = {}
         self._names: list[str] = []
         self.count = 0
-        self.last: Seen | None = None
+        self.last: SeenTopic | None = None
         self.numbers: array[float] | None = None
-        self.tail: deque[Seen] | None = None  # while somebody looks
+        self.tail: deque[SeenTopic] | None = None  # while somebody looks
 
     @property
     def names(self) -> list[str]:
@@ -71,7 +71,7 @@ class Topic:
 
 
 @dataclass(frozen=True)
-class Row:
+class TopicRow:
     """A line of the window; `depth` starts at 0."""
 
     topic: Topic
@@ -91,7 +91,7 @@ class TopicModel:
         self._kept = 0
         self._followers: dict[Topic, int] = {}
 
-    def add(self, seen: Seen) -> None:
+    def add(self, seen: SeenTopic) -> None:
         node = self._place(seen.topic)
         if node is None:
             self.left_out += 1
@@ -129,21 +129,21 @@ class TopicModel:
             del self._followers[topic]
             topic.tail = None
 
-    def window(self, opened: set[str], offset: int, limit: int) -> tuple[list[Row], int]:
+    def window(self, opened: set[str], offset: int, limit: int) -> tuple[list[TopicRow], int]:
         """Some of the rows that these opened branches make, and how many there are in all."""
         branches = self._branches(opened)
         total = _height(branches, "")
-        rows: list[Row] = []
+        rows: list[TopicRow] = []
         self._fill(branches, "", 0, offset, limit, rows)
         return rows, total
 
-    def search(self, text: str) -> list[Row]:
+    def search(self, text: str) -> list[TopicRow]:
         """Topics with the text in their name, the first few in order."""
         wanted = text.lower()
-        found: list[Row] = []
+        found: list[TopicRow] = []
         for topic, path in self._walk(self.root, ""):
             if topic.last is not None and wanted in path.lower():
-                found.append(Row(topic, path, 0, False))
+                found.append(TopicRow(topic, path, 0, False))
                 if len(found) == MOST_FOUND:
                     break
         return found
@@ -161,12 +161,12 @@ class TopicModel:
             node = child
         return node
 
-    def _bounded(self, seen: Seen) -> Seen:
+    def _bounded(self, seen: SeenTopic) -> SeenTopic:
         size = len(seen.payload)
         if size <= PREVIEW_BYTES or (size <= LONGEST_KEPT and self._kept + size <= MOST_KEPT_BYTES):
             return seen
         beginning = seen.payload[:PREVIEW_BYTES]
-        return Seen(seen.topic, beginning, seen.qos, seen.retain, seen.at, seen.content_type)
+        return SeenTopic(seen.topic, beginning, seen.qos, seen.retain, seen.at, seen.content_type)
 
     @staticmethod
     def _note_number(node: Topic, payload: bytes) -> None:
@@ -199,7 +199,7 @@ class TopicModel:
         depth: int,
         offset: int,
         limit: int,
-        rows: list[Row],
+        rows: list[TopicRow],
     ) -> None:
         """Appends rows of a branch, skipping `offset` of them, until there are `limit` in all."""
         branch = branches[prefix]
@@ -212,7 +212,7 @@ class TopicModel:
                 for name in names[index + offset : stop]:
                     child = branch.topic.children[name]
                     full = prefix + name
-                    rows.append(Row(child, full, depth, f"{full}/" in branches))
+                    rows.append(TopicRow(child, full, depth, f"{full}/" in branches))
                 offset = 0
             else:
                 offset -= closed

@@ -8,7 +8,7 @@ import json
 from collections import deque
 from typing import Any, Final
 
-from gossamer.console.topic_model import Seen
+from gossamer.console.topic_model import SeenTopic
 from gossamer.geo.glp import POSITION
 
 MOST_TRACKS: Final = 2000
@@ -40,7 +40,7 @@ class Tracks:
     def __init__(self) -> None:
         self.by_topic: dict[str, Track] = {}
 
-    def add(self, seen: Seen) -> None:
+    def add(self, seen: SeenTopic) -> None:
         position = position_of(seen)
         if position is None:
             return
@@ -53,7 +53,7 @@ class Tracks:
             del self.by_topic[next(iter(self.by_topic))]
 
 
-def position_of(seen: Seen) -> Position | None:
+def position_of(seen: SeenTopic) -> Position | None:
     """The position that the message tells, if it does."""
     for key, text in seen.user:
         if key == POSITION:

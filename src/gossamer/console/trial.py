@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Final
 
 from gossamer.console.settings import BrokerAddress
-from gossamer.console.topic_model import Seen
+from gossamer.console.topic_model import SeenTopic
 from gossamer.console.watcher import BATCH, client_of, seen_of
 from gossamer.net.client import Client, Disconnected, Refused
 from gossamer.wire.properties import Properties
@@ -20,7 +20,7 @@ class Trial:
     """At most one subscription at a time; its last results are kept."""
 
     def __init__(self) -> None:
-        self.results: deque[Seen] = deque(maxlen=RESULTS)
+        self.results: deque[SeenTopic] = deque(maxlen=RESULTS)
         self.count = 0
         self.filter = ""  # while it is subscribed
         self.trouble = ""
@@ -70,7 +70,7 @@ class Trial:
                 if self.count % BATCH == 0:
                     await asyncio.sleep(0)
         except Disconnected as error:
-            self.trouble = str(error) or "the connection is lost"
+            self.trouble = str(error) or "connection lost"
             self.filter = ""
 
 

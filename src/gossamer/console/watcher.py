@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from gossamer.backoff import Backoff
 from gossamer.console.settings import BrokerAddress
-from gossamer.console.topic_model import Seen, TopicModel
+from gossamer.console.topic_model import SeenTopic, TopicModel
 from gossamer.console.tracks import Tracks
 from gossamer.net.client import Client, Disconnected, Refused
 from gossamer.wire.packets import Publish
@@ -21,15 +22,16 @@ from gossamer.wire.reasons import UNSPECIFIED_ERROR
 EVERYTHING: Final = "#"
 BROKERS_OWN: Final = "$SYS/#"  # which # does not match
 IDLE_SECONDS: Final = 60.0  # it goes on for so long after the last look
-PAUSE_SECONDS: Final = 2.0  # before it connects again
+FIRST_PAUSE: Final = 0.5  # seconds, before it connects again
+LONGEST_PAUSE: Final = 5.0
 BATCH: Final = 256  # messages between two turns for the pages
 
 
-def seen_of(packet: Publish, now: float) -> Seen:
+def seen_of(packet: Publish, now: float) -> SeenTopic:
     properties = packet.properties
     if properties is None:
-        return Seen(packet.topic, packet.payload, packet.qos, packet.retain, now)
-    return Seen(
+        return SeenTopic(packet.topic, packet.payload, packet.qos, packet.retain, now)
+    return SeenTopic(
         packet.topic,
         packet.payload,
         packet.qos,
@@ -59,8 +61,9 @@ class Watcher:
         self._address = address
         self._client: Client | None = None
         self._looked_at = 0.0
+        self._tries = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         self._task: asyncio.Task[None] | None = None
-        self._observers: tuple[Callable[[Seen], None], ...] = (self.model.add, self.tracks.add)
+        self._observers: tuple[Callable[[SeenTopic], None], ...] = (self.model.add, self.tracks.add)
 
     def look(self) -> None:
         """Somebody is looking now."""
@@ -91,7 +94,7 @@ class Watcher:
                 await self._read()
             except (OSError, Disconnected, Refused) as error:
                 self.trouble = str(error) or "no connection"
-                await asyncio.sleep(PAUSE_SECONDS)
+                await asyncio.sleep(self._tries.pause())
 
     async def _read(self) -> None:
         client = client_of(self._address)
@@ -100,8 +103,9 @@ class Watcher:
         self._client = client
         try:
             reasons = await client.subscribe(self.filter, BROKERS_OWN)
+            self._tries.reset()
             refused = reasons[0] >= UNSPECIFIED_ERROR
-            self.trouble = f"{self.filter} is refused" if refused else ""
+            self.trouble = f"{self.filter} was refused" if refused else ""
             async for packet in client.messages():
                 self._note(packet)
                 if self.messages % BATCH == 0:

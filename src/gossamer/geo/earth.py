@@ -70,6 +70,12 @@ def longest_chord(distance: float) -> float:
     return 2 * FLATTEST * math.sin(half) * (1 + 1e-12) + ROUNDING
 
 
+def farthest(chord: float) -> float:
+    """No two points with this chord are farther apart."""
+    half = math.asin(min((chord + ROUNDING) / (2 * SHARPEST), 1.0))
+    return 2 * SHARPEST * half * (1 + 1e-11)
+
+
 def wrapped(degrees: float) -> float:
     """The same longitude, or difference of longitudes, from -180 to 180."""
     if -180.0 <= degrees <= 180.0:

@@ -8,7 +8,7 @@ around the two say so: a message too many, never one too few.
 
 from typing import Final
 
-# A look takes 10 to 30 ns compiled: together no more than three milliseconds.
+# A look takes 7 to 30 ns compiled: together no more than three milliseconds.
 MESSAGE_POINTS: Final = 100_000
 # Every pair of regions has so much beside it, so that ordinary shapes are decided however many
 # subscriptions there are; only what is above it is charged to the message.

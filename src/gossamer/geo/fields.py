@@ -19,12 +19,19 @@ def shown(text: str) -> str:
 
 
 def read_decimal(text: str, what: str) -> float:
-    if _DECIMAL.fullmatch(text) is None:
+    if not _is_plain(text) and _DECIMAL.fullmatch(text) is None:
         raise ValueError(f"{what} {shown(text)} is not a number")
     value = float(text)
     if not math.isfinite(value):
         raise ValueError(f"{what} {shown(text)} is out of range")
     return value
+
+
+def _is_plain(text: str) -> bool:
+    """Whether it is a sign, digits and a point among them: most are, and thousands of them may
+    come in one packet."""
+    digits = text[1:] if text.startswith("-") else text
+    return digits.isascii() and digits.replace(".", "", 1).isdigit()
 
 
 def read_number(text: str) -> int:

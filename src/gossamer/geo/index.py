@@ -13,7 +13,7 @@ from typing import Final
 from gossamer.geo.earth import SHARPEST, Point, longest_chord, wrapped
 from gossamer.geo.effort import Effort, Unbounded
 from gossamer.geo.interest import Fence, Interest
-from gossamer.geo.meeting import meet
+from gossamer.geo.overlap import meet
 from gossamer.geo.regions import Region
 from gossamer.geo.shape import Ball
 

@@ -118,6 +118,11 @@ class Interest:
         for ball in shape.balls():
             self.fences.append(Fence(self, ball.centre, ball.reach, sure, follows))
 
+    def close(self) -> None:
+        """Nobody has it any more: nothing that it made leads back to it."""
+        self.holder = None
+        self.fences = []
+
     def known_by(self, oldest: float) -> Region:
         """The region, less what follows a position that is older than `oldest`."""
         if not self.follows or self.position_at >= oldest:

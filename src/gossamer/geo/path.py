@@ -7,11 +7,12 @@ few millimetres of the true geodesic.
 import math
 from typing import Final
 
-from gossamer.geo.earth import MAX_REACH, A, B, Point, course, destination, distance
+from gossamer.geo.earth import MAX_REACH, A, B, Point, chord2, course, destination, distance
 from gossamer.geo.errors import ShapeError
 from gossamer.geo.shape import Ball
 
 STEP: Final = 50_000.0  # metres: a geodesic leaves its chord's plane by 3 mm over this
+SHORT: Final = 0.999 * STEP  # a chord: the way along the surface is less than a step
 MAX_LENGTH: Final = (
     40_000_000.0  # once round the earth; bounds the steps that strangers make us keep
 )
@@ -24,6 +25,11 @@ def steps_along(corners: list[Point]) -> list[Point]:
     steps = [corners[0]]
     length = 0.0
     for i in range(1, len(corners)):
+        chord = chord2(corners[i - 1], corners[i])
+        if chord < SHORT * SHORT:
+            length += math.sqrt(chord)
+            steps.append(corners[i])
+            continue
         way = course(corners[i - 1], corners[i])
         length += way.distance
         if way.distance > MAX_REACH:

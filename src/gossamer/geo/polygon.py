@@ -7,7 +7,7 @@ hemisphere. Seen from the centre of the earth (the gnomonic projection), its edg
 import math
 from typing import Final
 
-from gossamer.geo.earth import Point, distance
+from gossamer.geo.earth import Point, chord2, farthest
 from gossamer.geo.errors import ShapeError
 from gossamer.geo.path import Path, lifted, steps_along
 from gossamer.geo.rings import NO_LIMIT, Ring, check_rings, inside
@@ -50,7 +50,8 @@ class Polygon(Shape):
         check_rings([self._ring(corners)], looks)
         self.path = Path(steps_along([*corners, corners[0]]))
         self.ring = self._ring(self.path.steps[:-1])
-        reach = max([distance(self.centre, step) for step in self.path.steps])
+        chord = math.sqrt(max([chord2(self.centre, step) for step in self.path.steps]))
+        reach = farthest(chord)
         self.covers = [Ball(self.centre, reach * 1.01)]  # edges between steps bulge by less
 
     def contains(self, point: Point) -> bool:

@@ -15,8 +15,8 @@ import secrets
 from collections.abc import Callable
 from typing import Final
 
-from gossamer.broker.policy import Exchange, Step, Verdict
-from gossamer.mesh.relay.words import is_name
+from gossamer.broker.policy import AuthStep, Exchange, Verdict
+from gossamer.mesh.gossip.item import is_name
 from gossamer.mesh.settings import FIRST, MeshSettings
 from gossamer.wire import reasons
 
@@ -76,7 +76,7 @@ def read_introduction(data: bytes, settings: MeshSettings) -> Introduction:
     for field in ("mesh", "name", "mode", "topology", "nonce"):
         value = fields.get(field)
         if not isinstance(value, str):
-            raise HandshakeError("the introduction cannot be read")
+            raise HandshakeError("its introduction is malformed")
         values.append(value)
     mesh, name, mode, topology, nonce = values
     if mesh != settings.mesh:
@@ -91,7 +91,7 @@ def read_introduction(data: bytes, settings: MeshSettings) -> Introduction:
         )
     speaks = fields.get("speaks", FIRST)
     if not isinstance(speaks, int) or not FIRST <= speaks <= _MOST_SPEAKS:
-        raise HandshakeError("the introduction cannot be read")
+        raise HandshakeError("its introduction is malformed")
     return Introduction(mesh, name, mode, topology, nonce, speaks)
 
 
@@ -129,7 +129,7 @@ class Accepting(Exchange):
         self._theirs = b""
         self.peer: Introduction | None = None
 
-    def step(self, data: bytes) -> Step:
+    def step(self, data: bytes) -> AuthStep:
         if self.peer is None:
             return self._introduced(data)
         settings = self._settings
@@ -139,18 +139,21 @@ class Accepting(Exchange):
             hmac.compare_digest(expected, data)
             and has_certificate(settings, name, self._certificate_user)
         ):
-            return Step(b"", Verdict(reasons.NOT_AUTHORIZED, text="that proves nothing"))
+            return AuthStep(
+                b"",
+                Verdict(reasons.NOT_AUTHORIZED, text="wrong mesh key, or no trusted certificate"),
+            )
         self._proved(self.peer)
-        return Step(b"", Verdict(reasons.SUCCESS, user="$mesh", peer=name))
+        return AuthStep(b"", Verdict(reasons.SUCCESS, user="$mesh", peer=name))
 
-    def _introduced(self, data: bytes) -> Step:
+    def _introduced(self, data: bytes) -> AuthStep:
         try:
             self.peer = read_introduction(data, self._settings)
         except HandshakeError as error:
-            return Step(b"", Verdict(reasons.NOT_AUTHORIZED, text=str(error)))
+            return AuthStep(b"", Verdict(reasons.NOT_AUTHORIZED, text=str(error)))
         self._theirs = data
         answer = proof(self._settings.key, ACCEPTOR, data, self._own)
-        return Step(answer + self._own)
+        return AuthStep(answer + self._own)
 
 
 class Dialling:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from logging import Logger
 from typing import Final
 
+from gossamer.bloom.summary import RemoteSummary
 from gossamer.broker.connection import Connection
-from gossamer.broker.routes import PeerView
-from gossamer.mesh.control import control_size
-from gossamer.mesh.modes.teller import Teller
-from gossamer.mesh.relay.words import Listed
+from gossamer.broker.mesh_port import NeighbourInterest
+from gossamer.mesh.control_messages import control_size
+from gossamer.mesh.gossip.item import Listed
+from gossamer.mesh.interest.advertiser import Advertiser
 from gossamer.mesh.settings import ENVELOPES, FIRST
-from gossamer.mesh.tree.pulse import Pulse
+from gossamer.mesh.tree.heartbeat import RoundTrip
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
@@ -19,11 +21,30 @@ from gossamer.session.subscription import Receiver, Subscription
 _TOLD_BYTES_A_SECOND: Final = 10_000.0
 _BURST_BYTES: Final = 4_096
 _LONGEST_PAUSE: Final = 2.0  # seconds
+# The same complaint about the same neighbour is written down this often.
+_REPEAT_SECONDS: Final = 60.0
+_MOST_COMPLAINTS: Final = 1_000  # remembered; past it the memory starts anew
 
 
 def peer_subscription(session: Session, filter: str) -> Subscription:
     """A neighbour's subscription: all flags travel, and nothing goes back where it came from."""
     return Subscription(session, SubscriptionRecord(filter, 2, True, True, 2, 0), "", filter)
+
+
+class AdvertisedInterest(NeighbourInterest):
+    """In the forms that are no filters: everything, or a Bloom summary. Filters are subscriptions
+    of the neighbour's session."""
+
+    __slots__ = ("summary", "takes_all")
+
+    def __init__(self, subscription: Subscription) -> None:
+        super().__init__(subscription)
+        self.takes_all = False
+        self.summary: RemoteSummary | None = None
+
+    def matches(self, topic: str) -> bool:
+        summary = self.summary
+        return self.takes_all or (summary is not None and summary.may_match(topic))
 
 
 class Traffic:
@@ -47,11 +68,11 @@ class Traffic:
 
     def add(self, connection: Connection) -> None:
         """What went over this connection."""
-        outlet = connection.outlet
+        outbox = connection.outbox
         self.messages_received += connection.messages_received
-        self.messages_sent += outlet.messages_sent
+        self.messages_sent += outbox.messages_sent
         self.bytes_received += connection.bytes_received
-        self.bytes_sent += outlet.bytes_sent
+        self.bytes_sent += outbox.bytes_sent
 
 
 class Link:
@@ -59,6 +80,7 @@ class Link:
 
     __slots__ = (
         "_earlier",
+        "advertiser",
         "asked",
         "behind",
         "connection",
@@ -68,6 +90,7 @@ class Link:
         "control_messages_heard",
         "holds",
         "in_tree",
+        "interest",
         "is_compared",
         "is_deferred",
         "is_dialled",
@@ -76,43 +99,44 @@ class Link:
         "listed",
         "markers",
         "name",
-        "pulse",
         "reached",
+        "reached_number",
         "receiver",
         "refreshed",
+        "round_trip",
         "session",
         "since",
         "speaks",
         "tell_after",
-        "teller",
-        "view",
     )
 
-    def __init__(self, name: str, session: Session, teller: Teller) -> None:
+    def __init__(self, name: str, session: Session, advertiser: Advertiser) -> None:
         self.name = name
         self.session = session
-        self.teller = teller
+        self.advertiser = advertiser
         self.connection: Connection | None = None
         self.is_dialled = False  # by this broker
         self.tell_after = 0.0  # when it may be told of changes again
         self.since = 0.0  # when the connection was made or lost
         self.speaks = FIRST  # as it introduced itself for the connection that it has
         subscription = peer_subscription(session, "#")
-        self.view = PeerView(subscription)
+        self.interest = AdvertisedInterest(subscription)
         self.receiver = Receiver(subscription)
         # Whether it is known what the neighbour holds, so that changes can follow.
         self.is_compared = False
         self.is_deferred = False  # whether changes wait to be told
-        # Whether messages are queued for it, and whether the tree has it: see `tree/fabric.py`.
+        # Whether messages are queued for it, and whether the tree has it (`tree_links.py`).
         self.is_forwarding = False
         self.in_tree = False
-        self.pulse: Pulse | None = None
+        self.round_trip: RoundTrip | None = None
         self.holds = 0  # how often we asked for its interests
         self.markers = 0  # sent to it; they are no publications
         self.asked = b""  # the number with which it last asked for ours
         # Whom the tree had behind it since its queue was last empty; None if that is not known.
         self.behind: set[str] | None = None
-        self.reached: set[str] = set()  # those of them who were sent the queue in another way
+        # Those of them who were sent the queue in another way, up to the delivery of this number.
+        self.reached: set[str] = set()
+        self.reached_number = 0
         # While the neighbour tells all its interests anew: those named so far.
         self.is_restarting = False
         self.refreshed: set[str] = set()
@@ -155,7 +179,7 @@ class Link:
         """Changes of what is wanted. The more bytes a summary took, the longer its next change
         waits: in a storm a neighbour is told the outcome, not each step."""
         self.send(packets)
-        if self.teller.is_paced:
+        if self.advertiser.is_paced:
             size = sum(len(packet) for packet in packets)
             start = max(self.tell_after, now - _BURST_BYTES / _TOLD_BYTES_A_SECOND)
             self.tell_after = min(now + _LONGEST_PAUSE, start + size / _TOLD_BYTES_A_SECOND)
@@ -167,4 +191,28 @@ class Link:
         for packet in packets:
             self.control_messages += 1
             self.control_bytes += len(packet)
-            connection.outlet.put(packet)
+            connection.outbox.put(packet)
+
+
+class LimitedLog:
+    """Warnings with a neighbour's name, each once a minute at most."""
+
+    __slots__ = ("_last", "_logger", "total")
+
+    def __init__(self, logger: Logger) -> None:
+        self._logger = logger
+        self._last: dict[str, float] = {}
+        self.total = 0
+
+    def say(self, neighbour: str, what: str, now: float, example: str = "") -> None:
+        """`example` is one of many: the next is the same complaint."""
+        self.total += 1
+        key = f"{neighbour}\0{what}"
+        last = self._last.get(key)
+        if last is not None and abs(now - last) < _REPEAT_SECONDS:
+            return
+        if len(self._last) >= _MOST_COMPLAINTS:
+            self._last.clear()
+        self._last[key] = now
+        shown = f"{what} ({example})" if example else what
+        self._logger.warning("by the link to %s: %s", neighbour, shown)

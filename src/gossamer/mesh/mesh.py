@@ -1,4 +1,8 @@
-"""The mesh as one broker sees it: what the core tells, and which part of the room it goes to."""
+"""The mesh as one broker sees it: what the core reports, and which part of the room it goes to.
+
+Control messages of neighbours are dispatched here too. One that nobody expects is an error of the
+neighbour's, and ends its connection.
+"""
 
 from __future__ import annotations
 
@@ -6,70 +10,72 @@ from typing import TYPE_CHECKING
 
 from gossamer.broker.connection import Connection
 from gossamer.broker.core import Core
-from gossamer.broker.entering import Login
-from gossamer.broker.neighbours import LOCAL_TOPICS, NEW, PEER_PREFIX, Neighbours
+from gossamer.broker.mesh_port import LOCAL_TOPICS, NEW, PEER_PREFIX, MeshPort
 from gossamer.broker.operation import OperatorSubscription
 from gossamer.broker.policy import Exchange, Origin
-from gossamer.broker.stamps import Stamp, stamp_of, with_stamp
+from gossamer.broker.retained_stamps import Stamp, stamp_of, with_stamp
+from gossamer.broker.session_start import Login
+from gossamer.mesh import control_messages as control
+from gossamer.mesh.directed.reachability import Reachability
+from gossamer.mesh.directed.router import DirectedRouter
+from gossamer.mesh.gossip.gossip import Gossip
 from gossamer.mesh.handshake import Accepting, introduce
+from gossamer.mesh.interest.advertise import Advertisements
+from gossamer.mesh.interest.auto import AutoChoice
+from gossamer.mesh.interest.bloom import Summaries
+from gossamer.mesh.interest.mode_switch import ModeSwitch
+from gossamer.mesh.interest.remote import RemoteInterest
 from gossamer.mesh.link import Link
-from gossamer.mesh.listening import listen
-from gossamer.mesh.modes.bloom import Summaries
-from gossamer.mesh.modes.choosing import Choosing
-from gossamer.mesh.modes.hearing import Hearing
-from gossamer.mesh.modes.switching import Switching
-from gossamer.mesh.modes.telling import Telling
-from gossamer.mesh.neighbourhood import Neighbourhood
-from gossamer.mesh.note import Notes
+from gossamer.mesh.neighbour_table import NeighbourRecords, NeighbourTable
 from gossamer.mesh.overview import Overview
-from gossamer.mesh.relay.errands import Errands
-from gossamer.mesh.relay.flooding import Flooding
-from gossamer.mesh.relay.reaching import Reaching
+from gossamer.mesh.retained_sync import missing_there
 from gossamer.mesh.roaming.roaming import Roaming
 from gossamer.mesh.settings import GRAPH, MeshSettings
+from gossamer.mesh.sharing.delivery import KIND as SHARE
+from gossamer.mesh.sharing.delivery import MeshSharing, SharedHandler
 from gossamer.mesh.sharing.directory import GroupDirectory
-from gossamer.mesh.sharing.joint import KIND as SHARE
-from gossamer.mesh.sharing.joint import JointSharing, Shared
-from gossamer.mesh.tree.fabric import Fabric
+from gossamer.mesh.tree.tree_links import TreeLinks
 from gossamer.session.message import Message
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
+from gossamer.wire import reasons
+from gossamer.wire.errors import ProtocolError
 
 if TYPE_CHECKING:
-    from gossamer.mesh.stock.stocks import Stocks
+    from gossamer.mesh.bridges.bridges import Bridges
 
 
-class Mesh(Neighbours):
+class Mesh(MeshPort):
     """Attach it to a broker's core before the first connection."""
 
     def __init__(self, core: Core, settings: MeshSettings) -> None:
         self.core: Core = core
         self.settings: MeshSettings = settings
         self.by_name: dict[str, Link] = {}
-        self.notes: Notes = Notes(core)
+        self.notes: NeighbourRecords = NeighbourRecords(core)
         self.summaries: Summaries = Summaries(f"{settings.mesh}\0{settings.key}".encode())
-        self.flooding: Flooding = Flooding(core, settings.name, self.by_name)
-        self.telling: Telling = Telling(self)
-        self.hearing = Hearing(self)
-        self.neighbourhood = Neighbourhood(self)
-        self.stocks: Stocks | None = None  # brokers of other makes, if any are configured
+        self.flooding: Gossip = Gossip(core, settings.name, self.by_name)
+        self.advertisements: Advertisements = Advertisements(self)
+        self.remote_interest = RemoteInterest(self)
+        self.neighbour_table = NeighbourTable(self)
+        self.bridges: Bridges | None = None  # brokers of other makes, if any are configured
         self._last_micros = max(core.retained.latest_stamp(), core.shared.latest_stamp())
         core.neighbours = self
         self._stamp_kept()
-        self.reaching = Reaching(self)
-        self.errands = Errands(self)
+        self.reaching = Reachability(self)
+        self.router = DirectedRouter(self)
         self.directory = GroupDirectory(self)
         self.overview = Overview(self)
         self.roaming = Roaming(self)
         self._roams = settings.is_joint and settings.roaming_seconds > 0.0
         if settings.is_joint:
-            sharing = JointSharing(self)
-            self.errands.handlers[SHARE] = Shared(self, sharing)
+            sharing = MeshSharing(self)
+            self.router.handlers[SHARE] = SharedHandler(self, sharing)
             core.routes.sharing = sharing
             core.routes.changes += 1
-        self.fabric: Fabric | None = Fabric(self) if settings.topology == GRAPH else None
-        self.choosing = Choosing(self)
-        self.switching = Switching(self)
+        self.tree_links: TreeLinks | None = TreeLinks(self) if settings.topology == GRAPH else None
+        self.choosing = AutoChoice(self)
+        self.switching = ModeSwitch(self)
         self._load(core.started_at)
 
     def _stamp_kept(self) -> None:
@@ -82,7 +88,7 @@ class Mesh(Neighbours):
     def _load(self, now: float) -> None:
         """What an earlier life left."""
         self.switching.load(now)
-        self.neighbourhood.adopt_restored()
+        self.neighbour_table.adopt_restored()
         if self.settings.is_joint:
             self.directory.load(now)
         if self._roams:
@@ -91,16 +97,16 @@ class Mesh(Neighbours):
     # What is wanted here --------------------------------------------------------------------------
 
     def wanted(self, filter: str, by: Session) -> None:
-        if self.stocks is not None:
-            self.stocks.wanted(filter, by)
+        if self.bridges is not None:
+            self.bridges.wanted(filter, by)
         self.choosing.wanted(filter, by)
-        self.telling.wanted(filter, by)
+        self.advertisements.wanted(filter, by)
 
     def unwanted(self, filter: str, by: Session) -> None:
-        if self.stocks is not None:
-            self.stocks.unwanted(filter, by)
+        if self.bridges is not None:
+            self.bridges.unwanted(filter, by)
         self.choosing.unwanted(filter, by)
-        self.telling.unwanted(filter, by)
+        self.advertisements.unwanted(filter, by)
 
     def needs(self, subscription: Subscription) -> tuple[str, ...]:
         """A shared message is sent to the one broker that is to have it."""
@@ -123,7 +129,7 @@ class Mesh(Neighbours):
     def presence_changed(self, session: Session) -> None:
         if self.settings.is_joint and not session.is_peer:
             self.directory.presence_changed(session)
-            if session.outlet is None:
+            if session.outbox is None:
                 self.roaming.presence.left(session.client_id)
 
     def refuses_client(self, client_id: str, user: str, now: float) -> bool:
@@ -143,7 +149,10 @@ class Mesh(Neighbours):
 
     def ended(self, session: Session, now: float) -> None:
         if session.is_peer:
-            self.notes.forget(session.client_id[len(PEER_PREFIX) :])
+            name = session.client_id[len(PEER_PREFIX) :]
+            self.notes.forget(name)
+            if self.tree_links is not None:
+                self.tree_links.behind.forget(name)
         if self._roams and not session.is_peer:
             self.roaming.ended(session, now)
 
@@ -151,61 +160,66 @@ class Mesh(Neighbours):
 
     def begin_exchange(self, origin: Origin) -> Exchange | None:
         own = introduce(self.settings)
-        return Accepting(self.settings, own, origin.certificate_user, self.neighbourhood.met)
+        return Accepting(self.settings, own, origin.certificate_user, self.neighbour_table.met)
 
     def refuses(self, name: str) -> str:
-        return self.neighbourhood.refuses(name)
+        return self.neighbour_table.refuses(name)
 
     def opened(self, connection: Connection, now: float) -> None:
-        self.neighbourhood.opened(connection, now)
+        self.neighbour_table.opened(connection, now)
 
     def closed(self, connection: Connection, now: float) -> None:
-        self.neighbourhood.closed(connection, now)
+        self.neighbour_table.closed(connection, now)
 
     def control(self, connection: Connection, payload: bytes, now: float) -> None:
         session = connection.session
         assert session is not None
-        listen(self, self.neighbourhood.link_of(session), payload, now)
+        listen(self, self.neighbour_table.link_of(session), payload, now)
 
-    def refused(self, connection: Connection, reason: int, now: float) -> None:
+    def refused(self, connection: Connection, packet_id: int, reason: int, now: float) -> None:
         session = connection.session
         assert session is not None
-        self.errands.refused(self.neighbourhood.link_of(session).name, reason, now)
+        delivery = session.inflight.get(packet_id)
+        message = None if delivery is None else delivery.message
+        self.router.refused(self.neighbour_table.link_of(session), message, reason, now)
+
+    def set_aside(self, connection: Connection, what: str, now: float) -> None:
+        session = connection.session
+        assert session is not None
+        self.router.refuse(self.neighbour_table.link_of(session).name, what, now)
 
     def marker(self, connection: Connection, payload: bytes, now: float) -> None:
         session = connection.session
         assert session is not None
-        if self.fabric is not None:
-            self.fabric.markers.heard(self.neighbourhood.link_of(session), payload)
+        if self.tree_links is not None:
+            self.tree_links.markers.heard(self.neighbour_table.link_of(session), payload)
 
     # Messages -------------------------------------------------------------------------------------
 
     def links(self) -> list[Receiver]:
-        return self.neighbourhood.receivers
+        return self.neighbour_table.receivers
 
-    def check_errand(self, message: Message) -> None:
-        self.errands.check(message)
+    def check_directed(self, message: Message) -> None:
+        self.router.check(message)
 
-    def errand(self, session: Session, message: Message, is_wave: bool, now: float) -> None:
-        self.errands.arrived(message, self.neighbourhood.link_of(session), is_wave, now)
+    def directed(self, session: Session, message: Message, is_wave: bool, now: float) -> None:
+        self.router.arrived(message, self.neighbour_table.link_of(session), is_wave, now)
 
-    def admit(self, by: Session, message: Message, now: float) -> int:
-        fabric = self.fabric
-        if fabric is None:
-            return NEW
-        return fabric.admission.admit(self.neighbourhood.link_of(by), message, now)
+    def admit(self, by: Session, message: Message, now: float) -> tuple[int, Message]:
+        tree_links = self.tree_links
+        if tree_links is None:
+            return NEW, message
+        return tree_links.admission.admit(self.neighbour_table.link_of(by), message, now)
 
     def stamped(self, message: Message, now: float) -> Message:
         """Stamps what was published here; what came from a neighbour has its stamp already."""
         stamp = stamp_of(message)
         if stamp is not None:
             self.saw_micros(stamp.micros)
-            if not message.name:
-                message.name = self.core.hub.namer.name(message.qos)
+            message.be_named(self.core.hub.namer)
             return message
-        stamped = with_stamp(message, Stamp(self.next_micros(now), self.settings.name))
-        stamped.name = self.core.hub.namer.name(message.qos)
-        return stamped
+        stamp = Stamp(self.next_micros(now), self.settings.name)
+        return with_stamp(message, stamp, self.core.hub.namer.name(message.qos))
 
     def next_micros(self, now: float) -> int:
         """Never the same twice, and after all that was seen, whatever the clock does."""
@@ -220,16 +234,59 @@ class Mesh(Neighbours):
     def end_turn(self, now: float) -> None:
         self.switching.end_turn()
         self.flooding.begin_end(now)
-        if self.fabric is not None:
-            self.fabric.adopt(now)
+        if self.tree_links is not None:
+            self.tree_links.adopt(now)
         if self.settings.is_joint:
             self.roaming.end_turn(now)
             self.reaching.end_turn()
-            self.errands.end_turn(now)
+            self.router.end_turn(now)
             self.directory.end_turn(now)
-        if self.stocks is not None:
-            self.stocks.end_turn(now)
-        self.telling.end_turn(now)
-        if self.fabric is not None and self.fabric.step(now):
-            self.telling.end_turn(now)
+        if self.bridges is not None:
+            self.bridges.end_turn(now)
+        self.advertisements.end_turn(now)
+        if self.tree_links is not None and self.tree_links.step(now):
+            self.advertisements.end_turn(now)
         self.flooding.end_turn()
+
+
+def listen(mesh: Mesh, link: Link, payload: bytes, now: float) -> None:
+    link.heard(payload)
+    kind = payload[0] if payload else 0
+    if kind in control.INTERESTS:
+        mesh.remote_interest.hear(link, payload)
+    elif kind == control.HOLD:
+        tree_links = mesh.tree_links
+        held = payload[1:] if tree_links is None else tree_links.markers.asked(link, payload)
+        mesh.advertisements.answer(link, held)
+    elif kind == control.EPOCH:
+        mesh.neighbour_table.hear_epoch(link, payload[1:])
+    elif kind == control.REACH:
+        mesh.reaching.hear(link, payload[1:])
+    elif kind == control.RETAINED:
+        missing = missing_there(mesh.core, payload[1:])
+        link.session.enqueue_retained(missing, link.receiver, now)
+    elif kind == control.MEASURES:
+        mesh.choosing.gathering.hear(link, payload[1:], now)
+    elif kind == control.FLOOD:
+        mesh.flooding.hear(link, payload, now)
+    elif kind == control.FLOOD_DIGEST:
+        mesh.flooding.hear_digest(link, payload)
+    elif kind == control.FLOOD_LIST:
+        mesh.flooding.hear_list(link, payload)
+    else:
+        _listen_in_graph(mesh, link, kind, payload, now)
+
+
+def _listen_in_graph(mesh: Mesh, link: Link, kind: int, payload: bytes, now: float) -> None:
+    """What is said only where links may form any graph."""
+    tree_links = mesh.tree_links
+    if tree_links is not None and kind == control.PING:
+        tree_links.heartbeat.ping(link, payload)
+    elif tree_links is not None and kind == control.PONG:
+        tree_links.heartbeat.pong(link, payload, now)
+    elif tree_links is not None and kind == control.LEAVE:
+        link.is_compared = False
+    else:
+        raise ProtocolError(
+            reasons.PROTOCOL_ERROR, f"{link.name} sent a control message of kind {kind}"
+        )

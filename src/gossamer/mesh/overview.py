@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from gossamer.broker.agenda import Duty
-from gossamer.broker.distributing import publish
-from gossamer.broker.reporting import statistics
-from gossamer.mesh.said import malformed, read_fields
+from gossamer.broker.delivery import publish
+from gossamer.broker.sys_topics import statistics
+from gossamer.broker.timers import Timer
+from gossamer.mesh.json_fields import malformed, read_fields
 from gossamer.session.message import Message
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ class _Known:
         self.gone_at = 0.0
 
 
-class Overview(Duty):
-    """Hears and shows the others' figures; as a duty it tells this broker's own."""
+class Overview(Timer):
+    """Hears and shows the others' figures; as a timer it tells this broker's own."""
 
     def __init__(self, mesh: Mesh) -> None:
         self._mesh = mesh
@@ -65,7 +65,7 @@ class Overview(Duty):
     def start(self, now: float) -> None:
         """Once; nothing where `$SYS` is switched off."""
         if self._interval():
-            self._mesh.core.agenda.add(now, self)
+            self._mesh.core.timers.add(now, self)
 
     def fire(self, now: float) -> float:
         interval = self._interval()
@@ -85,7 +85,7 @@ class Overview(Duty):
         heard = read_fields(body, "figures")
         figures = heard.fields.get("figures")
         if not isinstance(figures, dict):
-            raise malformed("figures that are none")
+            raise malformed("malformed figures")
         interval = heard.real("interval", 0.0, _LONGEST_INTERVAL)
         if not self._interval():
             return

@@ -17,7 +17,7 @@ SILENCE_SECONDS: Final = 1.5
 
 # What brokers say between each other, by version; one that does not name its own speaks the first.
 FIRST: Final = 1
-ENVELOPES: Final = 2  # errands of any size
+ENVELOPES: Final = 2  # directed messages of any size
 SPEAKS: Final = ENVELOPES
 
 

@@ -9,24 +9,24 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from gossamer.broker.broker import Broker
-from gossamer.broker.neighbours import PEER_PREFIX
+from gossamer.broker.mesh_port import PEER_PREFIX
 from gossamer.mesh.mesh import Mesh
-from gossamer.mesh.reporting import start_reporting
+from gossamer.mesh.sys_topics import start_reporting
+from gossamer.net.bridges import BridgeLinks
 from gossamer.net.clock import Clock
 from gossamer.net.config import Config
 from gossamer.net.config.listeners import Listener
-from gossamer.net.front import Front
-from gossamer.net.material import Material, read_material
-from gossamer.net.peering import Peering
-from gossamer.net.stock_peering import StockPeering
+from gossamer.net.listeners import Listeners
+from gossamer.net.mesh_links import MeshLinks
+from gossamer.net.resolved_config import ResolvedConfig, read_resolved
 from gossamer.net.tracing import BrokerTracer, Spans
 from gossamer.net.transport import Host
 from gossamer.storage.errors import StoreError
 from gossamer.storage.store import Store
 
 if TYPE_CHECKING:
-    from gossamer.net.archive_service import ArchiveService
-    from gossamer.storage.archive.archive import Archive
+    from gossamer.archive.archive import Archive
+    from gossamer.net.replay_service import ArchiveService
 
 logger = logging.getLogger(__name__)
 
@@ -54,12 +54,12 @@ class Server:
         self.loop: AbstractEventLoop = asyncio.get_running_loop()
         self.clock = clock if clock is not None else Clock()
         self.host = Host(broker, self.loop, self._end_turn, self.clock)
-        self.front: Front | None = None
+        self.listeners: Listeners | None = None
         self.mesh: Mesh | None = None
         self.archive = archive
         self.archive_service: ArchiveService | None = None
-        self.peering: Peering | None = None
-        self._stock_peering: StockPeering | None = None
+        self.mesh_links: MeshLinks | None = None
+        self._bridge_mesh_links: BridgeLinks | None = None
         self._spans: Spans | None = None
         self._ticker: asyncio.TimerHandle | None = None
         if store is not None:
@@ -69,31 +69,31 @@ class Server:
                 lambda: self._from_store(self._store_read, None),
             )
 
-    async def open(self, material: Material) -> Front:
+    async def open(self, resolved: ResolvedConfig) -> Listeners:
         """Listens wherever the configuration says and dials neighbours; OSError if it cannot."""
-        if material.mesh is not None:
-            self.mesh = Mesh(self.broker.core, material.mesh)
+        if resolved.mesh is not None:
+            self.mesh = Mesh(self.broker.core, resolved.mesh)
             start_reporting(self.mesh, self.clock.now())
         else:
             self._warn_of_neighbours()
-        trace = material.config.trace
+        trace = resolved.config.trace
         if trace.endpoint is not None:
             self._spans = Spans(trace.endpoint, trace.service)
             self.broker.core.tracer = BrokerTracer(self._spans, self.clock)
-        front = Front(self.host, material)
-        await front.open(material)
-        self.front = front
-        if self.mesh is not None and material.config.mesh is not None:
-            self.peering = Peering(
-                self.host, self.mesh, material.config.mesh.peer, material.config.mesh.seeds
+        listeners = Listeners(self.host, resolved)
+        await listeners.open(resolved)
+        self.listeners = listeners
+        if self.mesh is not None and resolved.config.mesh is not None:
+            self.mesh_links = MeshLinks(
+                self.host, self.mesh, resolved.config.mesh.peer, resolved.config.mesh.seeds
             )
-            if material.config.mesh.stock:
-                stocks = material.config.mesh.stock
-                self._stock_peering = StockPeering(self.host, self.mesh, stocks)
+            if resolved.config.mesh.stock:
+                bridges = resolved.config.mesh.stock
+                self._bridge_mesh_links = BridgeLinks(self.host, self.mesh, bridges)
         if self.archive is not None:
-            self._serve_archive(self.archive, front, material)
+            self._serve_archive(self.archive, listeners, resolved)
         self._tick()
-        return front
+        return listeners
 
     def _warn_of_neighbours(self) -> None:
         """A broker that left its mesh goes on queueing for those it knew."""
@@ -106,28 +106,30 @@ class Server:
                 ", ".join(sorted(left)),
             )
 
-    def _serve_archive(self, archive: Archive, front: Front, material: Material) -> None:
+    def _serve_archive(
+        self, archive: Archive, listeners: Listeners, resolved: ResolvedConfig
+    ) -> None:
         # Not at the top: only a broker with an archive needs pyarrow.
-        from gossamer.net.archive_service import ArchiveService
+        from gossamer.net.replay_service import ArchiveService
 
-        self.archive_service = ArchiveService(archive, self.broker, front.logins, material)
+        self.archive_service = ArchiveService(archive, self.broker, listeners.logins, resolved)
 
     async def start(self, address: str, port: int) -> int:
         """Listens on plain TCP for clients of this machine; answers the port in use."""
         listener = Listener(host=address, port=port)
-        front = await self.open(read_material(Config(listener=(listener,))))
-        return front.listeners[0].port
+        listeners = await self.open(read_resolved(Config(listener=(listener,))))
+        return listeners.listeners[0].port
 
     async def stop(self) -> None:
         """Tells every client, writes what is left to the store, and closes."""
         if self._ticker is not None:
             self._ticker.cancel()
-        if self.front is not None:
-            self.front.close()
-        if self._stock_peering is not None:
-            await self._stock_peering.stop()
-        if self.peering is not None:
-            await self.peering.stop()
+        if self.listeners is not None:
+            self.listeners.close()
+        if self._bridge_mesh_links is not None:
+            await self._bridge_mesh_links.stop()
+        if self.mesh_links is not None:
+            await self.mesh_links.stop()
         if self.archive_service is not None:
             self.archive_service.stop()
         self.broker.stop(self.clock.now())
@@ -184,11 +186,15 @@ class Server:
             self.loop.call_soon_threadsafe(call, argument)
 
     def _committed(self, batch: int) -> None:
-        self.broker.committed(batch, self.clock.now())
+        now = self.clock.now()
+        self.broker.committed(batch, now)
+        self.host.after_chunk(now)
         self._end_turn()
 
     def _store_read(self, _: None) -> None:
-        self.broker.was_read(self.clock.now())
+        now = self.clock.now()
+        self.broker.was_read(now)
+        self.host.after_chunk(now)
         self._end_turn()
 
     def _store_failed(self, error: StoreError) -> None:

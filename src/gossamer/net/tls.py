@@ -1,11 +1,12 @@
 """TLS contexts from the configuration, and the name in a client's certificate."""
 
 import ssl
+from pathlib import Path
 from typing import Any, Final
 
-from gossamer.net.config.errors import ConfigError
-from gossamer.net.config.peer_tls import PeerTls
-from gossamer.net.config.tls import Tls
+from gossamer.net.config.listeners import Tls
+from gossamer.net.config.mesh import PeerTls
+from gossamer.net.config.section import ConfigError
 
 # TLS 1.2 with forward secrecy and authenticated encryption only; those of TLS 1.3 all have both.
 CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL"
@@ -27,11 +28,7 @@ def server_context(tls: Tls) -> ssl.SSLContext:
         context.set_ciphers(tls.ciphers or CIPHERS)
     except ssl.SSLError as error:
         raise ConfigError([f"tls.ciphers = {tls.ciphers}: OpenSSL knows no such cipher"]) from error
-    try:
-        # A key with a pass phrase would make OpenSSL ask on the terminal; it gets none instead.
-        context.load_cert_chain(tls.certificate, tls.key, password=lambda: b"")
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigError([f"{tls.certificate} with key {tls.key}: {_why(error)}"]) from error
+    _show(context, tls.certificate, tls.key)
     for path in (tls.client_ca, tls.revoked):
         if path is not None:
             try:
@@ -52,11 +49,17 @@ def client_context(tls: PeerTls) -> ssl.SSLContext:
         raise ConfigError([f"{tls.ca}: {_why(error)}"]) from error
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if tls.certificate is not None:
-        try:
-            context.load_cert_chain(tls.certificate, tls.key, password=lambda: b"")
-        except (OSError, ssl.SSLError) as error:
-            raise ConfigError([f"{tls.certificate} with key {tls.key}: {_why(error)}"]) from error
+        _show(context, tls.certificate, tls.key)
     return context
+
+
+def _show(context: ssl.SSLContext, certificate: Path, key: Path | None) -> None:
+    """From now on the context shows that certificate."""
+    try:
+        # A key with a pass phrase would make OpenSSL ask on the terminal; it gets none instead.
+        context.load_cert_chain(certificate, key, password=lambda: b"")
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError([f"{certificate} with key {key}: {_why(error)}"]) from error
 
 
 def certificate_user(certificate: dict[str, Any] | None) -> str:

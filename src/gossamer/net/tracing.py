@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from gossamer.broker.tracing import Tracer
+from gossamer.broker.trace_port import Tracer
 from gossamer.net.clock import Clock
-from gossamer.net.config.errors import ConfigError
+from gossamer.net.config.section import ConfigError
 from gossamer.session.message import Message
 
 if TYPE_CHECKING:

@@ -16,10 +16,11 @@ from mypy_extensions import mypyc_attr
 
 from gossamer.broker.broker import Broker
 from gossamer.broker.connection import Connection
-from gossamer.broker.policy import Meter, Origin
+from gossamer.broker.policy import Origin, RateMeter
 from gossamer.broker.settings import Settings
+from gossamer.broker.stages import CLOSED
 from gossamer.net.clock import Clock
-from gossamer.session.outlet import Sink
+from gossamer.session.outbox import Sink
 
 # Why a connection is not read from now; each reason ends by itself.
 WRITE_BLOCKED: Final = 1  # the client does not read what we send
@@ -27,15 +28,28 @@ CORE_BUSY: Final = 2  # its login is being decided
 OVER_RATE: Final = 4
 TURN_OVER: Final = 8  # it has had its share of this turn
 
-# A chunk is handled in slices of this size, with a look at the clock between them. Where one slice
-# took longer than two turns (small packets, each with much work), the next ones of its connection
-# are smaller.
+# A chunk is handled in slices, with a look at the clock between them. They grow to this size where
+# packets are little work, and shrink where one slice takes longer than a turn. What a newcomer's
+# packets cost is not known yet, so its first slices are small; the smallest is one packet.
 SLICE_BYTES: Final = 8_192
-SMALLEST_SLICE_BYTES: Final = 512
+FIRST_SLICE_BYTES: Final = 128
+SMALLEST_SLICE_BYTES: Final = 8
 
-# Work on all that had their turn and have more, after which the loop looks at its sockets: a client
-# that sends little waits for this line, and not for everybody in it.
-LINE_SECONDS: Final = 0.001
+# So much at once is handled when it comes, whoever else is in line; where its sender is known for
+# packets that are much work, so little.
+SMALL_BYTES: Final = 1_024
+LITTLE_BYTES: Final = 64
+
+# Work on all that stand in line, after which the loop looks at its sockets: a client that sends
+# little waits for this, and not for everybody. Once so much was done for those that have just sent,
+# the others among them stand in line as well, before those who had their turn and have more.
+LINE_SECONDS: Final = 0.000_5
+
+# Input of all connections that may wait in line; beyond it a chunk is handled to its end.
+MOST_WAITING_BYTES: Final = 64 << 20
+
+# Unsent bytes past which a client is behind, and what it has not read is counted.
+BEHIND_BYTES: Final = 65_536
 
 # Time for last words to a client that does not read them.
 CLOSING_SECONDS: Final = 5.0
@@ -52,36 +66,87 @@ class Host:
         clock: Clock | None = None,
     ) -> None:
         self.broker = broker
+        broker.divides = True
         self.loop = loop
         self.clock = clock if clock is not None else Clock()
         self.journal = broker.core.journal
         self._end_turn = end_turn
         self._scheduled = False
-        self._line: deque[SocketSink] = deque()  # connections with more than one turn of work
+        self._newcomers: deque[SocketSink] = deque()  # connections that wait for their first turn
+        self._line: deque[SocketSink] = deque()  # those with more than one turn of work
         self._line_moves = False
+        self.waiting_bytes = 0  # of input of those in line
+        self._spent = 0.0  # seconds of work since the line was served, while it moves
 
-    def stand_in_line(self, sink: SocketSink) -> None:
-        """Its next turn comes when those before it have had theirs."""
-        self._line.append(sink)
+    def stand_in_line(self, sink: SocketSink, is_first: bool = False) -> None:
+        """Its next turn comes when those before it have had theirs; a first turn comes sooner."""
+        if is_first:
+            self._newcomers.append(sink)
+        else:
+            self._line.append(sink)
+        self._move_line()
+
+    def is_late(self, seconds: float) -> bool:
+        """So much was done for somebody: whether the others had better stand in line."""
+        self._spent += seconds
+        if self._spent < LINE_SECONDS:
+            return False
+        self._move_line()
+        return not self.is_crowded()
+
+    def is_crowded(self) -> bool:
+        """Whether no more input should wait in line."""
+        return self.waiting_bytes > MOST_WAITING_BYTES
+
+    def _move_line(self) -> None:
         if not self._line_moves:
             self._line_moves = True
             self.loop.call_soon(self._serve_line)
 
     def _serve_line(self) -> None:
-        """A turn for each at most; who is left comes first the next time."""
+        """A turn for each at most; who is left comes first the next time. Somebody who had a turn
+        before has another one every time. Queues that have more to send take turns with them."""
+        newcomers = self._newcomers
         line = self._line
+        broker = self.broker
+        self._spent = 0.0
         ends = time.perf_counter() + LINE_SECONDS
-        for _ in range(len(line)):
-            line.popleft().next_turn()
-            if time.perf_counter() >= ends:
+        waiting = len(line)
+        if waiting > 0:
+            waiting -= 1
+            self._serve(line.popleft())
+        while time.perf_counter() < ends:
+            has_more = broker.has_more()
+            if has_more:
+                broker.go_on(self.clock.now())
+            if newcomers:
+                self._serve(newcomers.popleft())
+            elif waiting > 0:
+                waiting -= 1
+                self._serve(line.popleft())
+            elif not has_more:
                 break
-        self._line_moves = len(line) > 0
+        self._line_moves = len(line) > 0 or len(newcomers) > 0 or broker.has_more()
         if self._line_moves:
             self.loop.call_soon(self._serve_line)
+        self._end_turn_soon()
+
+    def _serve(self, sink: SocketSink) -> None:
+        try:
+            sink.next_turn()
+        except Exception as error:  # it ends its connection, and not the line
+            self.broker.core.faults.note("a turn", error, "", self.clock.now())
+            sink.cut()
 
     def after_chunk(self, now: float) -> None:
         """Writes what the chunk caused; the journal gets its turn when the loop has read all."""
-        self.broker.flush(now)
+        broker = self.broker
+        broker.end_turn(now)
+        if broker.has_more():
+            self._move_line()
+        self._end_turn_soon()
+
+    def _end_turn_soon(self) -> None:
         if self.journal.dirty and not self._scheduled:
             self._scheduled = True
             self.loop.call_soon(self._finish_turn)
@@ -117,7 +182,7 @@ class Door:
     def leave(self, address: str, ticket: int) -> None:
         """It has ended."""
 
-    def meter(self, address: str, now: float) -> Meter | None:
+    def meter(self, address: str, now: float) -> RateMeter | None:
         """The rate limits of a new connection, None if there are none."""
         return None
 
@@ -136,13 +201,15 @@ class SocketSink(Sink):
         self.address = address
         self.transport: Transport | None = None
         self.connection: Connection | None = None
-        self._meter: Meter | None = None
+        self._meter: RateMeter | None = None
         self.was_made = False
         self._ticket = ticket
         self._pauses = 0
         self._rest = b""  # of a chunk that took longer than the connection's turn
         self._rest_at = 0
-        self._slice = SLICE_BYTES
+        self._slice = FIRST_SLICE_BYTES
+        self._is_behind = False  # more is unsent than a socket should need
+        self._is_lost = False  # by the network, while something that it said is still to be handled
 
     # What asyncio calls -------------------------------------------------------------------------
 
@@ -162,7 +229,8 @@ class SocketSink(Sink):
             transport.abort()
             return
         now = self.host.clock.now()
-        transport.set_write_buffer_limits(high=door.write_buffer)
+        high = min(door.write_buffer, BEHIND_BYTES)
+        transport.set_write_buffer_limits(high=high, low=high // 2)
         self._meter = door.meter(address, now)
         origin = Origin(address, door.name, door.certificate_user(transport), door.settings)
         self.connection = self.host.broker.open(self, origin, now)
@@ -171,13 +239,19 @@ class SocketSink(Sink):
         connection = self.connection
         if connection is None:
             return
-        if self._rest:
-            self._rest = self._rest[self._rest_at :] + data
-            self._rest_at = 0
+        if self._rest or self._pauses & (TURN_OVER | CORE_BUSY):
+            self._keep(self._rest[self._rest_at :] + data, 0)
             return
         now = self.host.clock.now()
-        if len(data) <= self._slice and self._meter is None:
+        small = SMALL_BYTES if self._slice >= FIRST_SLICE_BYTES else LITTLE_BYTES
+        if len(data) <= small and self._meter is None:
+            began = time.perf_counter()
             connection.receive(data, now)
+            self._note_cost(len(data), time.perf_counter() - began)
+            if connection.is_unfinished():
+                self._wait_for_turn(b"", 0)
+        elif self.host.is_late(0.0):
+            self._wait_for_turn(data, 0, is_first=True)
         else:
             self._receive_slices(connection, data, 0, now)
         self.host.after_chunk(now)
@@ -186,42 +260,73 @@ class SocketSink(Sink):
         return False  # closes the transport
 
     def connection_lost(self, error: Exception | None) -> None:
-        connection = self.connection
+        """What it said before is still handled, in its turns; then it is gone."""
         self.transport = None
+        self._is_behind = False
+        connection = self.connection
+        if connection is None or self._is_lost:
+            return
+        connection.outbox.is_behind(0, 0)
+        if self._pauses & TURN_OVER:
+            self._is_lost = True
+            self._meter = None
+            if self._pauses & OVER_RATE:  # or it stands in line already
+                self._pauses &= ~OVER_RATE
+                self.host.stand_in_line(self)
+            return
+        self._gone(self.host.clock.now())
+
+    def _gone(self, now: float) -> None:
+        connection = self.connection
         if connection is not None:
-            self.connection = None
-            self.door.leave(connection.origin.address, self._ticket)
-            now = self.host.clock.now()
-            if self._rest:
-                connection.receive(self._rest[self._rest_at :], now)
-                self._rest = b""
-            connection.lost(now)
+            self._leave(connection, now)
             self.host.after_chunk(now)
+
+    def _leave(self, connection: Connection, now: float) -> None:
+        self.connection = None
+        self._keep(b"", 0)
+        connection.outbox.is_behind(0, 0)
+        self.door.leave(connection.origin.address, self._ticket)
+        connection.lost(now)
 
     def cut(self) -> None:
         """Ends it now, for the core too: its place is free when this returns."""
         self.host.broker.core.counters.connections_refused += 1
         self.abort()
-        self.connection_lost(None)
+        self.transport = None
+        self._gone(self.host.clock.now())
 
     def pause_writing(self) -> None:
-        """The client does not read: QoS 0 to it is dropped, and it is not listened to either.
+        """The client is behind: from now on what it has not read is counted."""
+        self._is_behind = True
+        transport = self.transport
+        if transport is not None:
+            self._count_unsent(transport)
+
+    def _count_unsent(self, transport: Transport) -> None:
+        """Past what it may have unsent, QoS 0 to it is dropped, and it is not listened to either.
 
         A neighbour is: two brokers that each wait for the other to read would wait for ever.
         """
         connection = self.connection
-        if connection is not None:
-            connection.outlet.blocked = True
+        if connection is None:
+            return
+        unsent = transport.get_write_buffer_size()
+        if connection.outbox.is_behind(unsent, self.door.write_buffer):
+            connection.outbox.blocked = True
             if not connection.is_peer:
                 self._pause(WRITE_BLOCKED)
 
     def resume_writing(self) -> None:
+        self._is_behind = False
         connection = self.connection
         if connection is not None:
-            now = self.host.clock.now()
-            self._resume(WRITE_BLOCKED)
-            connection.unblocked(now)
-            self.host.after_chunk(now)
+            connection.outbox.is_behind(0, 0)
+            if connection.outbox.blocked:
+                now = self.host.clock.now()
+                self._resume(WRITE_BLOCKED)
+                connection.unblocked(now)
+                self.host.after_chunk(now)
 
     # What the core calls ------------------------------------------------------------------------
 
@@ -229,13 +334,15 @@ class SocketSink(Sink):
         transport = self.transport
         if transport is not None:
             transport.write(data)
+            if self._is_behind:
+                self._count_unsent(transport)
 
     def close(self) -> None:
         transport = self.transport
         if transport is not None:
             transport.close()
             connection = self.connection
-            if connection is not None and connection.outlet.blocked:
+            if connection is not None and connection.outbox.blocked:
                 self.host.loop.call_later(CLOSING_SECONDS, transport.abort)
 
     def abort(self) -> None:
@@ -255,10 +362,28 @@ class SocketSink(Sink):
     def unread_bytes(self) -> int:
         return len(self._rest)
 
+    def takes_turns(self) -> bool:
+        return True
+
+    def settle(self) -> None:
+        connection = self.connection
+        if connection is None or not self._is_lost:
+            return
+        now = self.host.clock.now()
+        connection.receive(self._rest[self._rest_at :], now)
+        while connection.is_unfinished():
+            connection.proceed(now)
+        self._leave(connection, now)
+
     def pause_reading(self) -> None:
         self._pause(CORE_BUSY)
 
     def resume_reading(self) -> None:
+        """What came meanwhile has its turns from now on."""
+        connection = self.connection
+        is_unfinished = connection is not None and connection.is_unfinished()
+        if (self._rest or is_unfinished) and not self._pauses & TURN_OVER:
+            self._wait_for_turn(self._rest, self._rest_at)
         self._resume(CORE_BUSY)
 
     # How fast it may be -------------------------------------------------------------------------
@@ -267,10 +392,15 @@ class SocketSink(Sink):
         """Handles as much as the turn and the rates allow; the rest waits in `_rest`."""
         end = len(data)
         began = time.perf_counter()
+        first = began
         turn_seconds = self.door.turn_seconds
         turn_ends = began + turn_seconds
+        is_over = False
         while start < end:
-            stop = start + self._slice
+            # A packet that is all here is not left in pieces, which are charged to its sender; a
+            # turn that is over ends with that packet.
+            missing = connection.missing()
+            stop = start + (missing if is_over else max(self._slice, missing))
             part = data if start == 0 and stop >= end else data[start:stop]
             if self._meter is None:
                 connection.receive(part, now)
@@ -278,31 +408,69 @@ class SocketSink(Sink):
                 self._receive_metered(connection, self._meter, part, now)
             start = stop
             done = time.perf_counter()
-            if done - began > 2.0 * turn_seconds:
-                self._slice = max(self._slice >> 1, SMALLEST_SLICE_BYTES)
-            elif self._slice < SLICE_BYTES:
+            if self._slice < SLICE_BYTES and done - began < 0.25 * turn_seconds:
                 self._slice <<= 1
+            else:
+                self._note_cost(self._slice, done - began)
             began = done
-            if start < end and (self._pauses & OVER_RATE or done >= turn_ends):
-                self._rest = data
-                self._rest_at = start
-                self._pause(TURN_OVER)
-                if not self._pauses & OVER_RATE:
-                    self.host.stand_in_line(self)
+            if self._pauses & CORE_BUSY:
+                self._keep(data if start < end else b"", start)
+                self._pauses &= ~TURN_OVER
                 return
-        self._rest = b""
+            is_over = done >= turn_ends and not self.host.is_crowded()
+            is_between = not 0 < connection.missing() <= end - start
+            if connection.is_unfinished() or (
+                start < end and (bool(self._pauses & OVER_RATE) or (is_over and is_between))
+            ):
+                self.host.is_late(done - first)
+                self._wait_for_turn(data if start < end else b"", start)
+                return
+        self.host.is_late(began - first)
+        self._keep(b"", 0)
         self._resume(TURN_OVER)
+
+    def _note_cost(self, size: int, seconds: float) -> None:
+        """So many bytes were so much work: the next slice is what one turn is enough for."""
+        turn_seconds = self.door.turn_seconds
+        if seconds > turn_seconds:
+            fits = int(size * turn_seconds / seconds)
+            self._slice = max(min(self._slice >> 1, fits), SMALLEST_SLICE_BYTES)
+
+    def _keep(self, data: bytes, start: int) -> None:
+        """What follows `start` is to be handled later."""
+        self.host.waiting_bytes += len(data) - len(self._rest)
+        self._rest = data
+        self._rest_at = start
+
+    def _wait_for_turn(self, data: bytes, start: int, is_first: bool = False) -> None:
+        """There is more to do for it than one turn takes: what follows `start`, and what the core
+        has not finished."""
+        self._keep(data, start)
+        self._pause(TURN_OVER)
+        if not self._pauses & OVER_RATE:
+            self.host.stand_in_line(self, is_first)
 
     def next_turn(self) -> None:
         connection = self.connection
-        if connection is None or not self._rest:
+        if connection is None or not self._pauses & TURN_OVER:
             return
         now = self.host.clock.now()
+        if connection.is_unfinished():
+            connection.proceed(now)
+            if connection.is_unfinished() or (self._rest and connection.stage != CLOSED):
+                self._wait_for_turn(self._rest, self._rest_at)
+                self.host.after_chunk(now)
+                return
+        if connection.stage == CLOSED:
+            self._keep(b"", 0)
         self._receive_slices(connection, self._rest, self._rest_at, now)
-        self.host.after_chunk(now)
+        if self._is_lost and not self._pauses & TURN_OVER:
+            self._gone(now)
+        else:
+            self.host.after_chunk(now)
 
     def _receive_metered(
-        self, connection: Connection, meter: Meter, data: bytes, now: float
+        self, connection: Connection, meter: RateMeter, data: bytes, now: float
     ) -> None:
         if connection.is_peer:
             self._meter = None  # rates are for clients; a neighbour speaks for many

@@ -5,26 +5,26 @@ out are results, jobs for processors, and the parts of the states that should su
 """
 
 from gossamer.plus.errors import PlusError
-from gossamer.plus.filtering import Filtering
+from gossamer.plus.filter_operator import FilterOperator
 from gossamer.plus.grammar import parse
 from gossamer.plus.jobs import Job
-from gossamer.plus.limits import MAX_TOPIC_BYTES, Limits
-from gossamer.plus.nodes import Plan
+from gossamer.plus.limits import MAX_TOPIC_BYTES, OperatorLimits
+from gossamer.plus.nodes import OperatorPlan
 from gossamer.plus.offload import OffloadedState, OffloadRule
 from gossamer.plus.options import Options, read_options, settled
 from gossamer.plus.publication import Publication
 from gossamer.plus.replies import AGGREGATE, fallback_topic, fits
 from gossamer.plus.spatial import SpatialState
-from gossamer.plus.state import OperatorState, Result, Services
+from gossamer.plus.state import OperatorResult, OperatorState, Services
 from gossamer.plus.temporal import SpatioTemporalState, TemporalState
 from gossamer.plus.ttl import IMPLICIT_TTL
 from gossamer.plus.vocabulary import Vocabulary
 
 
-class Asked:
+class AskedOperator:
     """An operator subscription as a client asked for it."""
 
-    def __init__(self, plan: Plan, options: Options) -> None:
+    def __init__(self, plan: OperatorPlan, options: Options) -> None:
         self.plan = plan
         self.options = options
 
@@ -36,7 +36,7 @@ class Engine:
         self,
         vocabulary: Vocabulary | None = None,
         implicit_ttl: float = IMPLICIT_TTL,
-        limits: Limits | None = None,
+        limits: OperatorLimits | None = None,
     ) -> None:
         self.vocabulary = vocabulary if vocabulary is not None else Vocabulary()
         self.services = Services(implicit_ttl, limits)
@@ -45,13 +45,13 @@ class Engine:
         self.failed: list[tuple[OperatorState, Exception]] = []  # for whoever calls to note
         self._latest_tick = 0.0
 
-    def parse(self, filter: str) -> Plan:
+    def parse(self, filter: str) -> OperatorPlan:
         """Raises PlusError."""
         return parse(filter, self.vocabulary)
 
-    def ask(self, filter: str, user: list[tuple[str, str]]) -> Asked:
+    def ask(self, filter: str, user: list[tuple[str, str]]) -> AskedOperator:
         """From the filter and the User Properties of a SUBSCRIBE. Raises PlusError."""
-        asked = Asked(self.parse(filter), read_options(user))
+        asked = AskedOperator(self.parse(filter), read_options(user))
         if asked.plan.spatial is not None and not fits(fallback_topic(asked.plan)):
             raise PlusError(
                 f"the results' topic, with {AGGREGATE} for each wildcard, is over "
@@ -61,7 +61,7 @@ class Engine:
             self.offloads.check(asked.plan, asked.options)
         return asked
 
-    def subscribe(self, plan: Plan, options: Options | None = None) -> OperatorState:
+    def subscribe(self, plan: OperatorPlan, options: Options | None = None) -> OperatorState:
         """The state for it, made if it is the first; `release` gives it back."""
         asked = settled(plan, options if options is not None else Options())
         key = _key(plan, asked)
@@ -72,12 +72,12 @@ class Engine:
         state.references += 1
         return state
 
-    def _make_state(self, key: str, plan: Plan, options: Options) -> OperatorState:
+    def _make_state(self, key: str, plan: OperatorPlan, options: Options) -> OperatorState:
         if self.offloads is not None and self.offloads.takes(plan):
             return OffloadedState(key, plan, self.services)
         return _make_state(key, plan, options, self.services)
 
-    def key(self, plan: Plan, options: Options) -> str:
+    def key(self, plan: OperatorPlan, options: Options) -> str:
         """Under which `states` has it, if it is there."""
         return _key(plan, settled(plan, options))
 
@@ -102,13 +102,13 @@ class Engine:
             for state in self.states.values():
                 state.clock_set(now)
 
-    def tick(self, now: float) -> list[tuple[OperatorState, Result]]:
+    def tick(self, now: float) -> list[tuple[OperatorState, OperatorResult]]:
         """Ends windows and sends what is owed. A state that fails does not stop the others."""
         if now < self._latest_tick:
             for state in self.states.values():
                 state.clock_set(now)
         self._latest_tick = now
-        results: list[tuple[OperatorState, Result]] = []
+        results: list[tuple[OperatorState, OperatorResult]] = []
         due = self.services.take_due(now)
         while due is not None:
             try:
@@ -125,9 +125,9 @@ class Engine:
 
     def processed(
         self, job: Job, answer: bytes | None, now: float
-    ) -> list[tuple[OperatorState, Result]]:
+    ) -> list[tuple[OperatorState, OperatorResult]]:
         """The answer to a job, None if it failed; it may release answers that came before it."""
-        results: list[tuple[OperatorState, Result]] = []
+        results: list[tuple[OperatorState, OperatorResult]] = []
         for ready in self.services.jobs.finish(job, answer):
             if ready.answer is None:
                 self.services.skip(ready.trouble)
@@ -150,7 +150,7 @@ class Engine:
         return results
 
 
-def _key(plan: Plan, options: Options) -> str:
+def _key(plan: OperatorPlan, options: Options) -> str:
     reply = "rpt" if options.names_participants else "skr"
     return f"{reply} {options.every!r} {plan.chain}/{plan.filter}"
 
@@ -162,7 +162,9 @@ def read_key(key: str) -> tuple[str, Options]:
     return filter, Options(reply == "rpt", float(every))
 
 
-def _make_state(key: str, plan: Plan, options: Options, services: Services) -> OperatorState:
+def _make_state(
+    key: str, plan: OperatorPlan, options: Options, services: Services
+) -> OperatorState:
     spatial, temporal = plan.spatial, plan.temporal
     named = options.names_participants
     if temporal is not None and spatial is not None:
@@ -171,4 +173,4 @@ def _make_state(key: str, plan: Plan, options: Options, services: Services) -> O
         return TemporalState(key, plan, services, temporal)
     if spatial is not None:
         return SpatialState(key, plan, services, spatial, named, options.every)
-    return Filtering(key, plan, services)
+    return FilterOperator(key, plan, services)

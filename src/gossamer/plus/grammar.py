@@ -19,7 +19,7 @@ from gossamer.plus.limits import (
     MAX_LISTED_TOPICS,
     MAX_OPERATORS,
 )
-from gossamer.plus.nodes import Plan, Processor, Rule, Spatial, Temporal
+from gossamer.plus.nodes import OperatorPlan, ProcessorNode, RuleNode, SpatialNode, TemporalNode
 from gossamer.plus.rules import RULES_BY_KEYWORD
 from gossamer.plus.values import read_number
 from gossamer.plus.vocabulary import RESERVED, Vocabulary
@@ -81,7 +81,7 @@ class _Link:
             raise self.error("an argument is not UTF-8 behind its % signs") from None
 
 
-def parse(filter: str, vocabulary: Vocabulary) -> Plan:
+def parse(filter: str, vocabulary: Vocabulary) -> OperatorPlan:
     """`filter` is a valid MQTT filter. Raises PlusError."""
     chain, slash, rest = filter.partition("/")
     if len(chain) > MAX_CHAIN_CHARACTERS:
@@ -93,28 +93,28 @@ def parse(filter: str, vocabulary: Vocabulary) -> Plan:
     texts = chain[1:].split("$")
     if len(texts) > MAX_OPERATORS:
         raise PlusError(f"{len(texts)} operators in one chain; {MAX_OPERATORS} is most")
-    return _Reader(vocabulary).read(chain, rest, texts)
+    return _PlanReader(vocabulary).read(chain, rest, texts)
 
 
-class _Reader:
+class _PlanReader:
     """Reads one chain, outermost operator first, and keeps what it has seen."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        self.outer: list[Rule] = []
-        self.inner: list[Rule] = []
-        self.spatial: Spatial | None = None
-        self.temporal: Temporal | None = None
-        self.processor: Processor | None = None
+        self.outer: list[RuleNode] = []
+        self.inner: list[RuleNode] = []
+        self.spatial: SpatialNode | None = None
+        self.temporal: TemporalNode | None = None
+        self.processor: ProcessorNode | None = None
         self.with_field: list[_Link] = []
         self.latest = _Link(0, "")
         self.latest_kind = _RULE
 
-    def read(self, chain: str, rest: str, texts: list[str]) -> Plan:
+    def read(self, chain: str, rest: str, texts: list[str]) -> OperatorPlan:
         for place, text in enumerate(texts, 1):
             self._read_link(_Link(place, text))
         self._refuse_fields_of_results()
-        return Plan(
+        return OperatorPlan(
             chain,
             rest,
             _reads(rest) if self.spatial is not None else (rest,),
@@ -173,33 +173,33 @@ class _Reader:
             raise link.error(f"needs a number, not {operand[:40]!r}")
         field = self._field(link)
         if self.spatial is None:
-            self.outer.append(Rule(link.keyword, operand, number, field))
+            self.outer.append(RuleNode(link.keyword, operand, number, field))
             return
         # A rule judges what enters the aggregate, unless it names another field.
         entering = self.spatial.field
         self.inner.append(
-            Rule(link.keyword, operand, number, field if field is not None else entering)
+            RuleNode(link.keyword, operand, number, field if field is not None else entering)
         )
 
-    def _spatial(self, link: _Link) -> Spatial:
+    def _spatial(self, link: _Link) -> SpatialNode:
         reply = link.argument(0)
         if reply not in _REPLIES:
             raise link.error(f"replies as SKR or RPT, not as {reply[:40]!r}")
-        return Spatial(link.keyword, self._field(link), _REPLIES[reply])
+        return SpatialNode(link.keyword, self._field(link), _REPLIES[reply])
 
-    def _temporal(self, link: _Link) -> Temporal:
+    def _temporal(self, link: _Link) -> TemporalNode:
         if link.argument(0):
             raise link.error("its first argument must be empty; the second may name a field")
         window, function = self.vocabulary.temporal[link.keyword]
-        return Temporal(window, function, self._field(link))
+        return TemporalNode(window, function, self._field(link))
 
-    def _processor(self, link: _Link) -> Processor:
+    def _processor(self, link: _Link) -> ProcessorNode:
         if link.arguments:
             raise link.error("takes no argument")
         trouble = self.vocabulary.processors[link.keyword].trouble
         if trouble:
             raise link.error(trouble)
-        return Processor(link.keyword)
+        return ProcessorNode(link.keyword)
 
     def _field(self, link: _Link) -> Field | None:
         field = link.field()

@@ -6,7 +6,7 @@ A cache, bounded in topics and in bytes: without room, the oldest of the same op
 from collections import OrderedDict
 
 from gossamer.plus.limits import topic_bytes
-from gossamer.plus.state import OperatorState, Result
+from gossamer.plus.state import OperatorResult, OperatorState
 
 
 class LastResults:
@@ -15,9 +15,11 @@ class LastResults:
     __slots__ = ("_results",)
 
     def __init__(self) -> None:
-        self._results: OrderedDict[str, tuple[Result, float]] = OrderedDict()
+        self._results: OrderedDict[str, tuple[OperatorResult, float]] = OrderedDict()
 
-    def put(self, state: OperatorState, topic: str, result: Result, valid_until: float) -> None:
+    def put(
+        self, state: OperatorState, topic: str, result: OperatorResult, valid_until: float
+    ) -> None:
         """In place of the one that the topic had; one that is too large is not kept.
 
         What it costs is charged to the state, which has these results.
@@ -39,7 +41,7 @@ class LastResults:
             self._results[topic] = (result, valid_until)
             state.weigh(size)
 
-    def valid(self, now: float) -> list[Result]:
+    def valid(self, now: float) -> list[OperatorResult]:
         return [result for result, valid_until in self._results.values() if valid_until > now]
 
     def _remove(self, state: OperatorState, topic: str) -> None:
@@ -48,5 +50,5 @@ class LastResults:
             state.weigh(-_size_of(topic, known[0]))
 
 
-def _size_of(topic: str, result: Result) -> int:
+def _size_of(topic: str, result: OperatorResult) -> int:
     return topic_bytes(topic) + len(result.payload)

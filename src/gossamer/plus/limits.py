@@ -35,7 +35,7 @@ def topic_bytes(topic: str) -> int:
     return TOPIC_BYTES + (4 if topic.isascii() else 12) * len(topic)
 
 
-class Limits:
+class OperatorLimits:
     """Limits that an installation may want to change."""
 
     def __init__(

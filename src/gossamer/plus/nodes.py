@@ -1,14 +1,14 @@
 """What an operator subscription means: small typed nodes that know nothing of who evaluates them.
 
-`rule* spatial? rule* temporal? processor?`, outermost first, is one `Plan`. A value flows from the
-publication inwards-out: processor, temporal, inner rules, spatial, outer rules, subscriber.
+`rule* spatial? rule* temporal? processor?`, outermost first, is one `OperatorPlan`. A value flows
+from the publication outwards: processor, temporal, inner rules, spatial, outer rules, subscriber.
 """
 
 from gossamer.plus.fields import Field
 from gossamer.plus.windows import Window
 
 
-class Rule:
+class RuleNode:
     """A condition. `number` is the operand as a number, None if it is not one."""
 
     __slots__ = ("field", "keyword", "number", "operand")
@@ -22,7 +22,7 @@ class Rule:
         self.field = field  # of the payload; None for the whole
 
 
-class Spatial:
+class SpatialNode:
     """An aggregate over the topics that the filter matches."""
 
     __slots__ = ("field", "function", "names_participants")
@@ -33,7 +33,7 @@ class Spatial:
         self.names_participants = names_participants  # RPT, SKR, or None: not said in the chain
 
 
-class Temporal:
+class TemporalNode:
     """An aggregate over the values that one topic had in a window of time."""
 
     __slots__ = ("field", "function", "window")
@@ -44,7 +44,7 @@ class Temporal:
         self.field = field
 
 
-class Processor:
+class ProcessorNode:
     """Turns a payload (an image) into another one (a number, a JSON document)."""
 
     __slots__ = ("keyword",)
@@ -53,7 +53,7 @@ class Processor:
         self.keyword = keyword
 
 
-class Plan:
+class OperatorPlan:
     """One operator subscription.
 
     `chain` is the filter's first level as the subscriber wrote it, `filter` what follows it, and
@@ -68,11 +68,11 @@ class Plan:
         chain: str,
         filter: str,
         reads: tuple[str, ...],
-        outer: tuple[Rule, ...],
-        spatial: Spatial | None,
-        inner: tuple[Rule, ...],
-        temporal: Temporal | None,
-        processor: Processor | None,
+        outer: tuple[RuleNode, ...],
+        spatial: SpatialNode | None,
+        inner: tuple[RuleNode, ...],
+        temporal: TemporalNode | None,
+        processor: ProcessorNode | None,
     ) -> None:
         self.chain = chain
         self.filter = filter

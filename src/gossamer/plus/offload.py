@@ -4,10 +4,10 @@ from typing import Final
 
 from gossamer.plus.errors import PlusError
 from gossamer.plus.last_results import LastResults
-from gossamer.plus.nodes import Plan
+from gossamer.plus.nodes import OperatorPlan
 from gossamer.plus.options import EVERY_PROPERTY, Options
 from gossamer.plus.publication import Publication
-from gossamer.plus.state import OperatorState, Result, Services
+from gossamer.plus.state import OperatorResult, OperatorState, Services
 from gossamer.plus.values import INFINITY
 from gossamer.topics.containment import contains
 
@@ -25,7 +25,7 @@ class OffloadRule:
         self.seconds = seconds
         self.archived = archived
 
-    def takes(self, plan: Plan) -> bool:
+    def takes(self, plan: OperatorPlan) -> bool:
         temporal = plan.temporal
         is_long = (
             temporal is not None
@@ -34,7 +34,7 @@ class OffloadRule:
         )
         return is_long or any(keyword in self.keywords for keyword in keywords_of(plan))
 
-    def check(self, plan: Plan, options: Options) -> None:
+    def check(self, plan: OperatorPlan, options: Options) -> None:
         """Raises PlusError for what cannot be answered elsewhere."""
         if not self.takes(plan):
             return
@@ -47,7 +47,7 @@ class OffloadRule:
                 )
 
 
-def keywords_of(plan: Plan) -> list[str]:
+def keywords_of(plan: OperatorPlan) -> list[str]:
     """Of everything in the chain but rules."""
     found: list[str] = []
     if plan.spatial is not None:
@@ -62,23 +62,23 @@ def keywords_of(plan: Plan) -> list[str]:
 class OffloadedState(OperatorState):
     """Computes nothing. The last answers are kept for those who subscribe later."""
 
-    def __init__(self, key: str, plan: Plan, services: Services) -> None:
+    def __init__(self, key: str, plan: OperatorPlan, services: Services) -> None:
         super().__init__(key, plan, services)
         self._last = LastResults()
 
-    def answered(self, result: Result) -> None:
+    def answered(self, result: OperatorResult) -> None:
         self._last.put(self, result.topic, result, INFINITY)
 
-    def accept(self, publication: Publication, now: float) -> list[Result]:
+    def accept(self, publication: Publication, now: float) -> list[OperatorResult]:
         return []
 
-    def enter(self, publication: Publication, now: float) -> list[Result]:
+    def enter(self, publication: Publication, now: float) -> list[OperatorResult]:
         return []
 
-    def tick(self, now: float) -> list[Result]:
+    def tick(self, now: float) -> list[OperatorResult]:
         return []
 
-    def last_results(self, now: float) -> list[Result]:
+    def last_results(self, now: float) -> list[OperatorResult]:
         return self._last.valid(now)
 
     def part(self, name: str) -> bytes | None:

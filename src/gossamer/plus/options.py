@@ -4,7 +4,7 @@ from typing import Final
 
 from gossamer.plus.errors import PlusError
 from gossamer.plus.limits import MAX_EVERY_SECONDS
-from gossamer.plus.nodes import Plan
+from gossamer.plus.nodes import OperatorPlan
 from gossamer.plus.values import read_number
 
 OPTION_PREFIX: Final = "plus_"
@@ -42,7 +42,7 @@ def read_options(user: list[tuple[str, str]]) -> Options:
     return options
 
 
-def settled(plan: Plan, options: Options) -> Options:
+def settled(plan: OperatorPlan, options: Options) -> Options:
     """The options as they matter to this plan: what the chain says wins, the rest is dropped.
 
     Subscriptions that behave the same thus have the same key, and share their state.

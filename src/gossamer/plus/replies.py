@@ -8,7 +8,7 @@ with participating topics (RPT) puts their names there, `sens1;sens2`, sorted. I
 from typing import Final
 
 from gossamer.plus.limits import MAX_TOPIC_BYTES
-from gossamer.plus.nodes import Plan
+from gossamer.plus.nodes import OperatorPlan
 
 AGGREGATE: Final = "$AGGREGATE"
 
@@ -18,7 +18,7 @@ def fits(topic: str) -> bool:
     return 4 * len(topic) <= MAX_TOPIC_BYTES or len(topic.encode()) <= MAX_TOPIC_BYTES
 
 
-def fallback_topic(plan: Plan) -> str:
+def fallback_topic(plan: OperatorPlan) -> str:
     """What an aggregate over topics is delivered on if nothing else fits."""
     levels = [AGGREGATE if level in ("+", "#") else level for level in plan.filter.split("/")]
     return plan.chain + "/" + "/".join(levels)
@@ -27,7 +27,7 @@ def fallback_topic(plan: Plan) -> str:
 class ReplyTopic:
     """The topic of an aggregate over topics; told who takes part and who no longer does."""
 
-    def __init__(self, plan: Plan, names_participants: bool) -> None:
+    def __init__(self, plan: OperatorPlan, names_participants: bool) -> None:
         self._chain = plan.chain
         self._levels = plan.filter.split("/")
         self._wild = [n for n, level in enumerate(self._levels) if level in ("+", "#")]

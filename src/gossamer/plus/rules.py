@@ -4,7 +4,7 @@ import operator
 from collections.abc import Callable
 from typing import Final
 
-from gossamer.plus.nodes import Rule
+from gossamer.plus.nodes import RuleNode
 from gossamer.plus.publication import NOT_NUMERIC, Publication
 from gossamer.plus.values import write_number
 
@@ -45,7 +45,7 @@ class Check:
 
     __slots__ = ("field", "number", "numbers", "operand", "texts")
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: RuleNode) -> None:
         kind = RULES_BY_KEYWORD[rule.keyword]
         self.field = rule.field
         self.operand = rule.operand
@@ -77,7 +77,7 @@ class Check:
         return self.texts is not None and self.texts(write_number(value).decode(), self.operand)
 
 
-def checks_of(rules: tuple[Rule, ...]) -> list[Check]:
+def checks_of(rules: tuple[RuleNode, ...]) -> list[Check]:
     """Innermost first: the order in which a value meets them."""
     return [Check(rule) for rule in reversed(rules)]
 

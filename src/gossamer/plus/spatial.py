@@ -5,11 +5,11 @@ import json
 from gossamer.plus.aggregates.table import FUNCTIONS_BY_KEYWORD
 from gossamer.plus.last_values import LastValue, LastValues
 from gossamer.plus.limits import topic_bytes
-from gossamer.plus.nodes import Plan, Spatial
+from gossamer.plus.nodes import OperatorPlan, SpatialNode
 from gossamer.plus.publication import OVERFLOW, TOO_MANY_TOPICS, Publication
 from gossamer.plus.replies import ReplyTopic
 from gossamer.plus.rules import PASSES, SKIPPED, admits_all, checks_of, judge_all
-from gossamer.plus.state import SAVED_VERSION, OperatorState, Result, Services
+from gossamer.plus.state import SAVED_VERSION, OperatorResult, OperatorState, Services
 from gossamer.plus.values import INFINITY
 
 
@@ -23,9 +23,9 @@ class SpatialState(OperatorState):
     def __init__(
         self,
         key: str,
-        plan: Plan,
+        plan: OperatorPlan,
         services: Services,
-        spatial: Spatial,
+        spatial: SpatialNode,
         names_participants: bool,
         every: float,
     ) -> None:
@@ -42,7 +42,7 @@ class SpatialState(OperatorState):
         self._last = LastValues()
         self._order = 0
 
-    def enter(self, publication: Publication, now: float) -> list[Result]:
+    def enter(self, publication: Publication, now: float) -> list[OperatorResult]:
         self._expire(now)
         verdict = judge_all(self._inner, publication)
         if verdict == SKIPPED:
@@ -58,12 +58,12 @@ class SpatialState(OperatorState):
         # The topic's last value is one that takes no part: whatever it had before is outdated.
         return self._send(now) if self._leave(publication.topic) else []
 
-    def tick(self, now: float) -> list[Result]:
+    def tick(self, now: float) -> list[OperatorResult]:
         self._expire(now)
         self._sent_at = now
         return self._results()
 
-    def last_results(self, now: float) -> list[Result]:
+    def last_results(self, now: float) -> list[OperatorResult]:
         """Made anew from the values valid now."""
         self._expire(now)
         return self._results()
@@ -133,7 +133,7 @@ class SpatialState(OperatorState):
         self._reply.leave(topic)
         self.mark(topic)
 
-    def _send(self, now: float) -> list[Result]:
+    def _send(self, now: float) -> list[OperatorResult]:
         if self._every > 0.0:
             if self.due != INFINITY:
                 return []
@@ -143,7 +143,7 @@ class SpatialState(OperatorState):
             self._sent_at = now
         return self._results()
 
-    def _results(self) -> list[Result]:
+    def _results(self) -> list[OperatorResult]:
         if not self._last.values:
             return []
         value = self._aggregate.result()
@@ -152,4 +152,4 @@ class SpatialState(OperatorState):
             return []
         if not admits_all(self._outer, value):
             return []
-        return [Result(self._reply.topic(), self._write(value))]
+        return [OperatorResult(self._reply.topic(), self._write(value))]

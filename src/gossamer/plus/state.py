@@ -5,8 +5,8 @@ from typing import Final
 
 from gossamer.budget.ledger import Account
 from gossamer.plus.jobs import Jobs
-from gossamer.plus.limits import Limits
-from gossamer.plus.nodes import Plan
+from gossamer.plus.limits import OperatorLimits
+from gossamer.plus.nodes import OperatorPlan
 from gossamer.plus.publication import BAD_TTL, BUSY, NO_ROOM, Publication
 from gossamer.plus.ttl import IMPLICIT_TTL
 from gossamer.plus.values import INFINITY
@@ -25,7 +25,7 @@ def saved_version(part: bytes) -> int:
     return int(digits) if digits.isdigit() and len(digits) < 10 else 0
 
 
-class Result:
+class OperatorResult:
     """What a subscriber gets. `forwarded` if it is the publication itself, on another topic."""
 
     __slots__ = ("forwarded", "payload", "topic")
@@ -44,7 +44,7 @@ class OperatorState:
     the empty name stands for what concerns all topics.
     """
 
-    def __init__(self, key: str, plan: Plan, services: "Services") -> None:
+    def __init__(self, key: str, plan: OperatorPlan, services: "Services") -> None:
         self.key = key
         self.plan = plan
         self.services = services
@@ -54,7 +54,7 @@ class OperatorState:
         self.held = 0  # bytes of its values, charged to the account of the operators
         self.changed: set[str] = set()
 
-    def accept(self, publication: Publication, now: float) -> list[Result]:
+    def accept(self, publication: Publication, now: float) -> list[OperatorResult]:
         """A publication that matches one of the plan's filters."""
         processor = self.plan.processor
         if processor is None:
@@ -64,15 +64,15 @@ class OperatorState:
             self.services.skip(BUSY)
         return []
 
-    def enter(self, publication: Publication, now: float) -> list[Result]:
+    def enter(self, publication: Publication, now: float) -> list[OperatorResult]:
         """A publication whose payload is what the operators read (a processor's answer, if any)."""
         raise NotImplementedError
 
-    def tick(self, now: float) -> list[Result]:
+    def tick(self, now: float) -> list[OperatorResult]:
         """Called once `due` has come."""
         raise NotImplementedError
 
-    def last_results(self, now: float) -> list[Result]:
+    def last_results(self, now: float) -> list[OperatorResult]:
         """What a new subscriber is sent at once."""
         raise NotImplementedError
 
@@ -126,18 +126,20 @@ class OperatorState:
 
 
 class Services:
-    """What all states share: limits, counters, the agenda of due times, the processors' jobs."""
+    """What all states share: limits, counters, the timers of due times, the processors' jobs."""
 
-    def __init__(self, implicit_ttl: float = IMPLICIT_TTL, limits: Limits | None = None) -> None:
+    def __init__(
+        self, implicit_ttl: float = IMPLICIT_TTL, limits: OperatorLimits | None = None
+    ) -> None:
         self.implicit_ttl = implicit_ttl
-        self.limits = limits if limits is not None else Limits()
+        self.limits = limits if limits is not None else OperatorLimits()
         self.wall_offset = 0.0  # what the wall clock shows more than the times passed in
         self.saves = False  # whether somebody takes the changes and makes them last
         self.changed: dict[str, OperatorState] = {}  # by key: those with something to save
         self.skipped: dict[str, int] = {}
         self.account = Account("operators", UNBOUNDED)
         self.jobs = Jobs(self.limits.pending_jobs, self.account)
-        self._agenda: list[tuple[float, int, OperatorState]] = []
+        self._timers: list[tuple[float, int, OperatorState]] = []
         self._scheduled = 0  # orders entries of the same time
         self._stale = 0  # entries of times that were changed since
 
@@ -156,32 +158,32 @@ class Services:
         self.unschedule(state)
         state.due = due
         self._scheduled += 1
-        heappush(self._agenda, (due, self._scheduled, state))
+        heappush(self._timers, (due, self._scheduled, state))
 
     def unschedule(self, state: OperatorState) -> None:
-        """It is due at no time; the agenda does not keep it alive for long."""
+        """It is due at no time; the timers does not keep it alive for long."""
         if state.due == INFINITY:
             return
         state.due = INFINITY
         self._stale += 1
-        if self._stale > _FEW and 2 * self._stale > len(self._agenda):
-            self._agenda = [entry for entry in self._agenda if self._stands(entry)]
-            heapify(self._agenda)
+        if self._stale > _FEW and 2 * self._stale > len(self._timers):
+            self._timers = [entry for entry in self._timers if self._stands(entry)]
+            heapify(self._timers)
             self._stale = 0
 
     def next_due(self) -> float:
         """Infinite if nothing is due at any time."""
-        agenda = self._agenda
-        while agenda and not self._stands(agenda[0]):
-            heappop(agenda)
+        timers = self._timers
+        while timers and not self._stands(timers[0]):
+            heappop(timers)
             self._stale -= 1
-        return agenda[0][0] if agenda else INFINITY
+        return timers[0][0] if timers else INFINITY
 
     def take_due(self, now: float) -> OperatorState | None:
         """The next state whose time has come; its `due` is no more."""
         if self.next_due() > now:
             return None
-        state = heappop(self._agenda)[2]
+        state = heappop(self._timers)[2]
         state.due = INFINITY
         return state
 

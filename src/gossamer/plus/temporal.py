@@ -8,11 +8,11 @@ import json
 from gossamer.plus.aggregates.base import Aggregate
 from gossamer.plus.aggregates.table import FUNCTIONS_BY_KEYWORD
 from gossamer.plus.limits import BUCKET_BYTES, topic_bytes
-from gossamer.plus.nodes import Plan, Spatial, Temporal
+from gossamer.plus.nodes import OperatorPlan, SpatialNode, TemporalNode
 from gossamer.plus.publication import OVERFLOW, TOO_MANY_TOPICS, TOPIC_TOO_LONG, Publication
 from gossamer.plus.replies import ReplyTopic, fits
 from gossamer.plus.rules import admits_all, checks_of
-from gossamer.plus.state import SAVED_VERSION, OperatorState, Result, Services
+from gossamer.plus.state import SAVED_VERSION, OperatorResult, OperatorState, Services
 from gossamer.plus.values import INFINITY
 
 
@@ -26,7 +26,9 @@ class TemporalState(OperatorState):
     down fires when it is back.
     """
 
-    def __init__(self, key: str, plan: Plan, services: Services, temporal: Temporal) -> None:
+    def __init__(
+        self, key: str, plan: OperatorPlan, services: Services, temporal: TemporalNode
+    ) -> None:
         super().__init__(key, plan, services)
         self._function = FUNCTIONS_BY_KEYWORD[temporal.function]
         self._field = temporal.field
@@ -38,15 +40,15 @@ class TemporalState(OperatorState):
         self._fired_until = 0.0  # the end of the last window that fired
         self._topics: dict[str, Aggregate] = {}
         self._topics_bytes = 0
-        self._last: list[Result] = []
+        self._last: list[OperatorResult] = []
         self._last_bytes = 0
 
-    def enter(self, publication: Publication, now: float) -> list[Result]:
+    def enter(self, publication: Publication, now: float) -> list[OperatorResult]:
         value = publication.as_number(self._field)
         if value != value:
             self.services.skip(publication.trouble)
             return []
-        results: list[Result] = []
+        results: list[OperatorResult] = []
         wall = now + self.services.wall_offset
         if wall >= self._end:
             results = self._fire()
@@ -55,10 +57,10 @@ class TemporalState(OperatorState):
         self._count(publication.topic, value)
         return results
 
-    def tick(self, now: float) -> list[Result]:
+    def tick(self, now: float) -> list[OperatorResult]:
         return self._fire()
 
-    def last_results(self, now: float) -> list[Result]:
+    def last_results(self, now: float) -> list[OperatorResult]:
         return list(self._last)
 
     def clock_set(self, now: float) -> None:
@@ -93,7 +95,9 @@ class TemporalState(OperatorState):
                     self.weigh(size)
                 else:
                     start = float(saved[0])
-                    self._remember([Result(topic, text.encode()) for topic, text in saved[1]])
+                    self._remember(
+                        [OperatorResult(topic, text.encode()) for topic, text in saved[1]]
+                    )
             except (ValueError, TypeError, IndexError, AttributeError):
                 self.mark(name)
         if self._topics:
@@ -101,15 +105,15 @@ class TemporalState(OperatorState):
         elif self._last:
             self._fired_until = self._window.start(start) + self._window.seconds
 
-    def results_of(self, values: list[tuple[str, float]]) -> list[Result]:
+    def results_of(self, values: list[tuple[str, float]]) -> list[OperatorResult]:
         """What the topics' values of one window become."""
-        results: list[Result] = []
+        results: list[OperatorResult] = []
         for topic, value in values:
             address = self._prefix + topic
             if not fits(address):
                 self.services.skip(TOPIC_TOO_LONG)
             elif admits_all(self._outer, value):
-                results.append(Result(address, self._function.write(value)))
+                results.append(OperatorResult(address, self._function.write(value)))
         return results
 
     def _open(self, wall: float) -> None:
@@ -142,7 +146,7 @@ class TemporalState(OperatorState):
             self._topics_bytes += grown * BUCKET_BYTES
         self.mark(topic)
 
-    def _fire(self) -> list[Result]:
+    def _fire(self) -> list[OperatorResult]:
         values: list[tuple[str, float]] = []
         for topic, aggregate in self._topics.items():
             value = aggregate.result()
@@ -163,7 +167,7 @@ class TemporalState(OperatorState):
             self._remember(results)
         return results
 
-    def _remember(self, results: list[Result]) -> None:
+    def _remember(self, results: list[OperatorResult]) -> None:
         """They cost less than the topics that they are of, which are gone now."""
         self._last = results
         self.weigh(-self._last_bytes)
@@ -177,10 +181,10 @@ class SpatioTemporalState(TemporalState):
     def __init__(
         self,
         key: str,
-        plan: Plan,
+        plan: OperatorPlan,
         services: Services,
-        temporal: Temporal,
-        spatial: Spatial,
+        temporal: TemporalNode,
+        spatial: SpatialNode,
         names_participants: bool,
     ) -> None:
         super().__init__(key, plan, services, temporal)
@@ -188,7 +192,7 @@ class SpatioTemporalState(TemporalState):
         self._inner = checks_of(plan.inner)
         self._names_participants = names_participants
 
-    def results_of(self, values: list[tuple[str, float]]) -> list[Result]:
+    def results_of(self, values: list[tuple[str, float]]) -> list[OperatorResult]:
         aggregate = self._fold.moving()
         reply = ReplyTopic(self.plan, self._names_participants)
         taking_part = 0
@@ -206,4 +210,4 @@ class SpatioTemporalState(TemporalState):
             return []
         if not admits_all(self._outer, folded):
             return []
-        return [Result(reply.topic(), self._fold.write(folded))]
+        return [OperatorResult(reply.topic(), self._fold.write(folded))]

@@ -19,7 +19,7 @@ def read_time(text: str) -> float:
     found = _RFC3339.fullmatch(text)
     if found is None:
         raise ValueError(f"{text[:40]!r} is not an RFC 3339 time")
-    year, month, day, hour, minute, second = (int(found[n]) for n in range(1, 7))
+    year, month, day, hour, minute, second = [int(found[n]) for n in range(1, 7)]
     date(year, month, day)  # refuses the 30th of February
     if hour > 23 or minute > 59 or second > 60:
         raise ValueError(f"{text!r} has no such time of day")

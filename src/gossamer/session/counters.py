@@ -10,10 +10,13 @@ class Counters:
         "connections_accepted",
         "connections_open",
         "connections_refused",
+        "connections_refused_early",
+        "damaged",
         "dropped_full",
         "dropped_slow",
         "dropped_too_large",
         "expired",
+        "handshakes_failed",
         "located_bytes_read",
         "located_bytes_sent",
         "located_undecided",
@@ -24,6 +27,7 @@ class Counters:
         "operators_bytes_sent",
         "protocol_errors",
         "publications_refused",
+        "replay_strangers_cut",
         "retained",
         "sessions",
         "subscriptions",
@@ -36,10 +40,13 @@ class Counters:
         self.connections_accepted = 0
         self.connections_open = 0
         self.connections_refused = 0
+        self.connections_refused_early = 0  # closed at once, without a byte read
+        self.damaged = 0  # that waited in the store and could not be read back
         self.dropped_full = 0  # QoS 1 and 2, by a full queue
         self.dropped_slow = 0  # QoS 0, to a subscriber that does not read
         self.dropped_too_large = 0  # over the receiver's Maximum Packet Size
         self.expired = 0
+        self.handshakes_failed = 0  # of TLS, or of a proxy's header
         # Topics and payloads for all subscribers: as they came, and of those that were sent on.
         self.located_bytes_read = 0
         self.located_bytes_sent = 0
@@ -51,6 +58,7 @@ class Counters:
         self.operators_bytes_sent = 0
         self.protocol_errors = 0
         self.publications_refused = 0
+        self.replay_strangers_cut = 0  # readers of the archive that had not logged in
         self.retained = 0
         self.sessions = 0
         self.subscriptions = 0

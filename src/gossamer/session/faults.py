@@ -1,7 +1,7 @@
 """What went wrong inside the broker: counted by where, logged without a flood.
 
 An exception that no rule of MQTT foresees is a fault of ours. It ends the one thing it is about (a
-timed duty, a connection, a delivery) and nothing else; whoever catches it notes it here.
+timed timer, a connection, a delivery) and nothing else; whoever catches it notes it here.
 """
 
 import logging
@@ -14,7 +14,7 @@ LOG_SECONDS: Final = 60.0
 
 
 class Faults:
-    """`by_place` is bounded by the code: places are names of duties and of steps."""
+    """`by_place` is bounded by the code: places are names of timers and of steps."""
 
     __slots__ = ("_logged", "by_place", "total")
 
@@ -35,7 +35,7 @@ class Faults:
         self._logged[kind] = (now, 0)
         repeated = f" ({known[1]} more since it was last logged)" if known and known[1] else ""
         logger.error(
-            "an internal fault in %s%s%s: %s: %s; everything else goes on",
+            "internal error in %s%s%s: %s: %s; everything else continues",
             place,
             f", {about[:200]}" if about else "",
             repeated,

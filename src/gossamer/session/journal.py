@@ -8,7 +8,6 @@ The base class is the journal of a broker without a store: it keeps nothing and 
 
 from mypy_extensions import mypyc_attr
 
-from gossamer.session.archive import Collector
 from gossamer.session.message import Message
 from gossamer.session.records import DeliveryRecord, SessionRecord, SubscriptionRecord
 
@@ -70,7 +69,6 @@ class Journal:
         self.parts = PartSource()  # a journal that keeps things asks it as it ends a transaction
         self.savers: list[Saver] = []  # asked likewise
         self.written = Written()
-        self.archive = Collector()  # its rows belong to the transaction; the core sets `dirty`
 
     def session_saved(self, record: SessionRecord) -> None:
         """Created or changed (expiry, disconnection, will)."""
@@ -103,6 +101,13 @@ class Journal:
         """The next of them, each with its `place`, if they are at hand; if not they are being read,
         and the shell says when to ask again. They stay on disk until they are taken or removed."""
         return []
+
+    def spilled_mark(self, client_id: str) -> int:
+        """Behind which place `unspill` goes on."""
+        return 0
+
+    def spilled_again(self, client_id: str, mark: int) -> None:
+        """What was given since that mark and not taken: `unspill` gives it once more."""
 
     def spilled_taken(self, client_id: str, record: DeliveryRecord) -> None:
         """The first of those that came back was sent: it is a delivery like others from now on."""

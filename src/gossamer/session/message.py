@@ -1,30 +1,32 @@
 """A publication while the broker holds it: forwarded, kept in queues, retained.
 
 Encodings are made on first need and shared by every receiver. For QoS 0 that is the whole packet;
-for QoS 1 and 2 it is what stands before the packet identifier, since only that differs.
+for QoS 1 and 2 it is what stands before the packet identifier, since only that differs. A packet
+with flags, an alias or identifiers of its own is made for its receiver alone (`own_packet`).
 """
 
 from typing import Final
 
-from gossamer.session.naming import with_name
-from gossamer.wire.frames import encode_varint
+from gossamer.session.message_names import MessageNamer, with_name
+from gossamer.wire.frames import encode_varint, frame
 from gossamer.wire.packets import PUBLISH, V5
 from gossamer.wire.properties import Properties
 from gossamer.wire.property_codec import encode_properties
+from gossamer.wire.publish_codec import IDENTIFIERS, publish_head
 
 # The three shapes (QoS 0, 1, 2) of each of the two protocol versions.
 _SHAPES: Final = 6
-RETAIN_BIT: Final = 0x01
-DUP_BIT: Final = 0x08
 
 
 class Message:
-    """Immutable once made; shared by every session that has it queued.
+    """Immutable once made, and shared by every session that has it queued: `changed` makes another.
 
+    What may still be added is a name (`be_named`), encodings, and the notes of those who hold it.
     `properties` holds only what travels on to subscribers (no alias, no subscription identifier).
     `expires_at` is in absolute seconds of the wall clock, 0 for never; `properties.message_expiry`
     is the interval as published. `stored` is the number under which a store keeps the message, 0
-    while none does. `name` is what neighbours know it by, empty while it has not been given one.
+    while none does; `holders` is how many queues and windows in memory it is in (`deliveries.py`).
+    `name` is what neighbours know it by, empty while it has not been given one.
     """
 
     __slots__ = (
@@ -33,6 +35,7 @@ class Message:
         "_named_tail",
         "_tail_v5",
         "expires_at",
+        "holders",
         "name",
         "payload",
         "properties",
@@ -56,18 +59,20 @@ class Message:
         publisher: str,
         user: str,
         topic_bytes: bytes = b"",
+        name: bytes = b"",
     ) -> None:
-        self.topic = topic
-        self.topic_bytes = topic_bytes if topic_bytes else topic.encode()
-        self.payload = payload
-        self.qos = qos
-        self.retain = retain
-        self.properties = properties
-        self.expires_at = expires_at
-        self.publisher = publisher
-        self.user = user
+        self.topic: Final = topic
+        self.topic_bytes: Final = topic_bytes if topic_bytes else topic.encode()
+        self.payload: Final = payload
+        self.qos: Final = qos
+        self.retain: Final = retain
+        self.properties: Final = properties
+        self.expires_at: Final = expires_at
+        self.publisher: Final = publisher
+        self.user: Final = user
+        self.name = name
         self.stored = 0
-        self.name = b""
+        self.holders = 0
         self._named_heads: list[bytes | None] | None = None
         self._named_tail: bytes | None = None
         self._heads: list[bytes | None] | None = None
@@ -88,11 +93,34 @@ class Message:
         self._named_heads = heads
         self._named_tail = tail
 
-    def rename(self, name: bytes) -> None:
-        """Between brokers it is known by another name from now on."""
-        self.name = name
-        self._named_heads = None
-        self._named_tail = None
+    def be_named(self, namer: MessageNamer) -> None:
+        """From now on neighbours know it by a name; it keeps the one that it has."""
+        if not self.name:
+            self.name = namer.name(self.qos)
+
+    def changed(
+        self,
+        retain: bool | None = None,
+        properties: Properties | None = None,
+        expires_at: float | None = None,
+        publisher: str | None = None,
+        user: str | None = None,
+        name: bytes | None = None,
+    ) -> "Message":
+        """Another message that differs in what is given; without anything, one that shares none of
+        the encodings."""
+        return Message(
+            self.topic,
+            self.payload,
+            self.qos,
+            self.retain if retain is None else retain,
+            self.properties if properties is None else properties,
+            self.expires_at if expires_at is None else expires_at,
+            self.publisher if publisher is None else publisher,
+            self.user if user is None else user,
+            self.topic_bytes,
+            self.name if name is None else name,
+        )
 
     def head(self, version: int, qos: int) -> bytes:
         """The packet (QoS 0), or the packet up to its identifier (QoS 1 and 2)."""
@@ -103,7 +131,7 @@ class Message:
         shape = (3 if version == V5 else 0) + qos
         found = heads[shape]
         if found is None:
-            found = self._encode_head(version, qos)
+            found = self._encode(self.tail(version), qos)
             heads[shape] = found
         return found
 
@@ -142,9 +170,6 @@ class Message:
             self._named_tail = tail
         return tail
 
-    def _encode_head(self, version: int, qos: int) -> bytes:
-        return self._encode(self.tail(version), qos)
-
     def _encode(self, tail: bytes, qos: int) -> bytes:
         topic = self.topic_bytes
         size = 2 + len(topic) + (2 if qos else 0) + len(tail)
@@ -152,6 +177,49 @@ class Message:
             bytes((0x30 | qos << 1,)) + encode_varint(size) + len(topic).to_bytes(2, "big") + topic
         )
         return before if qos else before + tail
+
+    def own_packet(
+        self,
+        version: int,
+        qos: int,
+        retain: bool,
+        dup: bool,
+        packet_id: int,
+        identifiers: list[int],
+        alias: int,
+        alias_is_known: bool,
+        now: float,
+        name: bytes = b"",
+    ) -> bytes:
+        """With flags, remaining expiry, subscription identifiers or an alias of its own."""
+        topic = b"" if alias_is_known else self.topic_bytes
+        body = [len(topic).to_bytes(2, "big"), topic]
+        if qos:  # [MQTT-2.2.1-2]
+            body.append(IDENTIFIERS[packet_id])
+        if version == V5:
+            block = self._own_properties(identifiers, alias, now)
+            body.append(with_name(block, name) if name else block)
+        body.append(self.payload)
+        return frame(publish_head(qos, retain, dup), b"".join(body))
+
+    def _own_properties(self, identifiers: list[int], alias: int, now: float) -> bytes:
+        original = self.properties
+        if original is None and not identifiers and not alias:
+            return b"\x00"
+        properties = Properties()
+        if original is not None:
+            properties.payload_format = original.payload_format
+            properties.content_type = original.content_type
+            properties.response_topic = original.response_topic
+            properties.correlation_data = original.correlation_data
+            properties.user = original.user
+            if self.expires_at:
+                # [MQTT-3.3.2-6] the interval received, less the time the message has waited here.
+                properties.message_expiry = max(0, int(self.expires_at - now + 0.999))
+        properties.subscription_ids = identifiers
+        if alias:
+            properties.topic_alias = alias
+        return encode_properties(properties, PUBLISH)
 
     def is_expired(self, now: float) -> bool:
         return self.expires_at != 0.0 and now >= self.expires_at

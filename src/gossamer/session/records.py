@@ -25,6 +25,17 @@ class SessionRecord:
 class SubscriptionRecord:
     """One subscription, as asked for (the filter with its `$share/…` prefix, if any)."""
 
+    __slots__ = (
+        "filter",
+        "identifier",
+        "no_local",
+        "qos",
+        "retain_as_published",
+        "retain_handling",
+        "saved_in",
+        "user",
+    )
+
     def __init__(
         self,
         filter: str,
@@ -60,6 +71,7 @@ class DeliveryRecord:
 
     __slots__ = (
         "identifiers",
+        "is_held",
         "message",
         "number",
         "packet_id",
@@ -69,6 +81,7 @@ class DeliveryRecord:
         "share",
         "size",
         "state",
+        "ticket",
     )
 
     def __init__(
@@ -92,6 +105,8 @@ class DeliveryRecord:
         self.share = share  # the shared subscription it was drawn for, "" for none
         self.place = 0  # among what the session has spilled; 0 if it is not in there
         self.size = 0  # bytes that it counts for in its queue
+        self.is_held = False  # counted among what memory holds for all
+        self.ticket = 0  # of the neighbour's message that it passes on: see `onward_acks.py`
 
 
 class StoredSession:

@@ -1,7 +1,7 @@
 """One client's state: subscriptions, what is on its way in both directions, expiry and will.
 
 A session outlives its connection when its expiry says so; then every change is told to the
-journal. What goes to the client is in `flight.py` and `backlog.py`; here is who the client is, what
+journal. What goes to the client is in `inflight.py` and `queue.py`; here is who the client is, what
 comes from it at QoS 2, and how a session is restored, moved and taken back.
 """
 
@@ -11,19 +11,19 @@ from collections import deque
 from typing import Final
 
 from gossamer.budget.ledger import Owner
-from gossamer.session.backlog import Backlog
-from gossamer.session.frames import IDENTIFIERS, PUBCOMP_HEAD
 from gossamer.session.identity import UNKNOWN_ADDRESS, Identity
 from gossamer.session.message import Message
-from gossamer.session.naming import NAME_BYTES
-from gossamer.session.outlet import Hub
+from gossamer.session.message_names import NAME_BYTES
+from gossamer.session.outbox import Hub
+from gossamer.session.queue import Queue
 from gossamer.session.records import QUEUED, DeliveryRecord, SessionRecord
 from gossamer.session.subscription import Receiver, Subscription
+from gossamer.wire.publish_codec import IDENTIFIERS, PUBCOMP_HEAD
 
 NEVER: Final = 0xFFFFFFFF  # the expiry of a session that stays until it is discarded
 
 
-class Session(Backlog):
+class Session(Queue):
     """The client's side of nothing but itself: it never looks at another session."""
 
     __slots__ = (
@@ -65,22 +65,22 @@ class Session(Backlog):
         if qos == 0:
             self._deliver_at_most_once(message, receiver, now)
             return
-        if self.is_peer and not message.name:
-            message.name = self.hub.namer.name(message.qos)
+        if self.is_peer:
+            message.be_named(self.hub.namer)
         # [MQTT-3.3.1-12], [MQTT-3.3.1-13]
         retain = message.retain and receiver.retain_as_published
         self.enqueue(message, qos, retain, receiver.identifiers, "", now)
 
     def _deliver_at_most_once(self, message: Message, receiver: Receiver, now: float) -> None:
-        outlet = self.outlet
-        if outlet is None:
+        outbox = self.outbox
+        if outbox is None:
             return
-        if outlet.blocked:
+        if outbox.blocked:
             self.hub.counters.dropped_slow += 1
             return
         retain = message.retain and receiver.retain_as_published
         # DUP 0 [MQTT-4.3.1-1]
-        self._send(outlet, message, 0, retain, False, 0, receiver.identifiers, now)
+        self._send(outbox, message, 0, retain, False, 0, receiver.identifiers, now)
 
     # From the client, at QoS 2 --------------------------------------------------------------------
 
@@ -114,9 +114,9 @@ class Session(Backlog):
             incoming.discard(packet_id)
             if self.persistent:
                 self.hub.journal.incoming_removed(self.client_id, packet_id)
-            outlet = self.outlet
-            assert outlet is not None
-            outlet.put_promise(PUBCOMP_HEAD + IDENTIFIERS[packet_id])
+            outbox = self.outbox
+            assert outbox is not None
+            outbox.put_promise(PUBCOMP_HEAD + IDENTIFIERS[packet_id])
         return known
 
     # Kept, moved and taken back -------------------------------------------------------------------
@@ -132,6 +132,7 @@ class Session(Backlog):
                 delivery.size = self._size(delivery.message)
                 self.queue.append(delivery)
                 self.queue_bytes += delivery.size
+                self.hub.deliveries.hold(delivery)
             else:
                 self.inflight[delivery.packet_id] = delivery
                 if delivery.message is not None:
@@ -159,6 +160,7 @@ class Session(Backlog):
         deliveries = self.left_over()
         incoming = sorted(self.incoming or ())
         for delivery in deliveries:
+            self.hub.deliveries.let_go(delivery)
             self._forget(delivery)
             message = delivery.message
             if self.seen is not None and message is not None and delivery.state == QUEUED:
@@ -201,6 +203,7 @@ class Session(Backlog):
                     self._landed(delivery)
                 if self.unsent is not None:
                     self.unsent.pop(delivery.packet_id, None)
+            self.hub.deliveries.let_go(delivery)
             self._forget(delivery)
         if self.queue is not None:
             kept = [delivery for delivery in self.queue if delivery.number not in numbers]

@@ -9,14 +9,15 @@ from __future__ import annotations
 from random import Random
 from typing import Final
 
+from gossamer.backoff import Backoff
 from gossamer.broker.stages import CLOSED, OPEN
-from gossamer.mesh.dialing import Dial
+from gossamer.mesh.dial import Dial
 from gossamer.mesh.link import Link
-from gossamer.sim.host import ORIGIN, Host, HostEnd
+from gossamer.sim.host import ORIGIN, HostEnd, SimulatedHost
 from gossamer.sim.network import End, Road, join
 from gossamer.sim.timeline import Event
 
-FIRST_RETRY: Final = 0.1  # seconds, or up to half less; then twice as long each time
+FIRST_RETRY: Final = 0.1  # seconds
 LAST_RETRY: Final = 2.0
 PING_SECONDS: Final = 4.0  # well within the time after which a silent neighbour is taken for gone
 
@@ -24,11 +25,11 @@ PING_SECONDS: Final = 4.0  # well within the time after which a silent neighbour
 class PeerEnd(HostEnd):
     """The accepting broker's end; it counts the interests that are told on it."""
 
-    def __init__(self, host: Host, road: Road, peer: str) -> None:
+    def __init__(self, host: SimulatedHost, road: Road, peer: str) -> None:
         super().__init__(host, road)
         self._peer = peer
         self._link: Link | None = host.mesh.by_name.get(peer)
-        self._told = 0 if self._link is None else self._link.teller.interests
+        self._told = 0 if self._link is None else self._link.advertiser.interests
 
     def interests_written(self) -> int:
         link = self._link
@@ -37,7 +38,7 @@ class PeerEnd(HostEnd):
             if link is None:
                 return 0
             self._link = link
-        told = link.teller.interests
+        told = link.advertiser.interests
         written = told - self._told
         self._told = told
         return written
@@ -46,7 +47,7 @@ class PeerEnd(HostEnd):
 class DialEnd(PeerEnd):
     """The dialling broker's end."""
 
-    def __init__(self, host: Host, road: Road, peer: str) -> None:
+    def __init__(self, host: SimulatedHost, road: Road, peer: str) -> None:
         super().__init__(host, road, peer)
         self.dial: Dial | None = None
 
@@ -55,7 +56,7 @@ class DialEnd(PeerEnd):
         if dial is not None:
             dial.receive(data, now)
             if dial.connection is not None:
-                self.outlet = dial.connection.outlet
+                self.outbox = dial.connection.outbox
                 self.connection = dial.connection
 
     def lost(self, now: float) -> None:
@@ -66,7 +67,9 @@ class DialEnd(PeerEnd):
 class Cable(Event):
     """`dialler` calls `acceptor`."""
 
-    def __init__(self, dialler: Host, acceptor: Host, there: Road, back: Road) -> None:
+    def __init__(
+        self, dialler: SimulatedHost, acceptor: SimulatedHost, there: Road, back: Road
+    ) -> None:
         self.dialler = dialler
         self.acceptor = acceptor
         self.there = there
@@ -74,8 +77,10 @@ class Cable(Event):
         self.is_cut = False
         self.near: DialEnd | None = None
         self.far: PeerEnd | None = None
-        self._retry = FIRST_RETRY
-        self._random = Random(f"{dialler.name} calls {acceptor.name}")
+        # As the network's callers do it: two that call each other at once must not go on so.
+        self._tries = Backoff(
+            FIRST_RETRY, LAST_RETRY, Random(f"{dialler.name} calls {acceptor.name}")
+        )
         self._life = 0  # the dialler's when it dialled
 
     def begin(self, at: float) -> None:
@@ -88,13 +93,11 @@ class Cable(Event):
         if near is not None and not self._is_alive(near):
             self.near = near = None
         if near is None:
-            # As the network's callers do it: two that call each other at once must not go on so.
-            wait = self._retry * self._random.uniform(0.5, 1.0)
-            self._retry = min(LAST_RETRY, 2 * self._retry)
+            wait = self._tries.pause()
             if self.dialler.is_up and self.acceptor.is_up and not self.is_cut:
                 self._call(now)
         elif near.dial is not None and near.dial.connection is not None:
-            self._retry = FIRST_RETRY
+            self._tries.reset()
             near.dial.ping()
             self.dialler.end_turn(now)
         self.dialler.timeline.add(now + wait, self)

@@ -27,7 +27,7 @@ WALL_CLOCK: Final = 1_700_000_000.0  # what a right clock shows when a simulatio
 ORIGIN: Final = Origin("127.0.0.1", "sim")
 
 
-class Clock:
+class HostClock:
     """A broker's own idea of the time."""
 
     def __init__(self, offset: float = 0.0, drift: float = 0.0) -> None:
@@ -38,7 +38,7 @@ class Clock:
         return WALL_CLOCK + self.offset + now * (1.0 + self.drift)
 
 
-class Cost:
+class WorkCost:
     """Seconds of work for a message, publication or interest."""
 
     def __init__(self, receiving: float = 0.0, sending: float = 0.0) -> None:
@@ -72,7 +72,7 @@ class Disk:
 class HostEnd(End):
     """A broker's end of a connection that it accepted."""
 
-    def __init__(self, host: Host, road: Road) -> None:
+    def __init__(self, host: SimulatedHost, road: Road) -> None:
         super().__init__(host, road)
         self.host = host
         self.connection: Connection | None = None
@@ -82,7 +82,7 @@ class HostEnd(End):
         if connection is None:
             connection = self.host.broker.open(self, ORIGIN, now)
             self.connection = connection
-            self.outlet = connection.outlet
+            self.outbox = connection.outbox
         connection.receive(data, now)
 
     def lost(self, now: float) -> None:
@@ -98,7 +98,7 @@ class HostEnd(End):
 Arrival = tuple[End, bytes, int, int]
 
 
-class Host(Party):
+class SimulatedHost(Party):
     """`turn` is the most work that it does before it looks around, in seconds."""
 
     def __init__(
@@ -107,8 +107,8 @@ class Host(Party):
         name: str,
         mode: str,
         disk: Disk,
-        clock: Clock,
-        cost: Cost,
+        clock: HostClock,
+        cost: WorkCost,
         turn: float = 0.0,
         tick: float = 0.25,
         is_joint: bool = False,
@@ -133,7 +133,7 @@ class Host(Party):
         self.queued = 0  # publications and interests that wait
         self.queued_interests = 0
         self.longest_queue = 0  # since somebody last set it back
-        self._arrivals: dict[float, list[Arrival]] = {}
+        self._incoming_sessions: dict[float, list[Arrival]] = {}
         self._backlog: deque[Arrival] = deque()
         self._busy_until = 0.0
         self._wakes_at = -1.0
@@ -145,9 +145,9 @@ class Host(Party):
     # Time ----------------------------------------------------------------------------------------
 
     def arrive(self, at: float, end: End, data: bytes, publications: int, interests: int) -> None:
-        waiting = self._arrivals.get(at)
+        waiting = self._incoming_sessions.get(at)
         if waiting is None:
-            waiting = self._arrivals[at] = []
+            waiting = self._incoming_sessions[at] = []
             self.timeline.add(at, self)
         waiting.append((end, data, publications, interests))
 
@@ -158,14 +158,14 @@ class Host(Party):
         self._sent += messages
 
     def fire(self, now: float) -> None:
-        arrived = self._arrivals.pop(now, None)
+        arrived = self._incoming_sessions.pop(now, None)
         if not self.is_up:
             return
         if arrived is not None:
-            for arrival in arrived:
-                self._backlog.append(arrival)
-                self.queued += arrival[2] + arrival[3]
-                self.queued_interests += arrival[3]
+            for incoming in arrived:
+                self._backlog.append(incoming)
+                self.queued += incoming[2] + incoming[3]
+                self.queued_interests += incoming[3]
             if self.queued > self.longest_queue:
                 self.longest_queue = self.queued
         if not self._backlog:
@@ -223,7 +223,7 @@ class Host(Party):
         """As a power cut does it."""
         self.is_up = False
         self.life += 1
-        self._arrivals.clear()
+        self._incoming_sessions.clear()
         self._backlog.clear()
         self.queued = 0
         self.queued_interests = 0
@@ -254,7 +254,7 @@ class Host(Party):
 class Tick(Event):
     """A broker looks at what is due, for as long as it lives."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: SimulatedHost) -> None:
         self.host = host
         self.life = host.life
 
@@ -270,7 +270,7 @@ class Tick(Event):
 class Commit(Event):
     """The disk has written a batch."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: SimulatedHost) -> None:
         self.host = host
         self.life = host.life
 

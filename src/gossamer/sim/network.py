@@ -14,7 +14,7 @@ from typing import Final
 
 from mypy_extensions import mypyc_attr
 
-from gossamer.session.outlet import Outlet, Sink
+from gossamer.session.outbox import Outbox, Sink
 from gossamer.sim.timeline import Event, Timeline
 
 SEGMENT: Final = 1_460  # bytes that get lost together
@@ -132,7 +132,7 @@ class End(Sink):
         self.other: End | None = None
         self.is_open = True
         self.last_at = 0.0  # when the last of what is on its way here arrives
-        self.outlet: Outlet | None = None  # told when the road takes no more
+        self.outbox: Outbox | None = None  # told when the road takes no more
         self._written = 0  # publications
 
     def is_quiet(self, now: float) -> bool:
@@ -159,18 +159,18 @@ class End(Sink):
         owner = self.owner
         leaving = owner.leaving()
         road = self.road
-        outlet = self.outlet
+        outbox = self.outbox
         publications = 0
-        if outlet is not None:
-            publications = outlet.messages_sent - self._written
-            self._written = outlet.messages_sent
+        if outbox is not None:
+            publications = outbox.messages_sent - self._written
+            self._written = outbox.messages_sent
         interests = self.interests_written()
         owner.sends(publications + interests)
         road.carry(other, data, leaving, publications, interests)
-        if outlet is not None and road.bandwidth and not outlet.blocked:
+        if outbox is not None and road.bandwidth and not outbox.blocked:
             waiting = (road.free_at - leaving) * road.bandwidth
             if waiting > WRITE_BUFFER:
-                outlet.blocked = True
+                outbox.blocked = True
                 half = WRITE_BUFFER / 2 / road.bandwidth
                 owner.timeline.add(road.free_at - half, Unblocking(self))
 

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gossamer.spark.fences.within import within
-    from gossamer.spark.images.looking import look
-    from gossamer.spark.offload.answering import answer
-    from gossamer.spark.registering import register
+    from gossamer.spark.images.look import look
+    from gossamer.spark.offload.answers import answer
+    from gossamer.spark.registration import register
     from gossamer.spark.session import start
-    from gossamer.spark.subscribing import subscribe
+    from gossamer.spark.subscription import subscribe
 
 __all__ = ["answer", "look", "register", "start", "subscribe", "within"]
 
 _HOMES = {
-    "answer": "offload.answering",
-    "look": "images.looking",
-    "register": "registering",
+    "answer": "offload.answers",
+    "look": "images.look",
+    "register": "registration",
     "start": "session",
-    "subscribe": "subscribing",
+    "subscribe": "subscription",
     "within": "fences.within",
 }
 

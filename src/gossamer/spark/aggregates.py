@@ -6,7 +6,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from gossamer.spark import rounding
+from gossamer.spark import rounded_results as rounding
 from gossamer.spark.numbers import write_number
 from gossamer.spark.sums import sums, with_limbs, with_square
 

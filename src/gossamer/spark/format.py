@@ -4,12 +4,12 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from gossamer.archive.schema import projection
 from gossamer.spark.sink import settings as sink
-from gossamer.spark.sink.writing import FrameWriter, StreamWriter
+from gossamer.spark.sink.writers import FrameWriter, StreamWriter
 from gossamer.spark.source.history import History
 from gossamer.spark.source.settings import read_settings
-from gossamer.spark.source.streaming import Stream
-from gossamer.storage.archive.schema import projection
+from gossamer.spark.source.stream import Stream
 
 
 class GossamerSource(DataSource):

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from gossamer.plus.limits import MAX_TOPIC_BYTES
-from gossamer.plus.nodes import Plan
+from gossamer.plus.nodes import OperatorPlan
 from gossamer.plus.replies import AGGREGATE
 from gossamer.spark.aggregates import VALUE, written
 from gossamer.spark.rules import admits
@@ -21,7 +21,9 @@ def forwarded(frame: DataFrame, topic: Column, value: Column) -> DataFrame:
     return named.where(_fits(F.col("topic")))
 
 
-def of_groups(frame: DataFrame, plan: Plan, keyword: str, time: Column, topic: Column) -> DataFrame:
+def of_groups(
+    frame: DataFrame, plan: OperatorPlan, keyword: str, time: Column, topic: Column
+) -> DataFrame:
     """The groups' values that pass the outer rules."""
     value = F.col(VALUE)
     passed = frame.where(value.isNotNull() & admits(plan.outer, value))
@@ -30,7 +32,7 @@ def of_groups(frame: DataFrame, plan: Plan, keyword: str, time: Column, topic: C
     return named.where(_fits(F.col("topic")))
 
 
-def participants(plan: Plan, topic: Column) -> list[Column]:
+def participants(plan: OperatorPlan, topic: Column) -> list[Column]:
     """To collect in each group: the names that stand for each wildcard."""
     return [
         F.sort_array(F.collect_set(part)).alias(f"names{at}")
@@ -38,7 +40,7 @@ def participants(plan: Plan, topic: Column) -> list[Column]:
     ]
 
 
-def reply_topic(plan: Plan, names_participants: bool) -> Column:
+def reply_topic(plan: OperatorPlan, names_participants: bool) -> Column:
     """The topic of an aggregate over topics, from what `participants` collected."""
     levels = plan.filter.split("/")
     fixed = [AGGREGATE if level in ("+", "#") else level for level in levels]

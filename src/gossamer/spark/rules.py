@@ -6,10 +6,10 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from gossamer.plus.nodes import Rule
+from gossamer.plus.nodes import RuleNode
 from gossamer.plus.rules import FAILS, PASSES, RULES_BY_KEYWORD, SKIPPED
 from gossamer.spark.numbers import write_number
-from gossamer.spark.readings import Reading, name_of
+from gossamer.spark.readings import PayloadColumns, name_of
 
 _TEXTS: Final[dict[str, Callable[[Column, Column], Column]]] = {
     "EQ": lambda text, operand: text == operand,
@@ -18,7 +18,7 @@ _TEXTS: Final[dict[str, Callable[[Column, Column], Column]]] = {
 }
 
 
-def verdict(rules: tuple[Rule, ...], readings: dict[str, Reading]) -> Column:
+def verdict(rules: tuple[RuleNode, ...], readings: dict[str, PayloadColumns]) -> Column:
     """PASSES, FAILS or SKIPPED of a conjunction: the innermost that does not pass decides."""
     found = F.lit(PASSES)
     for rule in rules:  # outermost first, so the innermost is asked first in the end
@@ -28,7 +28,7 @@ def verdict(rules: tuple[Rule, ...], readings: dict[str, Reading]) -> Column:
     return found
 
 
-def admits(rules: tuple[Rule, ...], value: Column) -> Column:
+def admits(rules: tuple[RuleNode, ...], value: Column) -> Column:
     """For the results of aggregates."""
     found = F.lit(True)
     for rule in rules:
@@ -40,7 +40,7 @@ def admits(rules: tuple[Rule, ...], value: Column) -> Column:
     return found
 
 
-def _judge(rule: Rule, reading: Reading) -> Column:
+def _judge(rule: RuleNode, reading: PayloadColumns) -> Column:
     kind = RULES_BY_KEYWORD[rule.keyword]
     text = (
         F.when(reading.text.isNull(), SKIPPED)
@@ -55,7 +55,7 @@ def _judge(rule: Rule, reading: Reading) -> Column:
     return F.when(reading.number.isNotNull(), number).when(reading.numeric, SKIPPED).otherwise(text)
 
 
-def _compared(rule: Rule, value: Column) -> Column:
+def _compared(rule: RuleNode, value: Column) -> Column:
     compare: Callable[[object, object], object] | None = RULES_BY_KEYWORD[rule.keyword].numbers  # type: ignore[assignment]
     assert compare is not None
     found = compare(value, F.lit(rule.number))

@@ -2,18 +2,18 @@
 
 import os
 import sys
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from types import ModuleType
 from typing import Final
 
 from pyspark.sql import SparkSession
 
 import gossamer
+from gossamer.spark.executor_package import folder_of, scratch, shipping
 from gossamer.spark.java import java_home
 from gossamer.spark.masters import reach
 from gossamer.spark.quiet import quiet_java
-from gossamer.spark.registering import register
-from gossamer.spark.shipping import scratch, shipping
+from gossamer.spark.registration import register
 
 # A task may fail once (a broker that restarts, say) without ending the query.
 LOCAL: Final = "local[*,4]"
@@ -39,13 +39,17 @@ _DEFAULTS: Final = {
 
 
 def start(
-    name: str = "gossamer", master: str = LOCAL, config: Mapping[str, str] | None = None
+    name: str = "gossamer",
+    master: str = LOCAL,
+    config: Mapping[str, str] | None = None,
+    packages: Sequence[ModuleType] = (),
 ) -> SparkSession:
     """The running session, or a new one with the source and sink registered. Raises NoJava, and
     NoMaster if nobody answers at the address of a standalone cluster.
 
-    On a cluster, executors get this package from here. With a Spark Connect server (`sc://…`) the
-    server brings its own Java and needs the package on its own PYTHONPATH.
+    On a cluster, executors get this package from here, and `packages` beside it. With a Spark
+    Connect server (`sc://…`) the server brings its own Java and needs the package on its own
+    PYTHONPATH.
     """
     settings = {**_DEFAULTS, **(config or {})}
     if master.startswith(CONNECT):
@@ -54,11 +58,11 @@ def start(
         register(spark)
         return spark
     reach(master)
-    prepare(settings.get(PYTHON))
+    prepare(settings.get(PYTHON), packages)
     if _JAVA_OPTIONS not in (config or {}):
         settings[_JAVA_OPTIONS] += f" {quiet_java(scratch('java'))}"
     if not master.startswith("local"):
-        settings |= shipping(settings)
+        settings |= shipping(settings, packages=packages)
     builder = SparkSession.builder.appName(name).master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)
@@ -67,18 +71,19 @@ def start(
     return spark
 
 
-def prepare(python: str | None = None) -> None:
+def prepare(python: str | None = None, packages: Sequence[ModuleType] = ()) -> None:
     """The environment that Spark's own programs need, set for this process. Raises NoJava."""
     os.environ["JAVA_HOME"] = java_home(scratch("java"))
     if python is not None:
         os.environ["PYSPARK_PYTHON"] = python
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    _make_importable()
+    for package in (gossamer, *packages):
+        _make_importable(package)
 
 
-def _make_importable() -> None:
+def _make_importable(package: ModuleType) -> None:
     """Workers that Spark starts on this machine find the package where this process does."""
-    here = str(Path(gossamer.__file__).parent.parent)
+    here = str(folder_of(package))
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if here not in paths:
         os.environ["PYTHONPATH"] = os.pathsep.join([here, *(path for path in paths if path)])

@@ -10,7 +10,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from gossamer.plus.nodes import Plan
+from gossamer.plus.nodes import OperatorPlan
 from gossamer.plus.rules import PASSES, SKIPPED
 from gossamer.spark.aggregates import ORDER, VALUE, aggregated
 from gossamer.spark.messages import order
@@ -24,7 +24,7 @@ _BUCKETS: Final = 4
 
 
 def spatial_results(
-    frame: DataFrame, plan: Plan, names_participants: bool, implicit_ttl: float
+    frame: DataFrame, plan: OperatorPlan, names_participants: bool, implicit_ttl: float
 ) -> DataFrame:
     spatial = plan.spatial
     assert spatial is not None
@@ -49,7 +49,7 @@ def spatial_results(
     return of_groups(groups, plan, spatial.function, F.col("point.time"), topic)
 
 
-def _events(frame: DataFrame, plan: Plan, implicit_ttl: float) -> DataFrame:
+def _events(frame: DataFrame, plan: OperatorPlan, implicit_ttl: float) -> DataFrame:
     """The messages that change what takes part, or may; `answers` if a result is due."""
     spatial = plan.spatial
     assert spatial is not None

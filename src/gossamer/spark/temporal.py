@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from gossamer.plus.nodes import Plan, Temporal
+from gossamer.plus.nodes import OperatorPlan, TemporalNode
 from gossamer.spark.aggregates import ORDER, VALUE, aggregated
 from gossamer.spark.messages import order
 from gossamer.spark.readings import name_of, read
@@ -13,7 +13,7 @@ from gossamer.spark.rules import admits
 _MICROSECONDS = 1_000_000
 
 
-def temporal_results(frame: DataFrame, plan: Plan, names_participants: bool) -> DataFrame:
+def temporal_results(frame: DataFrame, plan: OperatorPlan, names_participants: bool) -> DataFrame:
     """`frame` are the messages that the plan reads, with a watermark if it is a stream."""
     temporal = plan.temporal
     assert temporal is not None
@@ -34,7 +34,7 @@ def temporal_results(frame: DataFrame, plan: Plan, names_participants: bool) -> 
     return of_groups(folded, plan, plan.spatial.function, F.col("window.end"), topic)
 
 
-def _windows(frame: DataFrame, temporal: Temporal) -> DataFrame:
+def _windows(frame: DataFrame, temporal: TemporalNode) -> DataFrame:
     field = temporal.field
     frame, readings = read(frame, [field])
     number = readings[name_of(field)].number

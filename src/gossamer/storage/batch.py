@@ -2,7 +2,7 @@
 
 from typing import Final, Generic, TypeVar
 
-from gossamer.session.archive import Block
+from gossamer.archive.collector import Block
 from gossamer.session.message import Message
 from gossamer.storage.rows import Row, message_row
 from gossamer.storage.schema import (

@@ -15,8 +15,9 @@ class StoreDamaged(StoreError):
         self.problems = problems
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         super().__init__(
-            f"the store {path} is damaged: {problems[0]}{more}; look with `gossamer store check`, "
-            f"mend with `gossamer store repair`, save what can be read with "
+            f"the store {path} is damaged: {problems[0]}{more}; check it with `gossamer store "
+            "check`, "
+            f"repair it with `gossamer store repair`, save what can be read with "
             f"`gossamer store export` (each with --data {path.parent})"
         )
 
@@ -57,8 +58,8 @@ class StoreNotUpgraded(StoreError):
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(
-            f"the store {path} is of an earlier version and could not be brought to this one "
-            f"({why}): it is as it was; make room on its disk and start again"
+            f"the store {path} is of an earlier version and could not be upgraded to this one "
+            f"({why}): it is unchanged; free disk space and start again"
         )
 
 

@@ -17,7 +17,7 @@ from gossamer.storage.errors import (
     StoreTooNew,
 )
 from gossamer.storage.schema import APPLICATION, FORMAT, creation
-from gossamer.storage.upgrading import upgrade
+from gossamer.storage.upgrade import upgrade
 
 logger = logging.getLogger("gossamer.storage")
 
@@ -60,7 +60,9 @@ def make_private(path: Path) -> None:
             continue
         mode = stat.S_IMODE(file.stat().st_mode)
         if mode & _OTHERS:
-            logger.warning("%s was open to other users (mode %o): now it is not", file, mode)
+            logger.warning(
+                "%s was readable by other users (mode %o): its mode has been corrected", file, mode
+            )
             file.chmod(mode & ~_OTHERS)
 
 

@@ -1,6 +1,6 @@
 """What the first format of the store kept in others' places, as the rooms that it belongs to.
 
-Positions, moves of sessions, neighbours' epochs and what was asked of stock brokers were notes in
+Positions, moves of sessions, neighbours' epochs and what was asked of bridged brokers were notes in
 session records, each in a form of its own; the mesh's own state was among retained messages, on
 topics that are closed to clients, and among the parts of operators. What a row does not say clearly
 stays where it is.
@@ -13,22 +13,22 @@ from hashlib import blake2b
 from typing import Final
 
 from gossamer.session.message import Message
-from gossamer.session.packing import packed_message
+from gossamer.session.message_bytes import packed_message
 from gossamer.storage.rows import Row, kept_row, message_from, operator_from, resealed, unsealed
 from gossamer.storage.schema import KEPT, MESSAGE, OPERATOR, RETAINED, SESSION, Table
 
 _NEIGHBOUR: Final = "$mesh/"
-_STOCK: Final = "$stock/"
+_BRIDGE: Final = "$stock/"
 _SHARED: Final = "$mesh/"
 _LOCAL: Final = "$gossamer/"
 _NAMES: Final = "$mesh/seen/"
-_ERRAND_TOPIC: Final = "$gossamer/errand"
+_DIRECTED_TOPIC: Final = "$gossamer/errand"
 
 # The columns of a session's row that matter here.
 _CLIENT_ID: Final = 1
 _NOTE: Final = 9
 
-# state:broker:since or state:broker:since:errand; a broker's name may have colons.
+# state:broker:since or state:broker:since:directed message; a broker's name may have colons.
 _MOVE: Final = re.compile(r"(|settling|arriving|moved|taken):(.*):(\d+)(?::([0-9a-f]+))?")
 _POSITION: Final = re.compile(r"[^;:]+;[^;:]+;[^;:]+")
 
@@ -95,8 +95,8 @@ def _from_note(client_id: str, note: str) -> list[Kept] | None:
     """None for what no broker wrote."""
     if client_id.startswith(_NEIGHBOUR):
         return [("mesh/neighbours", client_id[len(_NEIGHBOUR) :], _bytes(note))]
-    if client_id.startswith(_STOCK):
-        room = "mesh/stock/" + client_id[len(_STOCK) :]
+    if client_id.startswith(_BRIDGE):
+        room = "mesh/bridges/" + client_id[len(_BRIDGE) :]
         try:
             return [(room, str(filter), b"") for filter in json.loads(note)]
         except (ValueError, TypeError):
@@ -128,16 +128,16 @@ def _from_retained(row: Row, clients: dict[str, str]) -> list[Kept] | None:
         client_id = clients.get(digest)
         return [] if client_id is None else [(f"mesh/seen/{client_id}", first, message.payload)]
     if kind == "parked":
-        return [("mesh/parked", f"/{place}", packed_message(_errand(message)))]
+        return [("mesh/parked", f"/{place}", packed_message(_directed(message)))]
     if kind == "early":
-        return [("mesh/early", place, packed_message(_errand(message)))]
+        return [("mesh/early", place, packed_message(_directed(message)))]
     return None
 
 
-def _errand(kept: Message) -> Message:
+def _directed(kept: Message) -> Message:
     """As it travels: a retained message without a payload was none, so one byte stood before it."""
     return Message(
-        _ERRAND_TOPIC,
+        _DIRECTED_TOPIC,
         kept.payload[1:],
         kept.qos,
         False,

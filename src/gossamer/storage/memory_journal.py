@@ -6,9 +6,9 @@ was only collected is lost.
 
 from gossamer.session.records import DeliveryRecord, Snapshot
 from gossamer.storage.batch import Batch
-from gossamer.storage.collecting import CollectingJournal
 from gossamer.storage.index import Index, Lane
-from gossamer.storage.loading import Loaded, load
+from gossamer.storage.journal import CollectingJournal
+from gossamer.storage.load import Loaded, load
 from gossamer.storage.rows import Row, waiting_from
 from gossamer.storage.schema import CREATED, PLACES, TABLES, WAITING, Table
 

@@ -18,7 +18,7 @@ from gossamer.session.records import (
     SessionRecord,
     SubscriptionRecord,
 )
-from gossamer.session.sizes import stored_bytes
+from gossamer.session.sizes import STORED_BYTES, stored_bytes
 from gossamer.storage.schema import PLACES
 from gossamer.wire.properties import Properties
 
@@ -115,9 +115,9 @@ def _message_columns(message: Message) -> Row:
 def _message_of(columns: Sequence[Any]) -> Message:
     topic, payload, qos, retain, text, expires_at, publisher, user = columns
     properties, name = _properties(text)
-    message = Message(topic, payload, qos, bool(retain), properties, expires_at, publisher, user)
-    message.name = name
-    return message
+    return Message(
+        topic, payload, qos, bool(retain), properties, expires_at, publisher, user, name=name
+    )
 
 
 def message_from(row: Row) -> Message:
@@ -220,12 +220,28 @@ def waiting_row(key: int, session: int, record: DeliveryRecord, message: Message
 
 
 def waiting_from(row: Row) -> DeliveryRecord:
-    key, _, number, qos, retain, identifiers, share, *columns = unsealed(row)
-    message = _message_of(columns)
+    # By place and not by names for all: this is read for each message of a queue that drains.
+    content = unsealed(row)
+    message = _message_of(content[7:])
+    identifiers: str | None = content[5]
     given = [] if identifiers is None else [int(one) for one in identifiers.split(",")]
-    record = DeliveryRecord(number, message, qos, bool(retain), given, 0, QUEUED, share or "")
+    record = DeliveryRecord(
+        content[2], message, content[3], bool(content[4]), given, 0, QUEUED, content[6] or ""
+    )
+    key: int = content[0]
     record.place = key % PLACES
     record.size = stored_bytes(message)
+    return record
+
+
+def damaged_waiting(row: Row) -> DeliveryRecord:
+    """In the place of a row that cannot be believed: without a message, and its size is a guess."""
+    record = DeliveryRecord(0, None, 0, False, [], 0, QUEUED)
+    record.place = row[0] % PLACES
+    record.size = STORED_BYTES
+    for value in (row[7], row[8]):  # topic and payload
+        if isinstance(value, str | bytes):
+            record.size += len(value)
     return record
 
 

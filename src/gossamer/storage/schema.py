@@ -9,7 +9,7 @@ statement hands the interpreter's lock to the event loop and has to win it back.
 from functools import cache
 from typing import Final
 
-# PRAGMA user_version; raised when an older gossamer could not read the file. `upgrading.py` has
+# PRAGMA user_version; raised when an older gossamer could not read the file. `upgrade.py` has
 # the step from each format to the next.
 FORMAT: Final = 4
 APPLICATION: Final = 0x474F5353  # PRAGMA application_id: "GOSS"
@@ -181,13 +181,20 @@ FLIGHT: Final = Table(
 )
 PLACES: Final = 1 << 32  # of one lane
 READ_LANE: Final = f"{WAITING.select} WHERE id > ? AND id < ? ORDER BY id LIMIT ?"
-READ_FLIGHT: Final = f"{WAITING.select} WHERE id >= ? AND id <= ? ORDER BY id"
 CUT_LANE: Final = "DELETE FROM waiting WHERE id > ? AND id <= ?"
 # Of a lane that has ended, a few at a time: the disk is needed for others too.
 CLEAR_LANE: Final = (
     "DELETE FROM waiting WHERE id IN "
     "(SELECT id FROM waiting WHERE id >= ? AND id < ? ORDER BY id LIMIT ?)"
 )
+# Rows of `waiting` that could not be read back; made when there is one, and read by nobody but
+# people.
+CREATE_DAMAGED: Final = f"CREATE TABLE IF NOT EXISTS damaged ({WAITING.names})"
+SET_ASIDE: Final = (
+    f"INSERT INTO damaged {WAITING.select} WHERE id = ? "
+    "AND NOT EXISTS (SELECT 1 FROM damaged WHERE damaged.id = waiting.id)"
+)
+COUNT_DAMAGED: Final = "SELECT count(*) FROM damaged"
 FIRST_WAITING: Final = "SELECT MIN(id) FROM waiting WHERE id >= ?"
 
 # What took the place of lanes before format 3, for neighbours only. What is left in it since is
@@ -231,7 +238,7 @@ TABLES: Final = (
     FLIGHT,
     SPILL,
 )
-# In the order of creation, which `grafting.py` relies on: new ones come last.
+# In the order of creation, which `first_page.py` relies on: new ones come last.
 CREATED: Final = (
     MESSAGE,
     SESSION,
@@ -251,7 +258,7 @@ CREATED: Final = (
 def creation() -> list[str]:
     """The statements that make an empty file a store."""
     return [
-        *(table.create() for table in CREATED),
+        *[table.create() for table in CREATED],
         f"PRAGMA application_id = {APPLICATION}",
         f"PRAGMA user_version = {FORMAT}",
     ]

@@ -15,27 +15,26 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from gossamer.plus.state import SAVED_VERSION, saved_version
 from gossamer.session.records import DeliveryRecord, Snapshot
-from gossamer.storage.collecting import CollectingJournal
+from gossamer.storage.backup import Backup, Progress, back_up
 from gossamer.storage.errors import StoreDamaged, StoreError, ValuesTooNew
 from gossamer.storage.files import DAMAGE, FILE_NAME, companions, open_store
 from gossamer.storage.index import Index, Lane
-from gossamer.storage.loading import Loaded, load
-from gossamer.storage.rows import waiting_from
+from gossamer.storage.journal import CollectingJournal
+from gossamer.storage.lane_reader import lane_records, lane_rows, set_aside
+from gossamer.storage.load import Loaded, load
 from gossamer.storage.schema import (
     CREATE_POSITION,
     MESSAGE,
     PLACES,
     PUT_POSITION,
-    READ_FLIGHT,
-    READ_LANE,
     READ_POSITION,
     TABLES,
 )
 from gossamer.storage.writer import SqliteTarget, Writer
 
 if TYPE_CHECKING:
-    from gossamer.storage.archive.archive import Archive
-    from gossamer.storage.archive.settings import ArchiveSettings
+    from gossamer.archive.archive import Archive
+    from gossamer.archive.settings import ArchiveSettings
 
 logger = logging.getLogger("gossamer.storage")
 
@@ -59,8 +58,9 @@ NAMES_SECONDS: Final = 10.0
 QUEUE_SHARE: Final = 0.5
 MEASURE_SECONDS: Final = 1.0
 
-# Kept in memory of the file's pages (negative: KiB): most of a busy store's working set.
-_PAGE_CACHE: Final = -16 * 1024
+# Kept in memory of the file's pages (negative: KiB). Tables are read and cut at the front and grow
+# at the end, so that more would only hold what is not needed again.
+_PAGE_CACHE: Final = -2 * 1024
 
 
 def _ignore_commit(_batch: int) -> None: ...
@@ -84,7 +84,7 @@ class SqliteJournal(CollectingJournal):
         self.ask: Callable[[int, int, int], None] = _ask_nobody
         # By lane; the writer's thread puts them here.
         self.answers: dict[int, list[DeliveryRecord]] = {}
-        self._asked: set[int] = set()
+        self._asked: dict[int, int] = {}  # by lane: behind which place
         self.names_of: Callable[[int, int], list[bytes]] = lambda lane, after: []
 
     def read_names(self, lane: Lane) -> list[bytes]:
@@ -93,11 +93,11 @@ class SqliteJournal(CollectingJournal):
     def read_lane(self, lane: Lane) -> list[DeliveryRecord]:
         key = lane.key
         records = self.answers.pop(key, None)
-        if records is not None:
-            self._asked.discard(key)
+        # What was asked for before the lane was to be read again is not what comes next.
+        if records is not None and self._asked.pop(key) == lane.read:
             return records
         if key not in self._asked:
-            self._asked.add(key)
+            self._asked[key] = lane.read
             self.ask(key, lane.read, lane.next)
         return []
 
@@ -149,11 +149,11 @@ class SqliteStore:
 
     def open_archive(self, settings: "ArchiveSettings") -> "Archive":
         """Before the first turn: from then on the archive shares the store's transactions."""
-        from gossamer.storage.archive.archive import Archive
+        from gossamer.archive.archive import Archive
 
         self._connection.execute(CREATE_POSITION)
         found = self._connection.execute(READ_POSITION).fetchone()
-        archive = Archive(settings, self.journal.archive, None if found is None else found[0])
+        archive = Archive(settings, self.journal.collector, None if found is None else found[0])
         self._connection.execute(PUT_POSITION, (archive.next,))
         self._target.archive = archive
         return archive
@@ -178,6 +178,13 @@ class SqliteStore:
         """Have written what this turn changed, unless a batch is being written right now."""
         if self.journal.dirty and self._writer.takes:
             self._writer.hand_over(self.journal.take())
+
+    def back_up(self, folder: Path, progress: Progress) -> Backup:
+        """A copy of everything in a folder that is not there yet; BackupError if there is none.
+
+        It waits, so not on the event loop: batches are written and promises kept meanwhile.
+        """
+        return back_up(folder, self._connection, self._writer, self._target.archive, progress)
 
     def close(self) -> None:
         """Write everything that is left and let go of the file."""
@@ -220,8 +227,8 @@ class SqliteStore:
 
         def read() -> None:
             bounds = (lane * PLACES + after, (lane + 1) * PLACES, MOST_NAMES)
-            for row in self._connection.execute(READ_LANE, bounds):
-                message = waiting_from(row).message
+            for record in lane_records(self._connection, *bounds):
+                message = record.message
                 if message is not None and not message.retain:
                     found.append(message.name)
             is_read.set()
@@ -236,12 +243,14 @@ class SqliteStore:
         bounds = (first + after, first + before, READ_MESSAGES)
         records: list[DeliveryRecord] = []
         size = 0
-        for row in self._connection.execute(READ_LANE, bounds):
-            record = waiting_from(row)
+        for record in lane_records(self._connection, *bounds):
             records.append(record)
             size += record.size
             if size >= READ_BYTES:
                 break
+        damaged = [first + record.place for record in records if record.message is None]
+        if damaged:
+            set_aside(self._connection, damaged)
         return records
 
     def _room(self, there_is: bool) -> None:
@@ -253,7 +262,7 @@ class SqliteStore:
 def _load(connection: sqlite3.Connection, path: Path) -> Loaded:
     try:
         rows = {table: connection.execute(table.select) for table in TABLES}
-        loaded = load(rows, lambda first, last: connection.execute(READ_FLIGHT, (first, last)))
+        loaded = load(rows, lambda first, last: lane_rows(connection, first - 1, last + 1, PLACES))
     except DAMAGE as error:
         raise StoreDamaged(path, [str(error)]) from error
     newest = max((saved_version(data) for _, _, data in loaded.snapshot.operators), default=0)
@@ -261,6 +270,8 @@ def _load(connection: sqlite3.Connection, path: Path) -> Loaded:
         raise ValuesTooNew(path, "values of operators", newest, SAVED_VERSION)
     if loaded.problems:
         raise StoreDamaged(path, loaded.problems)
+    if loaded.damaged:
+        set_aside(connection, loaded.damaged)
     connection.executemany(MESSAGE.delete(1), [(key,) for key in loaded.orphans])
     return loaded
 

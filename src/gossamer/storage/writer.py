@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
+from gossamer.archive.errors import ArchiveFull
 from gossamer.session.journal import Written
-from gossamer.storage.archive.errors import ArchiveFull
 from gossamer.storage.batch import Batch
 from gossamer.storage.schema import (
     CLEAR_LANE,
@@ -29,7 +29,7 @@ from gossamer.storage.schema import (
 )
 
 if TYPE_CHECKING:
-    from gossamer.storage.archive.archive import Archive
+    from gossamer.archive.archive import Archive
 
 logger = logging.getLogger("gossamer.storage")
 
@@ -125,7 +125,7 @@ class SqliteTarget:
             if self._log.stat().st_size > CHECKPOINT_BYTES:
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except (OSError, sqlite3.Error) as error:
-            logger.warning("the store is not tidied for now (%s)", error)
+            logger.warning("the store could not be checkpointed (%s); trying again later", error)
             return False
         return bool(self._ended)
 
@@ -162,6 +162,7 @@ class Writer:
         self._retrying = False  # the last try found no room
         self._untidy = False  # the target has something to do when there is time
         self._stopping = False
+        self._broken: Exception | None = None  # what ended it in the midst of a question
         self._thread = threading.Thread(target=self._run, name="gossamer-store", daemon=True)
         self._thread.start()
 
@@ -184,6 +185,25 @@ class Writer:
             self._questions.append(question)
             self._changed.notify()
 
+    def meanwhile(self) -> bool:
+        """For a question that takes long, which calls it now and then: what has come since is done
+        first. False if the writer is to end, and with it the question."""
+        with self._changed:
+            is_due = self._is_due()
+            batch, questions = self._taken(is_due)
+        try:
+            if batch is not None and not self._write(batch):
+                return False
+            for question in questions:
+                question()
+        except Exception as error:  # of the writer, not of the question that waits for it
+            self._broken = error
+        return self._broken is None and not self._stopping
+
+    @property
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
+
     def stop(self) -> bool:
         """Write what was handed over and end; whether it could be written."""
         with self._changed:
@@ -200,6 +220,8 @@ class Writer:
                     return
                 for question in questions:
                     question()
+                if self._broken is not None:
+                    raise self._broken
                 if batch is None and not questions:
                     if self._stopping:
                         return
@@ -211,20 +233,29 @@ class Writer:
         """Waits for something to do; nothing at all means that it is time to tidy, or to end."""
         with self._changed:
             while True:
-                left = self._retry_at - time.monotonic() if self._waiting else 0.0
-                is_due = self._pending is not None and (left <= 0.0 or self._stopping)
+                is_due = self._is_due()
                 is_idle = self._untidy and self._pending is None
                 if is_due or is_idle or self._questions or self._stopping:
                     break
-                self._changed.wait(left if self._waiting else None)
-            questions = list(self._questions)
-            self._questions.clear()
-            batch = self._pending if is_due else None
-            if batch is not None:
-                self._pending = None
-                self._writing = True
-                self._waiting = False
-            return batch, questions
+                self._changed.wait(self._seconds_left() if self._waiting else None)
+            return self._taken(is_due)
+
+    def _seconds_left(self) -> float:
+        """Until a batch that the disk did not take is tried again."""
+        return self._retry_at - time.monotonic() if self._waiting else 0.0
+
+    def _is_due(self) -> bool:
+        return self._pending is not None and (self._seconds_left() <= 0.0 or self._stopping)
+
+    def _taken(self, is_due: bool) -> tuple[Batch | None, list[Callable[[], None]]]:
+        questions = list(self._questions)
+        self._questions.clear()
+        batch = self._pending if is_due else None
+        if batch is not None:
+            self._pending = None
+            self._writing = True
+            self._waiting = False
+        return batch, questions
 
     def _write(self, batch: Batch) -> bool:
         """False if it could not be written and there will be no other try."""
@@ -253,7 +284,7 @@ class Writer:
             is_first = not self._retrying
             self._retrying = True
         if is_first:
-            logger.error("the store cannot be written (%s): trying until it can", error)
+            logger.error("the store cannot be written (%s): retrying", error)
             self._room(False)
         with self._changed:
             # `takes` was asked while this batch waited, so a later one may have come since.

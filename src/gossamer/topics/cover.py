@@ -19,7 +19,7 @@ WORTH_A_GROUP: Final = 16  # Fewer are poured together: each group costs a searc
 _DEEPER: Final = 1 << 17  # More than the levels a filter can have: it has at most 65535 bytes.
 
 
-class Change:
+class CoverChange:
     """The filters that entered and left the cover through one step."""
 
     __slots__ = ("entered", "left")
@@ -81,13 +81,13 @@ class Cover:
         """Whether a filter of the multiset contains this one."""
         return self._roots(filter).container(pattern(filter)) is not None
 
-    def add(self, filter: str) -> Change:
+    def add(self, filter: str) -> CoverChange:
         """Put the filter in once more."""
         filter = canonical(filter)
         element = self._elements.get(filter)
         if element is not None:
             element.count += 1
-            return Change([], [])
+            return CoverChange([], [])
         symbols = pattern(filter)
         element = _Element(filter, symbols)
         self._elements[filter] = element
@@ -96,7 +96,7 @@ class Cover:
         if container is not None:
             assert isinstance(container, _Element)
             _hang(element, symbols, container)
-            return Change([], [])
+            return CoverChange([], [])
         left: list[str] = []
         for member in roots.contained(symbols):
             assert isinstance(member, _Element)
@@ -105,15 +105,15 @@ class Cover:
             _hang(member, its_symbols, element)
             left.append(member.filter)
         roots.put(element, symbols)
-        return Change([filter], left)
+        return CoverChange([filter], left)
 
-    def remove(self, filter: str) -> Change:
+    def remove(self, filter: str) -> CoverChange:
         """Take the filter out once; KeyError if it is not in."""
         filter = canonical(filter)
         element = self._elements[filter]
         element.count -= 1
         if element.count > 0:
-            return Change([], [])
+            return CoverChange([], [])
         del self._elements[filter]
         home = element.home
         if home is not None:
@@ -121,10 +121,10 @@ class Cover:
             if element.groups is not None:
                 for group in element.groups:
                     _give(group, home.owner)
-            return Change([], [])
+            return CoverChange([], [])
         roots = self._roots(filter)
         roots.take(element, pattern(filter))
-        return Change(_rehang(element, roots), [filter])
+        return CoverChange(_rehang(element, roots), [filter])
 
     def _roots(self, filter: str) -> Antichain:
         return self._system if filter.startswith("$") else self._plain

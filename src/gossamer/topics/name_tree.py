@@ -4,13 +4,13 @@ A search visits only nodes that exist, level by level, and never recurses.
 """
 
 
-class _Node:
+class _NameNode:
     """The names that share a prefix. `value` is what the prefix itself names, None if nothing."""
 
     __slots__ = ("children", "value")
 
     def __init__(self) -> None:
-        self.children: dict[str, _Node] | None = None
+        self.children: dict[str, _NameNode] | None = None
         self.value: object | None = None
 
 
@@ -18,7 +18,7 @@ class NameTree:
     """A map from topic names to objects; None is not a value."""
 
     def __init__(self) -> None:
-        self._root = _Node()
+        self._root = _NameNode()
         self._count = 0
         self.nodes = 0  # beside the root: what the tree costs beyond its values
 
@@ -60,7 +60,7 @@ class NameTree:
                 children = node.children = {}
             child = children.get(level)
             if child is None:
-                child = children[level] = _Node()
+                child = children[level] = _NameNode()
                 self.nodes += 1
             node = child
         if node.value is None:
@@ -71,7 +71,7 @@ class NameTree:
         """Forget the name and return what was kept under it, None if nothing was."""
         levels = name.split("/")
         node = self._root
-        path: list[_Node] = []
+        path: list[_NameNode] = []
         for level in levels:
             children = node.children
             child = None if children is None else children.get(level)
@@ -121,11 +121,11 @@ class NameTree:
         return found
 
 
-def _is_empty(node: _Node) -> bool:
+def _is_empty(node: _NameNode) -> bool:
     return node.value is None and node.children is None
 
 
-def _first_step(root: _Node, level: str) -> list[_Node]:
+def _first_step(root: _NameNode, level: str) -> list[_NameNode]:
     if level not in ("+", "#"):
         return _step([root], level)
     if root.children is None:
@@ -134,9 +134,9 @@ def _first_step(root: _Node, level: str) -> list[_Node]:
     return [node for name, node in root.children.items() if not name.startswith("$")]
 
 
-def _step(nodes: list[_Node], level: str) -> list[_Node]:
+def _step(nodes: list[_NameNode], level: str) -> list[_NameNode]:
     """The children of the nodes that a level of a filter, not `#`, matches."""
-    below: list[_Node] = []
+    below: list[_NameNode] = []
     for node in nodes:
         children = node.children
         if children is None:
@@ -150,7 +150,7 @@ def _step(nodes: list[_Node], level: str) -> list[_Node]:
     return below
 
 
-def _collect(nodes: list[_Node], found: list[object]) -> None:
+def _collect(nodes: list[_NameNode], found: list[object]) -> None:
     """Append the values of the nodes and of all below them; `nodes` is used up."""
     while nodes:
         node = nodes.pop()

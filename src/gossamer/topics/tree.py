@@ -11,14 +11,16 @@ from mypy_extensions import mypyc_attr
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Entry:
+class TreeEntry:
     """What the tree holds for one filter; subclass it to carry the subscribers."""
+
+    __slots__ = ("filter",)
 
     def __init__(self, filter: str) -> None:
         self.filter = filter
 
 
-class _Node:
+class _FilterNode:
     """The filters that share a prefix. `rest` is the entry of prefix/#, `entry` of the prefix."""
 
     __slots__ = ("children", "entry", "plus", "rest")
@@ -26,8 +28,8 @@ class _Node:
     def __init__(self) -> None:
         self.children: dict[str, _Below] | None = None
         self.plus: _Below | None = None
-        self.entry: Entry | None = None
-        self.rest: Entry | None = None
+        self.entry: TreeEntry | None = None
+        self.rest: TreeEntry | None = None
 
     def below(self, level: str) -> "_Below | None":
         if level == "+":
@@ -52,7 +54,7 @@ class _Node:
             if not children:
                 self.children = None
 
-    def hold(self, entry: Entry, levels: list[str], at: int) -> None:
+    def hold(self, entry: TreeEntry, levels: list[str], at: int) -> None:
         """Put an entry where nothing is in its way; `at` is its first level below this node."""
         if at == len(levels):
             self.entry = entry
@@ -78,14 +80,14 @@ class _Node:
         return found
 
 
-_Below: TypeAlias = "_Node | Entry"
+_Below: TypeAlias = "_FilterNode | TreeEntry"
 
 
 class FilterTree:
     """A set of entries, one for each filter."""
 
     def __init__(self) -> None:
-        self._root = _Node()
+        self._root = _FilterNode()
         self._count = 0
         self.nodes = 0  # beside the root: what the tree costs beyond its entries
 
@@ -102,7 +104,7 @@ class FilterTree:
             if below is None:
                 return 0
             at += 1
-            if isinstance(below, _Node):
+            if isinstance(below, _FilterNode):
                 node = below
                 continue
             if below.filter == filter:
@@ -115,7 +117,7 @@ class FilterTree:
             return added
         return 0
 
-    def get(self, filter: str) -> Entry | None:
+    def get(self, filter: str) -> TreeEntry | None:
         node = self._root
         for level in filter.split("/"):
             if level == "#":
@@ -123,12 +125,12 @@ class FilterTree:
             below = node.below(level)
             if below is None:
                 return None
-            if isinstance(below, Entry):
+            if isinstance(below, TreeEntry):
                 return below if below.filter == filter else None
             node = below
         return node.entry
 
-    def put(self, entry: Entry) -> None:
+    def put(self, entry: TreeEntry) -> None:
         """Add the entry; one with the same filter is replaced."""
         levels = entry.filter.split("/")
         node = self._root
@@ -141,13 +143,13 @@ class FilterTree:
                 self._count += 1
                 return
             at += 1
-            if isinstance(below, _Node):
+            if isinstance(below, _FilterNode):
                 node = below
             elif below.filter == entry.filter:
                 node.place(level, entry)
                 return
             else:
-                between = _Node()
+                between = _FilterNode()
                 self.nodes += 1
                 between.hold(below, below.filter.split("/"), at)
                 node.place(level, between)
@@ -156,7 +158,7 @@ class FilterTree:
             self._count += 1
         node.hold(entry, levels, at)
 
-    def remove(self, filter: str) -> Entry | None:
+    def remove(self, filter: str) -> TreeEntry | None:
         """Take the filter's entry out and return it, None if there was none."""
         removed = self.get(filter)
         if removed is None:
@@ -164,13 +166,13 @@ class FilterTree:
         self._count -= 1
         levels = filter.split("/")
         node = self._root
-        path: list[_Node] = []
+        path: list[_FilterNode] = []
         for level in levels:
             if level == "#":
                 node.rest = None
                 break
             below = node.below(level)
-            if not isinstance(below, _Node):
+            if not isinstance(below, _FilterNode):
                 node.clear(level)
                 break
             path.append(node)
@@ -179,7 +181,7 @@ class FilterTree:
             node.entry = None
         while path:
             left = node.contents()
-            if len(left) > 1 or (left and isinstance(left[0], _Node)):
+            if len(left) > 1 or (left and isinstance(left[0], _FilterNode)):
                 break
             node = path.pop()
             self.nodes -= 1
@@ -189,15 +191,15 @@ class FilterTree:
                 node.clear(levels[len(path)])
         return removed
 
-    def match(self, topic: str) -> list[Entry]:
+    def match(self, topic: str) -> list[TreeEntry]:
         """The entries whose filters match the topic, in no particular order."""
-        found: list[Entry] = []
+        found: list[TreeEntry] = []
         levels = topic.split("/")
         depth = len(levels)
         node = self._root
         at = 0
         leading_wildcards = not topic.startswith("$")  # [MQTT-4.7.2-1]
-        branches: list[_Node] = []
+        branches: list[_FilterNode] = []
         branch_depths: list[int] = []
         while True:
             while True:
@@ -207,7 +209,7 @@ class FilterTree:
                         found.append(rest)
                     plus = node.plus
                     if plus is not None and at < depth:
-                        if isinstance(plus, _Node):
+                        if isinstance(plus, _FilterNode):
                             branches.append(plus)
                             branch_depths.append(at + 1)
                         elif _tail_matches(plus.filter, levels, at + 1):
@@ -224,7 +226,7 @@ class FilterTree:
                 if below is None:
                     break
                 at += 1
-                if isinstance(below, _Node):
+                if isinstance(below, _FilterNode):
                     node = below
                 else:
                     if below.filter == topic or _tail_matches(below.filter, levels, at):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gossamer.vision.catalogue import EFFICIENTDET, SSD
 from gossamer.vision.detections import Array, Detection, read_outputs
 from gossamer.vision.errors import ModelError
-from gossamer.vision.settings import EFFICIENTDET_SCORE, SSD_SCORE, Detector, Scaling
+from gossamer.vision.settings import EFFICIENTDET_SCORE, SSD_SCORE, DetectorSettings, Scaling
 
 if TYPE_CHECKING:
     from gossamer.vision.images import Image
@@ -28,7 +28,7 @@ SCALES: Final[dict[Scaling, tuple[float, float]]] = {
 class ObjectDetector:
     """Finds objects in an image."""
 
-    def __init__(self, labels: Sequence[str], settings: Detector) -> None:
+    def __init__(self, labels: Sequence[str], settings: DetectorSettings) -> None:
         self.labels = labels
         self.settings = settings
 
@@ -46,7 +46,7 @@ class ObjectDetector:
 
 
 class TfliteDetector(ObjectDetector):
-    def __init__(self, labels: Sequence[str], settings: Detector) -> None:
+    def __init__(self, labels: Sequence[str], settings: DetectorSettings) -> None:
         super().__init__(labels, settings)
         from ai_edge_litert.interpreter import Interpreter
 
@@ -77,7 +77,7 @@ class OpencvDetector(ObjectDetector):
     """An ONNX file, or a frozen TensorFlow graph with its description."""
 
     def __init__(
-        self, labels: Sequence[str], settings: Detector, description: str | None = None
+        self, labels: Sequence[str], settings: DetectorSettings, description: str | None = None
     ) -> None:
         super().__init__(labels, settings)
         import cv2
@@ -98,7 +98,7 @@ class OpencvDetector(ObjectDetector):
         return list(self._net.forward(self._names))
 
 
-def configured_detector(settings: Detector) -> ObjectDetector:
+def configured_detector(settings: DetectorSettings) -> ObjectDetector:
     """The administrator's own."""
     path = Path(settings.file)
     if not path.is_file():
@@ -110,17 +110,17 @@ def configured_detector(settings: Detector) -> ObjectDetector:
 
 def efficientdet(folder: Path) -> ObjectDetector:
     file = str(folder / EFFICIENTDET.files[0].name)
-    settings = Detector(file, scaling="bytes", score=EFFICIENTDET_SCORE)
+    settings = DetectorSettings(file, scaling="bytes", score=EFFICIENTDET_SCORE)
     return TfliteDetector(_labels(settings), settings)
 
 
 def ssd(folder: Path) -> ObjectDetector:
     graph, description, labels = (str(folder / file.name) for file in SSD.files)
-    settings = Detector(graph, labels, SSD_SIZE, "signed", SSD_SCORE)
+    settings = DetectorSettings(graph, labels, SSD_SIZE, "signed", SSD_SCORE)
     return OpencvDetector(_labels(settings), settings, description)
 
 
-def _labels(settings: Detector) -> list[str]:
+def _labels(settings: DetectorSettings) -> list[str]:
     """From their file, or from the archive that a TFLite file may end with."""
     if settings.labels is not None:
         try:

@@ -14,7 +14,7 @@ HEADER: Final = struct.Struct("!II")
 MAX_ANSWER_BYTES: Final = 1 << 20
 
 
-class FrameError(ValueError):
+class WorkerFrameError(ValueError):
     """What came is no frame."""
 
 
@@ -28,9 +28,9 @@ def read_message(text: bytes) -> dict[str, Any]:
     try:
         message = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise FrameError(f"not JSON: {error}") from None
+        raise WorkerFrameError(f"not JSON: {error}") from None
     if not isinstance(message, dict):
-        raise FrameError("not an object")
+        raise WorkerFrameError("not an object")
     return message
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gossamer.broker.workshop import Workshop
+from gossamer.broker.processor_port import ProcessorPort
 from gossamer.plus.jobs import Job
 from gossamer.plus.publication import Publication
 from gossamer.vision.errors import BUSY, PROCESSOR_FAILED, TIMED_OUT, TOLD
@@ -52,7 +52,7 @@ class Task:
         self.jobs: list[Job] = []
 
 
-class Pool(Workshop):
+class Pool(ProcessorPort):
     """Lives on the event loop. `answer` is called there, once for each job."""
 
     def __init__(
@@ -103,7 +103,7 @@ class Pool(Workshop):
         """In which ways workers are less confined than they should be: in the log, and counted."""
         self.weaknesses = len(weak)
         if weak:
-            logger.warning("workers that open images are not fully confined: %s", "; ".join(weak))
+            logger.warning("image workers are not fully confined: %s", "; ".join(weak))
 
     async def close(self) -> None:
         """Ends the workers; what waits is not answered."""
@@ -177,7 +177,7 @@ class Pool(Workshop):
             self._fail(task, TIMED_OUT)
             return False
         except WorkerGone as error:
-            logger.warning("an image on %r cost a worker: %s", publication.topic, error)
+            logger.warning("an image on %r crashed a worker: %s", publication.topic, error)
             self._fail(task, PROCESSOR_FAILED)
             return False
         self.answered += 1

@@ -8,7 +8,7 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from typing import Any, Final
 
-from gossamer.vision.frames import HEADER, MAX_ANSWER_BYTES, FrameError, frame, read_message
+from gossamer.vision.frames import HEADER, MAX_ANSWER_BYTES, WorkerFrameError, frame, read_message
 from gossamer.vision.settings import WorkerSettings
 
 # Importing OpenCV and loading models takes a second; a loaded machine takes its time.
@@ -82,5 +82,5 @@ class WorkerProcess:
         except (asyncio.IncompleteReadError, OSError):
             code = await self._process.wait()
             raise WorkerGone(f"it ended with code {code}") from None
-        except FrameError as error:
+        except WorkerFrameError as error:
             raise WorkerGone(f"its answer is {error}") from None

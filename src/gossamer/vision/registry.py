@@ -16,7 +16,7 @@ logger = logging.getLogger("gossamer.vision")
 
 GROUP: Final = "gossamer.processors"
 
-_LOOKING: Final = "gossamer.vision.looking"
+_LOOKING: Final = "gossamer.vision.image_processors"
 BUILT_IN: Final = (
     f"{_LOOKING}:CountPeople",
     f"{_LOOKING}:CountMale",
@@ -70,7 +70,7 @@ def load(place: str) -> type[Processor]:
     module, _, name = place.partition(":")
     found = getattr(import_module(module), name)
     if not (isinstance(found, type) and issubclass(found, Processor)):
-        raise TypeError(f"{place} is no gossamer.vision.processor.Processor")
+        raise TypeError(f"{place} is not a gossamer.vision.processor.Processor")
     return found
 
 
@@ -80,7 +80,7 @@ def _places_of_others() -> Sequence[str]:
 
 def _kind(processor: type[Processor], settings: WorkerSettings) -> ProcessorKind:
     if not _KEYWORD.fullmatch(processor.keyword):
-        raise ValueError(f"{processor.keyword!r} is no keyword: capital letters and digits")
+        raise ValueError(f"{processor.keyword!r} is not a keyword: use capital letters and digits")
     if processor.returns not in _RETURNS:
         raise ValueError(f"returns must be one of {', '.join(_RETURNS)}")
     return ProcessorKind(

@@ -15,7 +15,7 @@ SSD_SCORE: Final = 0.55
 
 
 @dataclass(frozen=True)
-class Detector:
+class DetectorSettings:
     """A detector of the administrator's own, an ONNX or TFLite file."""
 
     file: str
@@ -29,7 +29,7 @@ class Detector:
 @dataclass(frozen=True)
 class WorkerSettings:
     models: str  # the folder
-    detector: Detector | None = None
+    detector: DetectorSettings | None = None
     pixels: int = PIXELS
     memory: int = 512 << 20  # bytes that processing may take on top of what the models take
     seconds: float = 10.0  # for one image
@@ -40,4 +40,6 @@ class WorkerSettings:
 
 def settings_from_json(data: dict[str, Any]) -> WorkerSettings:
     detector = data.pop("detector")
-    return WorkerSettings(**data, detector=None if detector is None else Detector(**detector))
+    return WorkerSettings(
+        **data, detector=None if detector is None else DetectorSettings(**detector)
+    )

@@ -103,7 +103,7 @@ _ARCHITECTURE_AT: Final = 4
 _ARGUMENTS_AT: Final = 16
 
 
-class Step(NamedTuple):
+class FilterInstruction(NamedTuple):
     operation: int
     if_true: int  # steps to skip
     if_false: int
@@ -147,20 +147,23 @@ def refuse_other_calls(pid: int) -> bool:
     return True
 
 
-def program(column: int, pid: int) -> list[Step]:
+def program(column: int, pid: int) -> list[FilterInstruction]:
     """What the kernel runs at each call."""
     steps = [
-        Step(_LOAD, 0, 0, _ARCHITECTURE_AT),
-        Step(_JUMP_IF_EQUAL, 1, 0, _ARCHITECTURES[column]),
-        Step(_RETURN, 0, 0, REFUSE),
-        Step(_LOAD, 0, 0, _NUMBER_AT),
-        Step(_JUMP_IF_SET, 0, 1, _OTHER_ABI),
-        Step(_RETURN, 0, 0, REFUSE),
+        FilterInstruction(_LOAD, 0, 0, _ARCHITECTURE_AT),
+        FilterInstruction(_JUMP_IF_EQUAL, 1, 0, _ARCHITECTURES[column]),
+        FilterInstruction(_RETURN, 0, 0, REFUSE),
+        FilterInstruction(_LOAD, 0, 0, _NUMBER_AT),
+        FilterInstruction(_JUMP_IF_SET, 0, 1, _OTHER_ABI),
+        FilterInstruction(_RETURN, 0, 0, REFUSE),
     ]
     for numbers in ALLOWED.values():
         number = numbers[column]
         if number is not None:
-            steps += [Step(_JUMP_IF_EQUAL, 0, 1, number), Step(_RETURN, 0, 0, ALLOW)]
+            steps += [
+                FilterInstruction(_JUMP_IF_EQUAL, 0, 1, number),
+                FilterInstruction(_RETURN, 0, 0, ALLOW),
+            ]
     for number, inside in (
         (CLONE[column], [_first_has(_CLONE_THREAD)]),
         (TGKILL[column], [_equals(0, pid)]),
@@ -171,9 +174,9 @@ def program(column: int, pid: int) -> list[Step]:
         steps += _only_if(number, inside)
     return [
         *steps,
-        Step(_JUMP_IF_EQUAL, 0, 1, CLONE3[column]),
-        Step(_RETURN, 0, 0, NOT_THERE),
-        Step(_RETURN, 0, 0, REFUSE),
+        FilterInstruction(_JUMP_IF_EQUAL, 0, 1, CLONE3[column]),
+        FilterInstruction(_RETURN, 0, 0, NOT_THERE),
+        FilterInstruction(_RETURN, 0, 0, REFUSE),
     ]
 
 
@@ -185,12 +188,15 @@ def _first_has(flag: int) -> tuple[int, int, int]:
     return _ARGUMENTS_AT, _JUMP_IF_SET, flag
 
 
-def _only_if(number: int, conditions: list[tuple[int, int, int]]) -> list[Step]:
+def _only_if(number: int, conditions: list[tuple[int, int, int]]) -> list[FilterInstruction]:
     """Lets the call through if all hold; what comes after finds the call's number loaded again."""
-    inside: list[Step] = []
+    inside: list[FilterInstruction] = []
     left = 2 * len(conditions)
     for place, operation, value in conditions:
         left -= 2
-        inside += [Step(_LOAD, 0, 0, place), Step(operation, 0, left + 1, value)]
-    inside += [Step(_RETURN, 0, 0, ALLOW), Step(_LOAD, 0, 0, _NUMBER_AT)]
-    return [Step(_JUMP_IF_EQUAL, 0, len(inside), number), *inside]
+        inside += [
+            FilterInstruction(_LOAD, 0, 0, place),
+            FilterInstruction(operation, 0, left + 1, value),
+        ]
+    inside += [FilterInstruction(_RETURN, 0, 0, ALLOW), FilterInstruction(_LOAD, 0, 0, _NUMBER_AT)]
+    return [FilterInstruction(_JUMP_IF_EQUAL, 0, len(inside), number), *inside]

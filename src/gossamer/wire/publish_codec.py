@@ -24,6 +24,15 @@ from gossamer.wire.scalars import (
 _RETAIN: Final = 0x01
 _DUP: Final = 0x08
 
+# All 65,536 packet identifiers as they stand on the wire: a look-up is cheaper than an encoding.
+IDENTIFIERS: Final[list[bytes]] = [number.to_bytes(2, "big") for number in range(65_536)]
+
+# Acknowledgements without a reason, up to the identifier.
+PUBACK_HEAD: Final = b"\x40\x02"
+PUBREC_HEAD: Final = b"\x50\x02"
+PUBREL_HEAD: Final = b"\x62\x02"
+PUBCOMP_HEAD: Final = b"\x70\x02"
+
 
 def decode_publish(head: int, body: bytes, version: int, max_user_properties: int) -> Publish:
     qos = (head >> 1) & 3

@@ -16,6 +16,7 @@ from gossamer.wire.packets import (
     Unsuback,
     Unsubscribe,
 )
+from gossamer.wire.properties import Properties
 from gossamer.wire.property_codec import encode_properties, read_properties
 from gossamer.wire.reason_table import (
     V311_SUBACK_FAILURE,
@@ -35,19 +36,51 @@ _RESERVED: Final = 0xC0
 _FLAGS: Final = 0x02
 
 
+class FilterReader:
+    """A SUBSCRIBE or an UNSUBSCRIBE whose filters are read one after another, as somebody has time
+    for them: one packet may have a hundred thousand."""
+
+    __slots__ = ("_first", "_reader", "_version", "packet_id", "properties")
+
+    def __init__(self, kind: int, body: bytes, version: int, max_user_properties: int) -> None:
+        reader = Reader(body, 0, len(body))
+        self.packet_id = reader.packet_id()
+        self.properties: Properties | None = None
+        if version == V5:
+            self.properties = read_properties(reader, kind, max_user_properties)
+        if reader.at == reader.end:  # [MQTT-3.8.3-2], [MQTT-3.10.3-2]
+            name = "SUBSCRIBE" if kind == SUBSCRIBE else "UNSUBSCRIBE"
+            raise ProtocolError(PROTOCOL_ERROR, f"{name} without a topic filter")
+        self._first = reader.at
+        self._reader = reader
+        self._version = version
+
+    def size(self) -> int:
+        return self._reader.end
+
+    def has_more(self) -> bool:
+        return self._reader.at < self._reader.end
+
+    def rewind(self) -> None:
+        """To the first filter."""
+        self._reader.at = self._first
+
+    def request(self) -> Request:
+        """The next one of a SUBSCRIBE."""
+        filter = self._reader.text("topic filter")  # [MQTT-3.8.3-1]
+        return _request(filter, self._reader.byte("subscription options"), self._version)
+
+    def filter(self) -> str:
+        """The next one of an UNSUBSCRIBE."""
+        return self._reader.text("topic filter")  # [MQTT-3.10.3-1]
+
+
 def decode_subscribe(body: bytes, version: int, max_user_properties: int) -> Subscribe:
-    reader = Reader(body, 0, len(body))
-    packet_id = reader.packet_id()
-    properties = None
-    if version == V5:
-        properties = read_properties(reader, SUBSCRIBE, max_user_properties)
+    reader = FilterReader(SUBSCRIBE, body, version, max_user_properties)
     requests: list[Request] = []
-    while reader.at < reader.end:
-        filter = reader.text("topic filter")  # [MQTT-3.8.3-1]
-        requests.append(_request(filter, reader.byte("subscription options"), version))
-    if not requests:  # [MQTT-3.8.3-2]
-        raise ProtocolError(PROTOCOL_ERROR, "SUBSCRIBE without a topic filter")
-    return Subscribe(packet_id, requests, properties)
+    while reader.has_more():
+        requests.append(reader.request())
+    return Subscribe(reader.packet_id, requests, reader.properties)
 
 
 def _request(filter: str, options: int, version: int) -> Request:
@@ -115,17 +148,11 @@ def encode_suback(packet: Suback, version: int) -> bytes:
 
 
 def decode_unsubscribe(body: bytes, version: int, max_user_properties: int) -> Unsubscribe:
-    reader = Reader(body, 0, len(body))
-    packet_id = reader.packet_id()
-    properties = None
-    if version == V5:
-        properties = read_properties(reader, UNSUBSCRIBE, max_user_properties)
+    reader = FilterReader(UNSUBSCRIBE, body, version, max_user_properties)
     filters: list[str] = []
-    while reader.at < reader.end:
-        filters.append(reader.text("topic filter"))  # [MQTT-3.10.3-1]
-    if not filters:  # [MQTT-3.10.3-2]
-        raise ProtocolError(PROTOCOL_ERROR, "UNSUBSCRIBE without a topic filter")
-    return Unsubscribe(packet_id, filters, properties)
+    while reader.has_more():
+        filters.append(reader.filter())
+    return Unsubscribe(reader.packet_id, filters, reader.properties)
 
 
 def encode_unsubscribe(packet: Unsubscribe, version: int) -> bytes:

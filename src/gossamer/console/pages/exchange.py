@@ -9,8 +9,8 @@ from gossamer.console.capabilities import capabilities_of
 from gossamer.console.console import Console
 from gossamer.console.pages.frame import REFRESH_SECONDS
 from gossamer.console.parts.broker_choice import BrokerChoice
-from gossamer.console.parts.grid import columns
 from gossamer.console.parts.operator_form import OperatorForm
+from gossamer.console.parts.panels import columns
 from gossamer.console.parts.publish_form import PublishForm
 from gossamer.console.payloads import preview
 from gossamer.console.trial import Trial
@@ -50,7 +50,7 @@ class _ExchangePage:
             self._filter = ui.label().classes("mono breaks accent").props("data-filter")
             self._properties = ui.label().classes("mono breaks quiet")
             self._trouble = ui.label().classes("text-sm bad breaks").props("role=alert")
-            with ui.expansion("For a terminal").props("dense").classes("w-full text-sm quiet"):
+            with ui.expansion("Command line").props("dense").classes("w-full text-sm quiet"):
                 self._command = ui.label().classes("mono breaks")
         with ui.row().classes("gap-2"):
             self._start = ui.button("Subscribe", on_click=self._subscribe)
@@ -82,7 +82,7 @@ class _ExchangePage:
     def _refresh(self) -> None:
         trial = self._trial
         self._stop.set_enabled(bool(trial.filter))
-        state = f"{trial.count:,} results of {trial.filter}" if trial.filter else "Results"
+        state = f"{trial.count:,} results for {trial.filter}" if trial.filter else "Results"
         self._status.set_text(state)
         if trial.count == self._shown:
             return

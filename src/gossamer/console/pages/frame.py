@@ -7,7 +7,7 @@ from typing import Final
 from nicegui import ui
 
 from gossamer.console.console import Console
-from gossamer.console.pages.listing import PAGES, Page
+from gossamer.console.pages.menu import PAGES, MenuPage
 
 THEME_COOKIE: Final = "gossamer_theme"
 THEMES: Final[dict[str, bool | None]] = {"auto": None, "light": False, "dark": True}
@@ -63,12 +63,12 @@ body, .body--dark { background: var(--ground) !important; color: var(--ink); }
 
 
 @contextmanager
-def frame(console: Console, page: Page) -> Iterator[None]:
+def frame(console: Console, page: MenuPage) -> Iterator[None]:
     """The page's own elements go into the `with`."""
     ui.add_css(STYLE)
     ui.colors(primary="#0f766e", accent="#0f766e", positive="#15803d", negative="#b91c1c")
     with ui.header().classes("items-center px-4 py-1 gap-3"):
-        ui.link("Skip to the content", "#content").classes("skip")
+        ui.link("Skip to content", "#content").classes("skip")
         _header(console, page)
     with ui.element("div").classes("shell"):
         _menu(page)
@@ -79,7 +79,7 @@ def frame(console: Console, page: Page) -> Iterator[None]:
     console.look()
 
 
-def _menu(page: Page) -> None:
+def _menu(page: MenuPage) -> None:
     with ui.element("nav").props('aria-label="Pages"').classes("menu"):
         for one in PAGES:
             link = ui.link(target=one.path).classes("menu-link")
@@ -90,7 +90,7 @@ def _menu(page: Page) -> None:
                 ui.label(one.title)
 
 
-def _header(console: Console, page: Page) -> None:
+def _header(console: Console, page: MenuPage) -> None:
     ui.label(page.title).classes("text-lg font-semibold")
     ui.space()
     _health(console)
@@ -131,4 +131,4 @@ def _theme_button() -> None:
         )
 
     button = ui.button(icon=THEME_ICONS[state["theme"]], on_click=turn)
-    button.props('flat dense round color=inherit aria-label="Theme: light, dark or as the system"')
+    button.props('flat dense round color=inherit aria-label="Theme: light, dark or system"')

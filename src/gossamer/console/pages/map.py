@@ -7,7 +7,7 @@ from typing import Any, Final
 from nicegui import ui
 
 from gossamer.console.console import Console
-from gossamer.console.filter_builder import User, Wanted, built
+from gossamer.console.filter_builder import User, WantedFilter, built
 from gossamer.console.outlines import rings_of
 from gossamer.console.pages.frame import REFRESH_SECONDS
 from gossamer.console.parts.broker_choice import BrokerChoice
@@ -47,7 +47,7 @@ class _MapPage:
         ui.context.client.on_delete(self._trial.stop)
 
     def _form(self) -> None:
-        ui.label("Subscribe with the fence").classes("font-semibold")
+        ui.label("Subscribe to the geofence").classes("font-semibold")
         with ui.row().classes("w-full items-center gap-2"):
             self._topics = ui.input("Topics", value="#", on_change=self._describe)
             self._topics.props("dense outlined data-fence-topics").classes("grow basis-40")
@@ -80,9 +80,9 @@ class _MapPage:
         self._describe()
         self._refresh()
 
-    def _wanted(self) -> Wanted:
+    def _wanted(self) -> WantedFilter:
         events = tuple(self._events.value or ())
-        return Wanted(topics=self._topics.value or "#", areas=self._fence, events=events)
+        return WantedFilter(topics=self._topics.value or "#", areas=self._fence, events=events)
 
     def _describe(self) -> None:
         made = built(self._wanted())
@@ -107,14 +107,14 @@ class _MapPage:
         fences: list[dict[str, Any]] = list(self._places.fences)
         if self._fence:
             rings = rings_of(list(self._fence), None)
-            fences.append({"label": "the fence drawn here", "rings": rings, "mine": True})
+            fences.append({"label": "the geofence drawn here", "rings": rings, "mine": True})
         self._map.show(self._places.tracks(watcher.tracks), fences)
         self._stop.set_enabled(bool(self._trial.filter))
         self._show_results()
 
     def _show_results(self) -> None:
         trial = self._trial
-        words = f"{trial.count:,} messages from here" if trial.filter or trial.count else ""
+        words = f"{trial.count:,} messages from inside it" if trial.filter or trial.count else ""
         self._status.set_text(words)
         if trial.count == self._shown:
             return

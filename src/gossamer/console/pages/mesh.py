@@ -7,11 +7,11 @@ from nicegui import ui
 
 from gossamer.console.broker_watch import BrokerWatch
 from gossamer.console.console import Console
-from gossamer.console.mesh_graph import Change, Link, Pair
+from gossamer.console.mesh_graph import GraphChange, GraphLink, Pair
 from gossamer.console.pages.frame import REFRESH_SECONDS
-from gossamer.console.parts.grid import columns
 from gossamer.console.parts.link_row import LinkRow
 from gossamer.console.parts.mesh_picture import STYLE, picture
+from gossamer.console.parts.panels import columns
 
 SHOWN_CHANGES: Final = 30
 
@@ -25,18 +25,18 @@ class _MeshPage:
         self._console = console
         self._rows: list[LinkRow] = []
         self._shape: list[tuple[Pair, str, str]] = []
-        self._latest: Change | None = None
+        self._latest: GraphChange | None = None
         ui.add_css(STYLE)
         with ui.element("section").classes("panel p-4 w-full"):
             self._legend()
             self._picture = ui.html("", sanitize=False).classes("w-full")
-            self._alone = ui.label("These brokers belong to no mesh.").classes("quiet")
+            self._alone = ui.label("These brokers are not part of a mesh.").classes("quiet")
         with columns("22rem"):
             with ui.element("section").classes("panel p-4 min-w-0"):
                 ui.label("Links").classes("font-semibold mb-2")
                 self._list = ui.column().classes("w-full gap-2")
             with ui.element("section").classes("panel p-4 min-w-0"):
-                ui.label("What changed").classes("font-semibold mb-2")
+                ui.label("Recent changes").classes("font-semibold mb-2")
                 self._log = ui.column().classes("w-full gap-1").props("data-changes")
         self._refresh()
         ui.timer(REFRESH_SECONDS, self._refresh)
@@ -69,7 +69,7 @@ class _MeshPage:
             with self._log:
                 self._show_changes()
 
-    def _dialler(self, link: Link) -> BrokerWatch | None:
+    def _dialler(self, link: GraphLink) -> BrokerWatch | None:
         """Who can cut the link, where that is allowed."""
         if not self._console.settings.controls:
             return None
@@ -78,7 +78,7 @@ class _MeshPage:
     def _show_changes(self) -> None:
         changes = list(self._console.mesh.changes)[:SHOWN_CHANGES]
         if not changes:
-            ui.label("Nothing since this console was started.").classes("quiet")
+            ui.label("No changes since this console started.").classes("quiet")
         for change in changes:
             at = time.strftime("%H:%M:%S", time.localtime(change.at))
             with ui.row().classes("gap-3 no-wrap w-full"):

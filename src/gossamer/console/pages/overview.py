@@ -8,10 +8,8 @@ from nicegui import ui
 from gossamer.console.broker_watch import BrokerWatch
 from gossamer.console.console import Console
 from gossamer.console.pages.frame import REFRESH_SECONDS
-from gossamer.console.parts.charts import LineChart
 from gossamer.console.parts.figures import short, size, span
-from gossamer.console.parts.grid import columns
-from gossamer.console.parts.tiles import Tile, row_of_tiles
+from gossamer.console.parts.panels import LineChart, Tile, columns, row_of_tiles
 
 SLOW_ANSWER: Final = 1.0  # seconds; a broker that takes longer to answer is worth a look
 
@@ -21,8 +19,8 @@ def build(console: Console) -> None:
     with columns("19rem"):
         shown = [_BrokerCard(broker) for broker in console.brokers]
     with ui.element("div").classes("w-full flex flex-wrap gap-3"):
-        messages = LineChart("Messages a second from clients and neighbours")
-        traffic = LineChart("Bytes a second sent")
+        messages = LineChart("Messages received per second, from clients and neighbours")
+        traffic = LineChart("Bytes sent per second")
 
     def refresh() -> None:
         totals.refresh()
@@ -53,14 +51,14 @@ class _Totals:
     def __init__(self, console: Console) -> None:
         self._console = console
         with row_of_tiles():
-            self.received = Tile("Messages in, a second")
-            self.sent = Tile("Messages out, a second")
+            self.received = Tile("Messages in per second")
+            self.sent = Tile("Messages out per second")
             self.clients = Tile("Clients connected")
             self.subscriptions = Tile("Subscriptions")
             self.retained = Tile("Retained messages")
-            self.lag = Tile("Waiting on links")
+            self.lag = Tile("Queued on links")
             self.lost = Tile("Dropped or expired")
-            self.pipeline = None if console.lake is None else Tile("Pipeline behind by")
+            self.pipeline = None if console.lake is None else Tile("Pipeline lag")
 
     def refresh(self) -> None:
         brokers = [broker for broker in self._console.brokers if broker.is_up]
@@ -99,7 +97,7 @@ class _BrokerCard:
             with ui.element("dl").classes("grid grid-cols-2 gap-x-4 gap-y-1 mt-2 text-sm"):
                 self._values = {
                     name: self._line(name)
-                    for name in ("in", "out", "clients", "sessions", "waiting", "answers in")
+                    for name in ("in", "out", "clients", "sessions", "queued", "response time")
                 }
             ui.label(broker.address.mqtt_url).classes("mono quiet mt-2 breaks")
 
@@ -116,7 +114,7 @@ class _BrokerCard:
             tone = "warn"
         self._mark.classes(replace=tone)
         self._name.set_text(broker.name)
-        state = f"up {span(broker.uptime)} · {broker.version}" if broker.is_up else "not answering"
+        state = f"up {span(broker.uptime)} · {broker.version}" if broker.is_up else "unreachable"
         self._state.set_text(state)
         self._trouble.set_text(broker.trouble)
         self._trouble.set_visibility(bool(broker.trouble))
@@ -126,8 +124,8 @@ class _BrokerCard:
             "out": _flow(broker, "sent"),
             "clients": short(readings.get("connections_open", 0.0)),
             "sessions": short(readings.get("sessions", 0.0)),
-            "waiting": short(broker.lag),
-            "answers in": f"{broker.answer_seconds * 1000:.0f} ms",
+            "queued": short(broker.lag),
+            "response time": f"{broker.answer_seconds * 1000:.0f} ms",
         }
         for name, text in values.items():
             self._values[name].set_text(text)

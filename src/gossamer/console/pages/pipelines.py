@@ -6,14 +6,13 @@ from typing import Final
 from nicegui import ui
 
 from gossamer.console.console import Console
-from gossamer.console.lake import Lake, Table, View
+from gossamer.console.lake import LakeFolder, TableSummary, View
 from gossamer.console.pages.frame import REFRESH_SECONDS
-from gossamer.console.parts.charts import LineChart
 from gossamer.console.parts.figures import short, size, span
-from gossamer.console.parts.tiles import Tile, row_of_tiles
+from gossamer.console.parts.panels import LineChart, Tile, row_of_tiles
 
 HINT: Final = (
-    "No pipeline is shown. Start one with `gossamer pipeline run lake --lake FOLDER`, and this "
+    "No pipeline to show. Start one with `gossamer pipeline run lake --lake FOLDER`, and this "
     "console with `--lake FOLDER`."
 )
 
@@ -28,21 +27,21 @@ def build(console: Console) -> None:
 
 
 class _PipelinesPage:
-    def __init__(self, console: Console, lake: Lake) -> None:
+    def __init__(self, console: Console, lake: LakeFolder) -> None:
         self._console = console
         self._lake = lake
         self._seen: View | None = None
-        self._tables: dict[str, Table] = {}
+        self._tables: dict[str, TableSummary] = {}
         ui.label(str(lake.folder)).classes("mono quiet breaks")
         with row_of_tiles():
             self._batches = Tile("Last batch")
             self._messages = Tile("Messages")
             self._readings = Tile("Readings")
             self._aside = Tile("Set aside")
-            self._lag = Tile("Newest reading is")
+            self._lag = Tile("Newest reading")
             self._written = Tile("Last written")
         with ui.element("div").classes("w-full flex flex-wrap gap-3"):
-            self._chart = LineChart("Messages and readings a batch", "11rem")
+            self._chart = LineChart("Messages and readings per batch", "11rem")
         with ui.element("section").classes("panel p-2 w-full"):
             self._list = ui.table(
                 columns=[
@@ -121,7 +120,7 @@ class _PipelinesPage:
         with self._rows:
             if lines:
                 LineChart("Averages of the busiest topics", from_zero=False).show_each(lines)
-            ui.label(f"{table.name}: {len(rows)} of the newest rows").classes("text-sm quiet p-2")
+            ui.label(f"{table.name}: the newest {len(rows)} rows").classes("text-sm quiet p-2")
             shown = ui.table(
                 columns=[
                     {"name": name, "label": name, "field": name, "align": "left"}

@@ -5,14 +5,14 @@ from nicegui import ui
 from gossamer.console.console import Console
 from gossamer.console.pages.frame import REFRESH_SECONDS
 from gossamer.console.parts.figures import size
-from gossamer.console.parts.grid import columns
+from gossamer.console.parts.panels import columns
 from gossamer.console.savings import Saving, savings
 
 
 def build(console: Console) -> None:
     with columns("20rem"):
         cards = [_Card(saving) for saving in savings(console.brokers)]
-    ui.label("Since the brokers were started.").classes("text-sm quiet")
+    ui.label("Since the brokers started.").classes("text-sm quiet")
 
     def refresh() -> None:
         for card, saving in zip(cards, savings(console.brokers), strict=True):
@@ -33,7 +33,7 @@ class _Card:
 
     def show(self, saving: Saving) -> None:
         if not saving.before:
-            self._part.set_text("nothing to save yet")
+            self._part.set_text("no traffic yet")
         elif saving.part >= 0.0:
             self._part.set_text(f"{saving.part:.1%} saved")
         else:

@@ -36,10 +36,10 @@ class _SessionsPage:
         self._chosen = ""
         with ui.row().classes("w-full items-center gap-3"):
             self._choice = BrokerChoice(console, self._refresh)
-            self._search = ui.input(placeholder="Find by client, user or filter")
-            self._search.props('dense outlined clearable debounce=300 aria-label="Find"')
+            self._search = ui.input(placeholder="Search by client, user or filter")
+            self._search.props('dense outlined clearable debounce=300 aria-label="Search"')
             self._search.classes("grow max-w-md").on_value_change(self._searched)
-            ui.button("Look again", icon="refresh", on_click=self._refresh).props("flat no-caps")
+            ui.button("Refresh", icon="refresh", on_click=self._refresh).props("flat no-caps")
         with ui.tabs().props("dense no-caps align=left").classes("w-full") as tabs:
             ui.tab("Sessions")
             ui.tab("Subscriptions")
@@ -123,16 +123,16 @@ class _SessionsPage:
         except AdminError as error:
             ui.notify(str(error), type="negative")
         else:
-            ui.notify(f"{client_id} is disconnected")
+            ui.notify(f"{client_id} disconnected")
         await self._refresh()
 
 
 async def _confirmed(client_id: str) -> bool:
     with ui.dialog() as dialog, ui.card():
-        ui.label(f"End the session of {client_id}, with all that waits in it?")
+        ui.label(f"End the session of {client_id} and discard its queued messages?")
         with ui.row().classes("w-full justify-end"):
-            ui.button("Keep it", on_click=lambda: dialog.submit(False)).props("flat no-caps")
-            ui.button("End it", on_click=lambda: dialog.submit(True)).props(
+            ui.button("Cancel", on_click=lambda: dialog.submit(False)).props("flat no-caps")
+            ui.button("End the session", on_click=lambda: dialog.submit(True)).props(
                 "unelevated no-caps color=negative"
             )
     return bool(await dialog)

@@ -6,8 +6,8 @@ from gossamer.console.console import Console
 from gossamer.console.pages.frame import REFRESH_SECONDS
 from gossamer.console.parts.broker_choice import BrokerChoice
 from gossamer.console.parts.figures import short
-from gossamer.console.parts.grid import columns
 from gossamer.console.parts.messages import MessageList
+from gossamer.console.parts.panels import columns
 from gossamer.console.parts.topic_tree import TopicTree
 from gossamer.console.topic_model import Topic, TopicModel
 from gossamer.console.watcher import EVERYTHING, Watcher
@@ -24,13 +24,15 @@ class _TopicsPage:
         self._model: TopicModel | None = None
         with ui.row().classes("w-full items-center gap-3"):
             self._choice = BrokerChoice(console, self._changed)
-            self._search = ui.input(placeholder="Find topics", on_change=self._searched)
-            self._search.props('dense outlined clearable debounce=200 aria-label="Find topics"')
+            self._search = ui.input(placeholder="Search topics", on_change=self._searched)
+            self._search.props('dense outlined clearable debounce=200 aria-label="Search topics"')
             self._search.classes("grow max-w-md")
             self._filter = ui.input("Watch", value=self._watcher.filter)
             self._filter.props('dense outlined aria-label="Watch"').classes("w-40")
             self._filter.on("keydown.enter", self._watch).on("blur", self._watch)
-            self._filter.tooltip("What is watched on this broker. In a mesh, # draws everything.")
+            self._filter.tooltip(
+                "The topic filter watched on this broker. In a mesh, # pulls every message to it."
+            )
             self._status = ui.label().classes("text-sm quiet").props("role=status")
         self._watcher.look()
         with columns("24rem"):
@@ -49,7 +51,7 @@ class _TopicsPage:
         watcher = self._watcher
         watcher.look()
         model = watcher.model
-        left_out = f", {short(model.left_out)} beyond the bound" if model.left_out else ""
+        left_out = f", {short(model.left_out)} on topics beyond the limit" if model.left_out else ""
         text = f"{model.topics:,} topics, {watcher.messages:,} messages seen{left_out}"
         self._status.set_text(
             f"{self._choice.name}: {watcher.trouble}" if watcher.trouble else text

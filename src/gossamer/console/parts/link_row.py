@@ -6,7 +6,7 @@ from typing import Final
 from nicegui import ui
 
 from gossamer.console.broker_watch import BrokerWatch
-from gossamer.console.mesh_graph import DOWN, STANDBY, Link
+from gossamer.console.mesh_graph import DOWN, STANDBY, GraphLink
 from gossamer.console.parts.figures import short, size, span
 from gossamer.net.admin.client import AdminError
 
@@ -16,7 +16,7 @@ TONES: Final = {DOWN: "bad", STANDBY: "warn"}
 class LinkRow:
     """`dialler` is the broker that can cut it, None where nobody may."""
 
-    def __init__(self, link: Link, dialler: BrokerWatch | None) -> None:
+    def __init__(self, link: GraphLink, dialler: BrokerWatch | None) -> None:
         self._link = link
         self._dialler = dialler
         with ui.element("div").classes("w-full flex flex-wrap items-center gap-x-3 gap-y-1"):
@@ -24,16 +24,16 @@ class LinkRow:
             ui.label(link.state).classes(f"text-sm {TONES.get(link.state, 'good')}")
             self._figures = ui.label().classes("text-sm quiet")
             if dialler is not None:
-                word = "Heal" if link.state == DOWN else "Cut"
+                word = "Restore" if link.state == DOWN else "Cut"
                 button = ui.button(word, on_click=self._switch)
                 button.props(f'outline dense no-caps size=sm aria-label="{word} {link.label}"')
                 button.classes("px-3")
         self.show(link)
 
-    def show(self, link: Link) -> None:
+    def show(self, link: GraphLink) -> None:
         since = f"for {span(time.time() - link.since)}, " if link.since else ""
         flow = f"{short(link.messages)}/s, {size(link.bytes)}/s"
-        self._figures.set_text(f"{since}{flow}, {link.queued:,} waiting")
+        self._figures.set_text(f"{since}{flow}, {link.queued:,} queued")
 
     async def _switch(self) -> None:
         broker, link = self._dialler, self._link

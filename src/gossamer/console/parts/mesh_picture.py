@@ -89,7 +89,7 @@ def _link(graph: MeshGraph, pair: tuple[str, str], at: dict[str, Place]) -> str:
     thick = 2 + min(6.0, math.log10(1 + link.bytes))
     words = f"{short(link.messages)}/s · {size(link.bytes)}/s"
     if link.state == DOWN:
-        words = f"{short(link.queued)} wait"
+        words = f"{short(link.queued)} queued"
     # Between brokers of one layer it hangs down, past those that stand between them.
     sag = SAG if y1 == y2 else 0
     x, y = (x1 + x2) / 2, (y1 + y2) / 2 + sag

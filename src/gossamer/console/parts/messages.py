@@ -7,9 +7,9 @@ from typing import Final
 
 from nicegui import ui
 
-from gossamer.console.parts.sparkline import HEIGHT, WIDTH, points
+from gossamer.console.parts.figures import HEIGHT, WIDTH, points
 from gossamer.console.payloads import preview, show
-from gossamer.console.topic_model import Seen, Topic
+from gossamer.console.topic_model import SeenTopic, Topic
 
 EARLIER: Final = 20  # messages listed below the last one
 
@@ -18,7 +18,7 @@ class MessageList:
     """The last message of a topic in full, and the ones before it in a line each."""
 
     def __init__(self) -> None:
-        self._shown: tuple[Seen | None, int] = (None, 0)
+        self._shown: tuple[SeenTopic | None, int] = (None, 0)
         self._box = ui.column().classes("w-full gap-2")
         self.clear()
 
@@ -38,7 +38,7 @@ class MessageList:
         with self._box:
             ui.label(topic.path).classes("font-semibold mono breaks").props("data-topic")
             if not tail:
-                ui.label(f"{len(topic.children):,} topics below it").classes("quiet")
+                ui.label(f"{len(topic.children):,} topics below").classes("quiet")
                 return
             if topic.numbers is not None and len(topic.numbers) > 1:
                 _line(topic.numbers)
@@ -46,7 +46,7 @@ class MessageList:
             _earlier(tail[-2 : -2 - EARLIER : -1])
 
 
-def message(seen: Seen) -> None:
+def message(seen: SeenTopic) -> None:
     """One message in full."""
     facts = [time.strftime("%H:%M:%S", time.localtime(seen.at)), f"QoS {seen.qos}"]
     facts += ["retained"] if seen.retain else []
@@ -72,7 +72,7 @@ def _line(numbers: "array[float]") -> None:
     # Only numbers of our own making are in it.
     ui.html(
         f'<svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" preserveAspectRatio="none" role="img" '
-        f'aria-label="the last numbers" style="width:100%;height:4rem">'
+        f'aria-label="recent values" style="width:100%;height:4rem">'
         f'<polyline points="{points(numbers)}" fill="none" stroke="#14b8a6" stroke-width="2" '
         'vector-effect="non-scaling-stroke"/></svg>',
         sanitize=False,
@@ -80,7 +80,7 @@ def _line(numbers: "array[float]") -> None:
     ui.label(f"{low:g} to {high:g} in the last {len(numbers)}").classes("text-xs quiet")
 
 
-def _earlier(messages: Sequence[Seen]) -> None:
+def _earlier(messages: Sequence[SeenTopic]) -> None:
     for seen in messages:
         at = time.strftime("%H:%M:%S", time.localtime(seen.at))
         with ui.row().classes("w-full gap-3 no-wrap"):

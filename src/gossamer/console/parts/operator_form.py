@@ -6,7 +6,7 @@ from typing import Any, Final
 from nicegui import ui
 
 from gossamer.console.capabilities import BUILT_IN, Capabilities
-from gossamer.console.filter_builder import User, Wanted
+from gossamer.console.filter_builder import User, WantedFilter
 from gossamer.geo.glp import EVENT_NAMES
 
 NONE: Final = "–"
@@ -22,27 +22,27 @@ class OperatorForm:
             self._topics = self._text("Topics", "city/+/temp").props("data-wanted-topics")
         self._caption("Condition")
         with self._row():
-            self._rule = self._select("Passes if")
+            self._rule = self._select("Operator")
             self._operand = self._text("Value", "30")
-            self._field = self._text("Field of JSON", "sensor.temp")
+            self._field = self._text("JSON field", "sensor.temp")
         self._caption("Aggregate")
         with self._row():
             self._over_topics = self._select("Over topics")
-            self._window = self._select("In windows")
+            self._window = self._select("Window")
             self._over_time = self._select("Over time")
-            self._every = self._text("At most every, s", "5")
+            self._every = self._text("Minimum interval (s)", "5")
         with self._row():
-            self._judges = ui.checkbox("Condition on each value", on_change=self._tell)
-            self._names = ui.checkbox("Name the topics in results", on_change=self._tell)
-        self._caption("Look at images")
+            self._judges = ui.checkbox("Apply the condition to each value", on_change=self._tell)
+            self._names = ui.checkbox("List the topics in results", on_change=self._tell)
+        self._caption("Image processing")
         with self._row():
             self._processor = self._select("Processor")
-        self._caption("Only here (a circle)")
+        self._caption("Area (circle)")
         with self._row():
             self._lat = self._text("Latitude", "43.72")
             self._lon = self._text("Longitude", "10.40")
-            self._radius = self._text("Radius, km", "2")
-        self._events = ui.select(list(EVENT_NAMES), multiple=True, label="Tell who comes and goes")
+            self._radius = self._text("Radius (km)", "2")
+        self._events = ui.select(list(EVENT_NAMES), multiple=True, label="Events")
         self._events.props("dense outlined use-chips").classes("w-full")
         self._events.on_value_change(self._tell)
         self.offer(BUILT_IN)
@@ -58,8 +58,8 @@ class OperatorForm:
         self._processor.set_enabled(bool(capabilities.processors))
 
     @property
-    def wanted(self) -> Wanted:
-        return Wanted(
+    def wanted(self) -> WantedFilter:
+        return WantedFilter(
             topics=self._topics.value.strip() or "#",
             rule=self._rule.value or "",
             operand=self._operand.value.strip(),

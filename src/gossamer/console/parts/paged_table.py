@@ -51,9 +51,9 @@ class PagedTable:
             with ui.row().classes("w-full items-center justify-end gap-2 px-3 py-1"):
                 self._place = ui.label().classes("text-sm quiet").props("role=status")
                 self._back = ui.button(icon="chevron_left", on_click=self._go_back)
-                self._back.props('flat dense round aria-label="Earlier rows"')
+                self._back.props('flat dense round aria-label="Previous page"')
                 self._on = ui.button(icon="chevron_right", on_click=self._go_on)
-                self._on.props('flat dense round aria-label="Later rows"')
+                self._on.props('flat dense round aria-label="Next page"')
 
     def restart(self) -> None:
         """The next refresh shows the first page."""

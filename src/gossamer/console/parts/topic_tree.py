@@ -8,10 +8,9 @@ from nicegui import ui
 from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
-from gossamer.console.parts.figures import short
-from gossamer.console.parts.sparkline import points
+from gossamer.console.parts.figures import points, short
 from gossamer.console.payloads import preview
-from gossamer.console.topic_model import Row, TopicModel
+from gossamer.console.topic_model import TopicModel, TopicRow
 
 ROW_HEIGHT: Final = 28  # pixels
 FEWEST_ROWS: Final = 30
@@ -54,7 +53,7 @@ class TopicTree(Element, component="topic_tree.js"):
         self._on_choose = on_choose
         self._opened: set[str] = set()
         self._searched: tuple[str, int] = ("", 0)
-        self._found: list[Row] = []
+        self._found: list[TopicRow] = []
         self._first = 0
         self._count = FEWEST_ROWS
         self._props["rowHeight"] = ROW_HEIGHT
@@ -80,7 +79,7 @@ class TopicTree(Element, component="topic_tree.js"):
         self._props["chosen"] = self.chosen
         self.update()
 
-    def _search(self) -> list[Row]:
+    def _search(self) -> list[TopicRow]:
         """Looks through all topics, so not at every refresh."""
         asked = (self.wanted, int(time.monotonic() / SEARCH_SECONDS))
         if asked != self._searched:
@@ -91,7 +90,7 @@ class TopicTree(Element, component="topic_tree.js"):
     def _sent(self) -> tuple[Any, ...]:
         return tuple(self._props.get(name) for name in ("rows", "total", "offset", "chosen"))
 
-    def _shown(self, row: Row) -> dict[str, Any]:
+    def _shown(self, row: TopicRow) -> dict[str, Any]:
         topic = row.topic
         return {
             "path": row.path,

@@ -58,9 +58,9 @@ export default {
           <text :x="scale.pixels / 2" y="15">{{ scale.text }}</text></g>
       </svg>
       <div class="map-buttons">
-        <button type="button" aria-label="Closer" @click.stop="zoomBy(1)">+</button>
-        <button type="button" aria-label="Farther" @click.stop="zoomBy(-1)">−</button>
-        <button type="button" aria-label="Show everything" @click.stop="fit">⤢</button>
+        <button type="button" aria-label="Zoom in" @click.stop="zoomBy(1)">+</button>
+        <button type="button" aria-label="Zoom out" @click.stop="zoomBy(-1)">−</button>
+        <button type="button" aria-label="Zoom to fit" @click.stop="fit">⤢</button>
       </div>
     </div>`,
   props: { tracks: Array, fences: Array, tool: String },

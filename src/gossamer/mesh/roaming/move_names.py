@@ -11,20 +11,20 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING, Final
 
-from gossamer.broker.agenda import Duty
-from gossamer.session.naming import NAME_BYTES, Namer
+from gossamer.broker.timers import Timer
+from gossamer.session.message_names import NAME_BYTES, MessageNamer
 
 if TYPE_CHECKING:
     from gossamer.mesh.mesh import Mesh
 
 # The kind of the words that ask everybody for names.
 MOVING: Final = 0x4D
-# Longer than a shadow lingers before it asks again.
+# Longer than a departed session lingers before it asks again.
 _NAMING_SECONDS: Final = 60.0
 _SOURCE_BYTES: Final = NAME_BYTES // 2
 
 
-class MoveNamer(Namer):
+class MoveNamer(MessageNamer):
     def __init__(self) -> None:
         self._own = secrets.token_bytes(_SOURCE_BYTES)
         self._counter = 0
@@ -37,8 +37,8 @@ class MoveNamer(Namer):
         return self._own + self._counter.to_bytes(NAME_BYTES - _SOURCE_BYTES, "big")
 
 
-class MoveNames(Duty):
-    """As a duty it ends the naming."""
+class MoveNames(Timer):
+    """As a timer it ends the naming."""
 
     def __init__(self, mesh: Mesh) -> None:
         self._mesh = mesh
@@ -56,14 +56,14 @@ class MoveNames(Duty):
     def begin(self, now: float) -> bool:
         """False where everything has a name in any case."""
         hub = self._mesh.core.hub
-        if type(hub.namer) is Namer:
+        if type(hub.namer) is MessageNamer:
             hub.namer = self._namer
         if hub.namer is not self._namer:
             return False
         self._until = now + _NAMING_SECONDS
         if not self._namer.is_naming:
             self._namer.is_naming = True
-            self._mesh.core.agenda.add(self._until, self)
+            self._mesh.core.timers.add(self._until, self)
         return True
 
     def fire(self, now: float) -> float:

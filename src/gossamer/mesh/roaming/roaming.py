@@ -10,18 +10,17 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from gossamer.broker.agenda import Duty
-from gossamer.broker.ending import disconnect_session, end_session
-from gossamer.broker.entering import Login, resume
+from gossamer.broker.session_end import disconnect_session, end_session
+from gossamer.broker.session_start import Login, resume
+from gossamer.broker.timers import Timer
+from gossamer.mesh.directed.message import NO_MESSAGE, DirectedMessage
+from gossamer.mesh.directed.router import DirectedHandler
 from gossamer.mesh.link import Link
-from gossamer.mesh.relay.errand import NO_MESSAGE, Errand
-from gossamer.mesh.relay.errands import ErrandHandler
-from gossamer.mesh.roaming.arrivals import Arrivals
-from gossamer.mesh.roaming.claims import Claim, ClaimListener, Claims
+from gossamer.mesh.roaming.departed import PARCEL_QOS, DepartedSessions
+from gossamer.mesh.roaming.incoming import IncomingSessions
 from gossamer.mesh.roaming.move_names import MOVING, MoveNames
-from gossamer.mesh.roaming.presence import Presence
-from gossamer.mesh.roaming.shadows import PARCEL_QOS, Shadows
-from gossamer.mesh.roaming.whereabouts import ARRIVING, HERE, Moves
+from gossamer.mesh.roaming.moves import ARRIVING, HERE, Moves
+from gossamer.mesh.roaming.register import ClaimListener, Presence, SessionClaim, SessionRegister
 from gossamer.session.session import Session
 from gossamer.wire import reasons
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# The errand of a broker that was asked for a session and has none.
+# The directed message of a broker that was asked for a session and has none.
 NOTHING: Final = "nothing"
 
 
@@ -40,23 +39,23 @@ class Roaming(ClaimListener):
         self._core = mesh.core
         self._own = mesh.settings.name
         self.moves: Moves = Moves(mesh.core)
-        self.claims: Claims = Claims(mesh, self)
+        self.claims: SessionRegister = SessionRegister(mesh, self)
         self.names: MoveNames = MoveNames(mesh)
-        self.shadows: Shadows = Shadows(mesh, self.names, self.moves)
-        self.arrivals = Arrivals(self)
+        self.departed_sessions: DepartedSessions = DepartedSessions(mesh, self.names, self.moves)
+        self.incoming_sessions = IncomingSessions(self)
         self._waiting: dict[str, Login] = {}
         self._insisted: set[str] = set()  # of those who wait: their claims were repeated once
         self._expected: set[str] = set()  # claimed from others, and not come yet
         self.presence: Presence = Presence(mesh)
         self._stuck: dict[str, None] = {}  # sessions of others, to which no way leads yet
         self._seen_changes = -1
-        mesh.errands.handlers[NOTHING] = Nothing(self)
+        mesh.router.handlers[NOTHING] = Nothing(self)
         mesh.flooding.handlers[MOVING] = self.names.heard
 
     def load(self, now: float) -> None:
         """What the store kept."""
         self.moves.load()
-        self.arrivals.names.load()
+        self.incoming_sessions.names.load()
         for claim in self.claims.all(now):
             is_own = claim.owner == self._own and claim.prior != ""
             if is_own and claim.client_id not in self._core.sessions:
@@ -66,10 +65,10 @@ class Roaming(ClaimListener):
                 continue
             where = self.moves.of(session)
             if where.is_away():
-                self.shadows.restore(session, now)
+                self.departed_sessions.restore(session, now)
                 continue
             if where.state != HERE:
-                self.arrivals.restore(session, now)
+                self.incoming_sessions.restore(session, now)
             self.claims.here(session.client_id)
             self._stuck[session.client_id] = None
 
@@ -99,7 +98,7 @@ class Roaming(ClaimListener):
             earlier.connection.fail(reasons.SESSION_TAKEN_OVER, "", now)
         self._insisted.discard(client_id)
         self._waiting[client_id] = login
-        self._core.agenda.add(now + self.mesh.settings.roaming_seconds, WaitEnd(self, login))
+        self._core.timers.add(now + self.mesh.settings.roaming_seconds, WaitEnd(self, login))
         return True
 
     def arrived(self, client_id: str, now: float) -> None:
@@ -125,7 +124,7 @@ class Roaming(ClaimListener):
         self.presence.came(client_id, micros)
         where = self.moves.of(session)
         if where.is_away():
-            self.shadows.forget(client_id)
+            self.departed_sessions.forget(client_id)
             where.state = HERE
         if not where.since:
             where.since = micros
@@ -141,16 +140,16 @@ class Roaming(ClaimListener):
                 self._claim(client_id, session.user, cleared, "", now)
             return
         if login.connect.clean_start and claim is not None:
-            self.claims.write(Claim(client_id, "", session.user, micros, cleared, ""), now)
+            self.claims.write(SessionClaim(client_id, "", session.user, micros, cleared, ""), now)
         self.presence.tell(session, now)
 
     def ended(self, session: Session, now: float) -> None:
         client_id = session.client_id
-        self.arrivals.names.forget(session)
+        self.incoming_sessions.names.forget(session)
         where = self.moves.of(session)
         self.moves.forget(session)
         if where.is_away():
-            self.shadows.forget(client_id)
+            self.departed_sessions.forget(client_id)
             return
         claim = self.claims.find(client_id, now)
         if claim is not None and claim.owner == self._own:
@@ -158,7 +157,7 @@ class Roaming(ClaimListener):
 
     # Claims of others ---------------------------------------------------------------------------
 
-    def claimed(self, claim: Claim, now: float) -> None:
+    def claimed(self, claim: SessionClaim, now: float) -> None:
         client_id = claim.client_id
         if claim.prior:
             self.names.begin(now)
@@ -193,7 +192,7 @@ class Roaming(ClaimListener):
             disconnect_session(self._core, session, reasons.SESSION_TAKEN_OVER, "", now)
             if self._core.sessions.get(client_id) is session:
                 end_session(self._core, session, now)
-        elif not self.shadows.give(session, claim.owner, now):
+        elif not self.departed_sessions.give(session, claim.owner, now):
             self._stuck[client_id] = None
         elif client_id not in self._core.sessions:
             self._answer_nothing(claim, now)
@@ -206,8 +205,8 @@ class Roaming(ClaimListener):
             self._claim(client_id, session.user, 0, "", now)
 
     def end_turn(self, now: float) -> None:
-        self.shadows.end_turn(now)
-        self.arrivals.names.end_turn()
+        self.departed_sessions.end_turn(now)
+        self.incoming_sessions.names.end_turn()
         if self._stuck and self._seen_changes != self.mesh.reaching.changes:
             self._seen_changes = self.mesh.reaching.changes
             for client_id in list(self._stuck):
@@ -222,26 +221,28 @@ class Roaming(ClaimListener):
             self._expected.add(client_id)
             self.names.begin(now)
         at = self.mesh.next_micros(now)
-        self.claims.write(Claim(client_id, self._own, user, at, cleared, prior), now)
+        self.claims.write(SessionClaim(client_id, self._own, user, at, cleared, prior), now)
 
-    def _answer_nothing(self, claim: Claim, now: float) -> None:
+    def _answer_nothing(self, claim: SessionClaim, now: float) -> None:
         if claim.prior == self._own and claim.owner and claim.client_id not in self._expected:
-            errand = Errand(NOTHING, claim.owner, {"client": claim.client_id}, NO_MESSAGE)
-            self.mesh.errands.send(errand, PARCEL_QOS, now)
+            directed = DirectedMessage(
+                NOTHING, claim.owner, {"client": claim.client_id}, NO_MESSAGE
+            )
+            self.mesh.router.send(directed, PARCEL_QOS, now)
 
 
-class Nothing(ErrandHandler):
+class Nothing(DirectedHandler):
     def __init__(self, roaming: Roaming) -> None:
         self._roaming = roaming
 
-    def check(self, errand: Errand) -> None:
-        errand.text("client")
+    def check(self, directed: DirectedMessage) -> None:
+        directed.text("client")
 
-    def run(self, errand: Errand, origin: Link, now: float) -> None:
-        self._roaming.arrived(errand.text("client"), now)
+    def run(self, directed: DirectedMessage, origin: Link, now: float) -> None:
+        self._roaming.arrived(directed.text("client"), now)
 
 
-class WaitEnd(Duty):
+class WaitEnd(Timer):
     """A session that cannot be had in time is done without."""
 
     def __init__(self, roaming: Roaming, login: Login) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from gossamer.broker.core import Core
-from gossamer.session.naming import NAME_BYTES
+from gossamer.session.message_names import NAME_BYTES
 from gossamer.session.records import QUEUED, DeliveryRecord
-from gossamer.session.seen import Seen
+from gossamer.session.seen_names import Seen
 from gossamer.session.session import Session
 
 # A room of the store for each session, with runs of names by the first of them.

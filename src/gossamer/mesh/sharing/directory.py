@@ -10,16 +10,16 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
-from gossamer.broker.distributing import publish
+from gossamer.broker.delivery import publish
 from gossamer.broker.groups import Group
-from gossamer.broker.neighbours import SHARED_TOPICS
+from gossamer.broker.mesh_port import SHARED_TOPICS
 from gossamer.broker.routes import Tap
 from gossamer.broker.subscriptions import find_group
 from gossamer.plus.grammar import is_operator_filter
 from gossamer.session.message import Message
 from gossamer.session.session import Session
 from gossamer.topics.shared import split_share
-from gossamer.topics.tree import Entry, FilterTree
+from gossamer.topics.tree import FilterTree, TreeEntry
 
 if TYPE_CHECKING:
     from gossamer.mesh.mesh import Mesh
@@ -32,7 +32,7 @@ AWAY: Final = 1  # only such as are away and may come back
 ONLINE: Final = 2
 
 
-class _Names(Entry):
+class _Names(TreeEntry):
     """The groups with one filter."""
 
     def __init__(self, filter: str) -> None:
@@ -168,7 +168,7 @@ class GroupDirectory(Tap):
 def level_of(group: Group) -> int:
     level = NONE
     for member in group.members:
-        if member.session.outlet is not None:
+        if member.session.outbox is not None:
             return ONLINE
         if member.session.persistent:
             level = AWAY

@@ -1,6 +1,6 @@
 """What is done with a message that comes over a link: is it new, does it go on, is it a wave?
 
-The answers are those of `broker/neighbours.py`.
+The answers are those of `broker/mesh_port.py`.
 """
 
 from __future__ import annotations
@@ -9,18 +9,17 @@ import logging
 from typing import TYPE_CHECKING
 
 from gossamer.broker.core import Core
-from gossamer.broker.neighbours import NEW, PASSED, REPEATED, WAVE
-from gossamer.broker.stamps import stamp_of
-from gossamer.mesh.link import Link
-from gossamer.mesh.relay.damping import Complaints
-from gossamer.mesh.tree.memory import Memory, as_replayed
-from gossamer.mesh.tree.settling import Settling
-from gossamer.mesh.tree.waves import Waves
+from gossamer.broker.mesh_port import NEW, PASSED, REPEATED, WAVE
+from gossamer.broker.retained_stamps import stamp_of
+from gossamer.mesh.link import LimitedLog, Link
+from gossamer.mesh.tree.agreement import TreeAgreement
+from gossamer.mesh.tree.rebroadcast import Rebroadcast
+from gossamer.mesh.tree.seen_messages import SeenMessages, as_replayed
 from gossamer.session.message import Message
-from gossamer.session.naming import NAME_BYTES
+from gossamer.session.message_names import NAME_BYTES
 
 if TYPE_CHECKING:
-    from gossamer.mesh.tree.fabric import Fabric
+    from gossamer.mesh.tree.tree_links import TreeLinks
 
 logger = logging.getLogger(__name__)
 
@@ -28,15 +27,15 @@ logger = logging.getLogger(__name__)
 class Admission:
     """Knows messages by their names, those of an earlier life too."""
 
-    __slots__ = ("_complaints", "_core", "_fabric", "_memory", "_settling", "_waves", "forged")
+    __slots__ = ("_agreement", "_complaints", "_core", "_memory", "_tree_links", "_waves", "forged")
 
-    def __init__(self, fabric: Fabric) -> None:
-        self._fabric = fabric
-        self._core: Core = fabric.core
-        self._memory: Memory = fabric.memory
-        self._settling: Settling = fabric.settling
-        self._waves: Waves = fabric.waves
-        self._complaints = Complaints(logger)
+    def __init__(self, tree_links: TreeLinks) -> None:
+        self._tree_links = tree_links
+        self._core: Core = tree_links.core
+        self._memory: SeenMessages = tree_links.memory
+        self._agreement: TreeAgreement = tree_links.agreement
+        self._waves: Rebroadcast = tree_links.waves
+        self._complaints = LimitedLog(logger)
         self.forged = 0  # messages that claimed to have begun here
         self._remember_queues()
 
@@ -57,24 +56,25 @@ class Admission:
                 for start in range(0, len(name), NAME_BYTES):
                     self._memory.is_new(name[start : start + NAME_BYTES], 1)
 
-    def admit(self, link: Link, message: Message, now: float) -> int:
-        fabric = self._fabric
-        if not link.in_tree and (fabric.has_news or fabric.is_dirty):
-            fabric.adopt(now)
+    def admit(self, link: Link, message: Message, now: float) -> tuple[int, Message]:
+        """What to do with it, and the message, by another name if it becomes a wave here."""
+        tree_links = self._tree_links
+        if not link.in_tree and (tree_links.has_news or tree_links.is_dirty):
+            tree_links.adopt(now)
         name = message.name
         memory = self._memory
         if memory.is_forged(name):
             self.forged += 1
-            self._complaints.say(link.name, "a message that claims to have begun here", now)
-            return REPEATED
+            self._complaints.say(link.name, "a message that claims to come from this broker", now)
+            return REPEATED, message
         first = name[-NAME_BYTES:]
         is_wave = len(name) > NAME_BYTES
         stamp = stamp_of(message) if message.retain else None
         if stamp is not None and stamp.is_replay and not is_wave:
-            return NEW if self._is_missing(first, message) else REPEATED
+            return (NEW if self._is_missing(first, message) else REPEATED), message
         if not memory.is_new(name[:NAME_BYTES], message.qos):
-            return REPEATED
-        is_late = not link.in_tree and self._settling.has_sent()
+            return REPEATED, message
+        is_late = not link.in_tree and self._agreement.has_sent()
         if is_wave and stamp is not None and stamp.is_replay:
             is_news = self._is_missing(first, message)
         else:
@@ -82,15 +82,15 @@ class Admission:
             if stamp is not None and memory.knows(as_replayed(first)):
                 is_news = False
         if is_late:
-            name = self._waves.begin(message, first, fabric.view)
+            name = self._waves.begin(message, first, tree_links.view)
             if name:
-                message.rename(name)
+                message = message.changed(name=name)
                 is_wave = True
             elif not is_news:
-                return REPEATED
+                return REPEATED, message
         if is_news:
-            return WAVE if is_wave else NEW
-        return PASSED
+            return (WAVE if is_wave else NEW), message
+        return PASSED, message
 
     def _is_missing(self, name: bytes, message: Message) -> bool:
         """Whether a retained message that a neighbour thinks we lack is news. If so it is delivered

@@ -1,34 +1,44 @@
-"""Whether neighbours still answer, and how far away they are: asked again and again."""
+"""Whether neighbours still answer, and how far away they are: they are pinged again and again.
+
+A link's cost is the power of two of its round-trip time, in milliseconds. It changes only if every
+answer of a while says so, and by more than a step: a busy moment must not change the tree.
+"""
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Final
 
-from gossamer.broker.agenda import Duty
 from gossamer.broker.connection import Connection
-from gossamer.mesh.control import PING, PONG, control_packet
-from gossamer.mesh.link import Link
+from gossamer.broker.timers import Timer
+from gossamer.mesh.control_messages import PING, PONG, control_packet
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
 
 if TYPE_CHECKING:
-    from gossamer.mesh.tree.fabric import Fabric
+    from gossamer.mesh.link import Link
+    from gossamer.mesh.tree.tree_links import TreeLinks
 
 logger = logging.getLogger(__name__)
 
 _TIME_BYTES: Final = 8
+# Below this everything is a local network, where load decides round trips more than distance does.
+_NEAR_SECONDS: Final = 0.004
+_MOST_COST: Final = 16
+_SAMPLES: Final = 8
+# How far a round trip may stray from its step before the step changes.
+_SLACK: Final = 2.5
 
 
-class Heartbeat(Duty):
+class Heartbeat(Timer):
     """Every third of the silence after which a neighbour is taken for gone."""
 
-    def __init__(self, fabric: Fabric) -> None:
-        self._fabric = fabric
-        self._due = fabric.core.started_at
+    def __init__(self, tree_links: TreeLinks) -> None:
+        self._tree_links = tree_links
+        self._due = tree_links.core.started_at
 
     def fire(self, now: float) -> float:
-        pause = self._fabric.mesh.settings.silence / 3
+        pause = self._tree_links.mesh.settings.silence / 3
         is_late = not 0.0 <= now - self._due < pause
         self._beat(now, is_late)
         self._due = now + pause
@@ -41,22 +51,22 @@ class Heartbeat(Duty):
     def ping(self, link: Link, payload: bytes) -> None:
         """The neighbour asks."""
         if len(payload) != 1 + _TIME_BYTES:
-            raise ProtocolError(reasons.MALFORMED_PACKET, f"{link.name} sent a ping that is none")
+            raise ProtocolError(reasons.MALFORMED_PACKET, f"{link.name} sent a malformed ping")
         link.send([control_packet(PONG, payload[1:])])
 
     def pong(self, link: Link, payload: bytes, now: float) -> None:
         """The neighbour answers."""
-        pulse = link.pulse
-        if len(payload) != 1 + _TIME_BYTES or pulse is None:
-            raise ProtocolError(reasons.MALFORMED_PACKET, f"{link.name} answered nothing")
+        round_trip = link.round_trip
+        if len(payload) != 1 + _TIME_BYTES or round_trip is None:
+            raise ProtocolError(reasons.MALFORMED_PACKET, f"{link.name} answered no ping")
         sent = int.from_bytes(payload[1:], "big") / 1e6
-        if pulse.answered(now - sent):
-            self._fabric.has_news = True
+        if round_trip.answered(now - sent):
+            self._tree_links.has_news = True
 
     def _beat(self, now: float, is_late: bool) -> None:
         """Asks every neighbour for an answer; one that has been silent is gone. If this broker
         itself was held up, nobody is judged by it."""
-        mesh = self._fabric.mesh
+        mesh = self._tree_links.mesh
         silence = mesh.settings.silence
         for link in list(mesh.by_name.values()):
             connection = link.connection
@@ -67,7 +77,7 @@ class Heartbeat(Duty):
                     connection.last_seen = now
                 elif now - connection.last_seen > silence:
                     logger.warning(
-                        "%s has been silent for %.1f s: the link is cut", link.name, silence
+                        "nothing received from %s for %.1f s: closing the link", link.name, silence
                     )
                     _cut(connection, now)
                     continue
@@ -77,6 +87,49 @@ class Heartbeat(Duty):
 
 
 def _cut(connection: Connection, now: float) -> None:
-    sink = connection.outlet.sink
+    sink = connection.outbox.sink
     connection.lost(now)
     sink.abort()
+
+
+class RoundTrip:
+    """One connection's."""
+
+    __slots__ = ("_samples", "cost", "is_measured", "round_trip")
+
+    def __init__(self) -> None:
+        self.cost = 0
+        self.is_measured = False  # whether the neighbour has answered at all
+        self.round_trip = 0.0  # seconds, the shortest of the last few
+        self._samples: list[float] = []
+
+    def answered(self, round_trip: float) -> bool:
+        """The neighbour answered after so many seconds; whether the cost is another now."""
+        if round_trip < 0.0:  # the clock was set back
+            round_trip = self.round_trip
+        samples = self._samples
+        samples.append(round_trip)
+        if len(samples) > _SAMPLES:
+            del samples[0]
+        # The shortest is what the road takes; the rest is what somebody was busy with.
+        shortest = min(samples)
+        self.round_trip = shortest
+        if not self.is_measured:
+            self.is_measured = True
+            self.cost = cost_of(shortest)
+            return True
+        if len(samples) < _SAMPLES:
+            return False
+        if cost_of(shortest / _SLACK) > self.cost or cost_of(shortest * _SLACK) < self.cost:
+            self.cost = cost_of(shortest)
+            return True
+        return False
+
+
+def cost_of(round_trip: float) -> int:
+    """0 for a local network, then one more for each doubling."""
+    cost = 0
+    while round_trip >= _NEAR_SECONDS and cost < _MOST_COST:
+        round_trip /= 2
+        cost += 1
+    return cost

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from gossamer.net.strangers import Strangers
+from gossamer.net.login_places import LoginPlaces
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 async def answer(
     handler: Handler,
-    strangers: Strangers,
+    strangers: LoginPlaces,
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
 ) -> None:
@@ -108,7 +108,7 @@ async def answer(
                 return
             except Exception:
                 logger.exception("an admin request failed")
-                response = Response.json({"error": "it failed; the log says why"}, 500)
+                response = Response.json({"error": "internal error; see the log"}, 500)
             writer.write(response.encode())
             await writer.drain()
             writer.close()

@@ -9,17 +9,17 @@ from prometheus_client.registry import Collector
 
 from gossamer import __version__
 from gossamer.broker.core import Core
-from gossamer.broker.memory import holdings
-from gossamer.mesh.modes.reporting import choice_view
-from gossamer.mesh.reporting import (
-    errand_counts,
+from gossamer.broker.memory_report import holdings
+from gossamer.mesh.sys_topics import (
+    bridge_counts,
+    choice_view,
+    directed_counts,
     link_cost,
     link_counts,
     link_state,
     mesh_of,
     tree_counts,
 )
-from gossamer.mesh.stock.reporting import stock_counts
 from gossamer.net.admin.room_metrics import ROOM_GAUGES, ROOM_TOTALS
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -35,17 +35,45 @@ TOTALS: Final = (
     ("messages_sent", "messages_sent", "PUBLISH packets to clients."),
     ("connections_accepted", "connections_accepted", "Logins that succeeded."),
     ("connections_refused", "connections_refused", "Refused, or cut before a login."),
+    (
+        "connections_refused_early",
+        "connections_refused_early",
+        "Closed when they were accepted on a TLS or proxied listener: no place for them.",
+    ),
+    (
+        "handshakes_failed",
+        "handshakes_failed",
+        "Connections that ended in their TLS handshake or their proxy's header.",
+    ),
+    (
+        "replay_strangers_cut",
+        "replay_strangers_cut",
+        "Readers cut before their login, to make room for others.",
+    ),
     ("dropped_full", "dropped_queue_full", "Messages that a full queue dropped."),
+    ("damaged", "dropped_damaged", "Messages that the store could not read back."),
     ("withheld", "acknowledgements_withheld", "Acknowledgements that waited for room in a queue."),
     ("dropped_slow", "dropped_slow_subscriber", "QoS 0 messages to clients that did not read."),
     ("dropped_too_large", "dropped_too_large", "Messages over a receiver's maximum size."),
     ("expired", "messages_expired", "Messages whose time ran out."),
-    ("protocol_errors", "protocol_errors", "Connections ended for breaking the protocol."),
+    ("protocol_errors", "protocol_errors", "Connections closed for protocol errors."),
     ("publications_refused", "publications_refused", "Publications that were not allowed."),
-    ("operators_bytes_read", "operators_bytes_read", "What operators read for all subscribers."),
-    ("operators_bytes_sent", "operators_bytes_sent", "What their subscribers were sent of it."),
-    ("located_bytes_read", "located_bytes_read", "What matched topics of located subscriptions."),
-    ("located_bytes_sent", "located_bytes_sent", "What was also of their place, and was sent."),
+    (
+        "operators_bytes_read",
+        "operators_bytes_read",
+        "Bytes that operators read for all subscribers.",
+    ),
+    ("operators_bytes_sent", "operators_bytes_sent", "Bytes of results sent to their subscribers."),
+    (
+        "located_bytes_read",
+        "located_bytes_read",
+        "Bytes that matched the topics of located subscriptions.",
+    ),
+    (
+        "located_bytes_sent",
+        "located_bytes_sent",
+        "Bytes of those that also matched by place and were sent.",
+    ),
     (
         "located_undecided",
         "located_undecided",
@@ -54,14 +82,14 @@ TOTALS: Final = (
 )
 GAUGES: Final = (
     ("connections_open", "connections_open", "Connections, logged in or not."),
-    ("sessions", "sessions", "Sessions, of clients connected or away."),
+    ("sessions", "sessions", "Sessions of connected and offline clients."),
     ("subscriptions", "subscriptions", "Subscriptions of all sessions."),
     ("retained", "retained_messages", "Retained messages."),
 )
 # Of each table that clients can fill.
 MEMORY_TOTALS: Final = (
-    ("refused", "What clients asked for and had no room."),
-    ("evicted", "What a cache let go of to make room."),
+    ("refused", "Requests refused because a budget was full."),
+    ("evicted", "Cache entries evicted to make room."),
 )
 MEMORY_GAUGES: Final = (
     ("bytes", "Bytes that the table holds."),
@@ -80,12 +108,12 @@ LINK_TOTALS: Final = (
     ("control_bytes_sent", "Bytes of control messages to the neighbour."),
 )
 LINK_GAUGES: Final = (
-    ("connected", "Whether the link stands."),
-    ("in_tree", "Whether messages take it; if not it stands by, or is away."),
-    ("cost", "What the tree reckons with at this end: 0 is near, each step twice as far."),
-    ("interests_told", "Interests that the neighbour was told (set bits in mode bloom)."),
-    ("interests_held", "Interests of the neighbour's (set bits in mode bloom)."),
-    ("queued", "QoS 1 and 2 messages that wait for the neighbour."),
+    ("connected", "Whether the link is up."),
+    ("in_tree", "Whether the link is in the tree; otherwise it is on standby or down."),
+    ("cost", "Cost of the link at this end: 0 is near, each step is twice as far."),
+    ("interests_told", "Interests advertised to the neighbour (set bits in mode bloom)."),
+    ("interests_held", "Interests received from the neighbour (set bits in mode bloom)."),
+    ("queued", "QoS 1 and 2 messages queued for the neighbour."),
     ("spilled", "Those of them that are in the store only."),
     ("inflight", "QoS 1 and 2 messages that the neighbour has not acknowledged."),
 )
@@ -95,27 +123,28 @@ TREE_GAUGES: Final = (
     ("settled", "Whether all of them are known to use the same tree."),
 )
 TREE_TOTALS: Final = (
-    ("changes", "Links of this broker's that came into the tree or left it."),
-    ("waves", "Messages sent round again because a link died or the tree changed."),
-    ("forged", "Messages that falsely claimed to have begun here."),
-    ("damped", "Words of brokers that said too much."),
+    ("changes", "Links of this broker that joined or left the tree."),
+    ("waves", "Messages rebroadcast because a link failed or the tree changed."),
+    ("forged", "Messages that falsely claimed to come from this broker."),
+    ("damped", "Gossip entries dropped by rate or size limits."),
 )
-ERRAND_GAUGES: Final = (
-    ("parked", "What is for one broker and waits until that is reached."),
-    ("early", "What is for this broker and waits for what was sent before it."),
+DIRECTED_GAUGES: Final = (
+    ("parked", "Directed messages that wait for their broker to be reachable."),
+    ("early", "Directed messages that wait for an earlier one."),
 )
-ERRAND_TOTALS: Final = (
-    ("set_aside", "What was for one broker and no neighbour on its way could take."),
+DIRECTED_TOTALS: Final = (
+    ("set_aside", "Directed messages that no neighbour on the way could take."),
+    ("refused", "Messages of neighbours that this broker could not take in."),
 )
-STOCK_TOTALS: Final = (
-    ("messages_received", "PUBLISH packets from the stock broker."),
-    ("messages_sent", "PUBLISH packets to the stock broker."),
+BRIDGE_TOTALS: Final = (
+    ("messages_received", "PUBLISH packets from the bridged broker."),
+    ("messages_sent", "PUBLISH packets to the bridged broker."),
 )
-STOCK_GAUGES: Final = (
-    ("connected", "Whether the stock broker is reached."),
-    ("owner", "Whether it is this broker that deals with it."),
-    ("subscribed", "Filters that are subscribed on the stock broker."),
-    ("queued", "QoS 1 and 2 messages that wait for the stock broker."),
+BRIDGE_GAUGES: Final = (
+    ("connected", "Whether the bridged broker is connected."),
+    ("owner", "Whether this broker owns the bridge."),
+    ("subscribed", "Filters subscribed on the bridged broker."),
+    ("queued", "QoS 1 and 2 messages queued for the bridged broker."),
     ("inflight", "QoS 1 and 2 messages that it has not acknowledged."),
 )
 # Of each branch, in mode auto.
@@ -144,7 +173,7 @@ class BrokerCollector(Collector):
         for name, text, read in ROOM_GAUGES:
             yield GaugeMetricFamily(f"gossamer_{name}", text, read(self._core))
         started = self._core.started_at + self._core.wall_offset
-        yield GaugeMetricFamily("gossamer_start_time_seconds", "When it was started.", started)
+        yield GaugeMetricFamily("gossamer_start_time_seconds", "Start time, Unix seconds.", started)
         about = GaugeMetricFamily("gossamer_build_info", "Its version.", labels=["version"])
         about.add_metric([__version__], 1)
         yield about
@@ -154,7 +183,7 @@ class BrokerCollector(Collector):
         yield from self._archive_metrics()
         yield from self._link_metrics()
         yield from self._tree_metrics()
-        yield from self._stock_metrics()
+        yield from self._bridge_metrics()
         yield from self._choice_metrics()
 
     def _skipped(self) -> Metric:
@@ -185,7 +214,7 @@ class BrokerCollector(Collector):
         yield from _labelled("memory", "table", counts, MEMORY_TOTALS, MEMORY_GAUGES)
 
     def _archive_metrics(self) -> Iterator[Metric]:
-        archive = self._core.journal.archive
+        archive = self._core.archive
         yield CounterMetricFamily(
             "gossamer_archived", "Messages given to the archive since the start.", archive.archived
         )
@@ -194,7 +223,7 @@ class BrokerCollector(Collector):
             "Messages that should be in the archive and are not.",
             archive.missing(),
         )
-        accepts = "Whether the disk takes what is archived."
+        accepts = "Whether the archive can be written."
         yield GaugeMetricFamily("gossamer_archive_accepts", accepts, int(archive.accepts))
 
     def _link_metrics(self) -> Iterator[Metric]:
@@ -216,17 +245,17 @@ class BrokerCollector(Collector):
         mesh = mesh_of(self._core)
         if mesh is None:
             return
-        yield from _counted("errands", errand_counts(mesh), ERRAND_TOTALS, ERRAND_GAUGES)
+        yield from _counted("errands", directed_counts(mesh), DIRECTED_TOTALS, DIRECTED_GAUGES)
         tree = tree_counts(mesh)
         if tree:
             yield from _counted("tree", tree, TREE_TOTALS, TREE_GAUGES)
 
-    def _stock_metrics(self) -> Iterator[Metric]:
+    def _bridge_metrics(self) -> Iterator[Metric]:
         mesh = mesh_of(self._core)
-        if mesh is None or mesh.stocks is None:
+        if mesh is None or mesh.bridges is None:
             return
-        counts = {name: stock_counts(stock) for name, stock in mesh.stocks.by_name.items()}
-        yield from _labelled("stock", "stock", counts, STOCK_TOTALS, STOCK_GAUGES)
+        counts = {name: bridge_counts(bridge) for name, bridge in mesh.bridges.by_name.items()}
+        yield from _labelled("stock", "stock", counts, BRIDGE_TOTALS, BRIDGE_GAUGES)
 
     def _choice_metrics(self) -> Iterator[Metric]:
         mesh = mesh_of(self._core)

@@ -11,12 +11,12 @@ Reading = Callable[[Core], float]
 ROOM_TOTALS: Final[tuple[tuple[str, str, Reading], ...]] = (
     (
         "store_commits",
-        "Transactions of the store that are safe.",
+        "Transactions committed by the store.",
         lambda core: core.journal.written.commits,
     ),
     (
         "store_rows",
-        "Rows that they wrote or deleted.",
+        "Rows written or deleted by them.",
         lambda core: core.journal.written.rows,
     ),
     (
@@ -26,12 +26,12 @@ ROOM_TOTALS: Final[tuple[tuple[str, str, Reading], ...]] = (
     ),
     (
         "images_processed",
-        "Publications that a processor looked at.",
+        "Publications handled by a processor.",
         lambda core: core.operators.workshop.answered,
     ),
     (
         "images_failed",
-        "Publications that no processor could look at: busy, too slow, or it died.",
+        "Publications that no processor handled: busy, too slow, or crashed.",
         lambda core: core.operators.workshop.failed,
     ),
 )
@@ -39,19 +39,19 @@ ROOM_GAUGES: Final[tuple[tuple[str, str, Reading], ...]] = (
     ("operators", "Different operator subscriptions.", lambda core: core.counters.operators),
     (
         "images_waiting",
-        "Publications that wait for a processor.",
+        "Publications queued for a processor.",
         lambda core: core.operators.workshop.waiting,
     ),
     (
         "images_weaknesses",
-        "Ways in which workers that open images are less confined than they should be.",
+        "Confinement measures that image workers lack.",
         lambda core: core.operators.workshop.weaknesses,
     ),
     ("positions", "Clients whose position is known.", lambda core: core.locations.counts()[0]),
     ("areas", "Areas that located subscriptions watch.", lambda core: core.locations.counts()[1]),
     (
         "queues_full",
-        "Clients whose queue is full, or was a moment ago.",
+        "Clients whose queue is full, or was until a moment ago.",
         lambda core: len(core.hub.full),
     ),
     (
@@ -61,7 +61,7 @@ ROOM_GAUGES: Final[tuple[tuple[str, str, Reading], ...]] = (
     ),
     (
         "store_accepts",
-        "Whether the disk takes new durable work.",
+        "Whether the store can be written.",
         lambda core: int(core.journal.accepts),
     ),
 )

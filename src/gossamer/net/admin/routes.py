@@ -1,23 +1,30 @@
-"""The routes of the API as data: what is asked, who answers, and how it is documented."""
+"""The routes of the API as data: what is asked, who answers, and how it is documented.
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+What an answer looks like is said once, by the type of the function that makes it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter
 
 from gossamer.net.admin.http import HttpError, Request, Response
 
 
 class Route:
-    """`path` holds names in braces, whose parts of the request become keyword arguments."""
+    """`path` holds names in braces, whose parts of the request become keyword arguments.
 
-    __slots__ = ("call", "is_open", "method", "parts", "path", "query", "returns", "summary")
+    `call` returns a JSON value or a Response, or is a coroutine that does.
+    """
+
+    __slots__ = ("call", "is_open", "method", "parts", "path", "query", "summary")
 
     def __init__(
         self,
         method: str,
         path: str,
-        call: Callable[..., Awaitable[Response]],
+        call: Callable[..., Any],
         summary: str,
-        returns: dict[str, Any],
         query: dict[str, str] | None = None,
         is_open: bool = False,
     ) -> None:
@@ -26,7 +33,6 @@ class Route:
         self.parts = path.split("/")[1:]
         self.call = call
         self.summary = summary
-        self.returns = returns  # the JSON Schema of the answer, or {} for plain text
         self.query = query or {}  # parameter → what it means
         self.is_open = is_open  # whether it answers without a token
 
@@ -60,21 +66,38 @@ def find(routes: list[Route], request: Request) -> tuple[Route, dict[str, str]]:
     raise HttpError(405, "only " + ", ".join(route.method for route, _ in at_path))
 
 
-def openapi(routes: list[Route], version: str) -> dict[str, Any]:
+def openapi(routes: Sequence[Route], version: str) -> dict[str, Any]:
     """The OpenAPI 3.1 document of these routes."""
+    answers = {route: get_type_hints(route.call)["return"] for route in routes}
+    schemas, definitions = TypeAdapter.json_schemas(
+        [
+            (route, "serialization", TypeAdapter(answer))
+            for route, answer in answers.items()
+            if answer is not Response
+        ],
+        ref_template="#/components/schemas/{model}",
+    )
     paths: dict[str, Any] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+        content = (
+            {"text/plain": {"schema": {"type": "string"}}}
+            if answers[route] is Response
+            else {"application/json": {"schema": schemas[route, "serialization"]}}
+        )
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, content)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Gossamer admin API", "version": version},
-        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": definitions.get("$defs", {}),
+        },
         "security": [{"token": []}],
         "paths": paths,
     }
 
 
-def _operation(route: Route) -> dict[str, Any]:
+def _operation(route: Route, content: dict[str, Any]) -> dict[str, Any]:
     names = [part[1:-1] for part in route.parts if part.startswith("{")]
     parameters = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
@@ -84,11 +107,6 @@ def _operation(route: Route) -> dict[str, Any]:
         {"name": name, "in": "query", "description": text, "schema": {"type": "string"}}
         for name, text in route.query.items()
     ]
-    content = (
-        {"application/json": {"schema": route.returns}}
-        if route.returns
-        else {"text/plain": {"schema": {"type": "string"}}}
-    )
     responses: dict[str, Any] = {"200": {"description": route.summary, "content": content}}
     if not route.is_open:
         responses["401"] = {"description": "The token is missing or wrong."}

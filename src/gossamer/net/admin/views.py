@@ -1,11 +1,15 @@
-"""What the API shows of the broker, as JSON values, and their schemas."""
+"""What the API shows of the broker and of places: JSON values, whose types are their schemas."""
 
 import base64
+from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Final, Generic, TypeVar
+
+from typing_extensions import TypedDict
 
 from gossamer.broker.core import Core
-from gossamer.broker.memory import holdings
+from gossamer.broker.geofences import LocatedSubscription
+from gossamer.broker.memory_report import holdings
 from gossamer.geo.glp import PREFIX
 from gossamer.net.admin.http import HttpError
 from gossamer.session.message import Message
@@ -21,64 +25,107 @@ PAGE: Final = {
 SEARCHED: Final = {**PAGE, "search": "Only entries with this text in a name or filter."}
 
 
-def schema(**fields: str) -> dict[str, Any]:
-    """An object with these fields, each `type`, `type[]` or `type?`."""
-    return {"type": "object", "properties": {name: _type(text) for name, text in fields.items()}}
+class SessionView(TypedDict):
+    """One session. Times are the wall clock's."""
+
+    client_id: str
+    user: str
+    address: str
+    listener: str
+    connected: bool
+    expiry: int
+    disconnected_at: float | None
+    subscriptions: int
+    queued: int
+    queued_bytes: int
+    spilled: int
+    full: bool
+    dropped: int
+    damaged: int
+    inflight: int
 
 
-def listing(of: dict[str, Any]) -> dict[str, Any]:
-    """A page of a list."""
-    return {
-        "type": "object",
-        "properties": {"total": {"type": "integer"}, "entries": {"type": "array", "items": of}},
-    }
+class SubscriptionView(TypedDict):
+    """One subscription; `glp` are its User Properties about places."""
+
+    client_id: str
+    filter: str
+    qos: int
+    glp: list[tuple[str, str]]
 
 
-def _type(text: str) -> dict[str, Any]:
-    if text.endswith("[]"):
-        return {"type": "array", "items": {"type": text[:-2]}}
-    if text.endswith("?"):
-        return {"type": [text[:-1], "null"]}
-    return {"type": text}
+class MemoryView(TypedDict):
+    """What one table holds, and may hold."""
+
+    table: str
+    bytes: int
+    budget: int | None
+    client_budget: int | None
+    refused: int
+    evicted: int
+    largest_client: str | None
+    largest_bytes: int
 
 
-SESSION: Final = schema(
-    client_id="string",
-    user="string",
-    address="string",
-    listener="string",
-    connected="boolean",
-    expiry="integer",
-    disconnected_at="number?",
-    subscriptions="integer",
-    queued="integer",
-    queued_bytes="integer",
-    spilled="integer",
-    full="boolean",
-    dropped="integer",
-    inflight="integer",
-)
-SUBSCRIPTION: Final = schema(client_id="string", filter="string", qos="integer", glp="array[]")
-MEMORY: Final = schema(
-    table="string",
-    bytes="integer",
-    budget="integer?",
-    client_budget="integer?",
-    refused="integer",
-    evicted="integer",
-    largest_client="string?",
-    largest_bytes="integer",
-)
-RETAINED: Final = schema(
-    topic="string",
-    qos="integer",
-    size="integer",
-    payload="string",
-    encoding="string",
-    publisher="string",
-    user="string",
-    expires_at="number?",
-)
+class MemoryPage(TypedDict):
+    """The tables, and the memory that all their budgets together are a part of."""
+
+    total: int
+    entries: list[MemoryView]
+    memory: int
+    memory_source: str
+    budgets: int
+
+
+class RetainedView(TypedDict):
+    """One retained message; a payload that is no text is in base64."""
+
+    topic: str
+    qos: int
+    size: int
+    payload: str
+    encoding: str
+    publisher: str
+    user: str
+    expires_at: float | None
+
+
+class PositionView(TypedDict):
+    """Where a client is."""
+
+    client_id: str
+    lat: float
+    lon: float
+
+
+class FenceView(TypedDict):
+    """A subscription about areas; each entry is the key and the text of a User Property."""
+
+    client_id: str
+    filter: str
+    lat: float | None
+    lon: float | None
+    events: list[str]
+    entries: list[tuple[str, str]]
+
+
+Found = TypeVar("Found")
+Entry = TypeVar("Entry")
+
+
+class Page(TypedDict, Generic[Entry]):
+    """A part of a list, and how long all of it is."""
+
+    total: int
+    entries: list[Entry]
+
+
+def cut(
+    found: Sequence[Found], query: dict[str, str], view: Callable[[Found], Entry]
+) -> Page[Entry]:
+    """The part of what was found that was asked for."""
+    offset, limit = page(query)
+    return {"total": len(found), "entries": [view(one) for one in found[offset : offset + limit]]}
 
 
 def page(query: dict[str, str]) -> tuple[int, int]:
@@ -92,8 +139,7 @@ def page(query: dict[str, str]) -> tuple[int, int]:
     return offset, limit
 
 
-def session_view(session: Session, wall_offset: float) -> dict[str, Any]:
-    """Times in it are the wall clock's."""
+def session_view(session: Session, wall_offset: float) -> SessionView:
     record = session.record
     identity = session.identity
     return {
@@ -101,7 +147,7 @@ def session_view(session: Session, wall_offset: float) -> dict[str, Any]:
         "user": session.user,
         "address": identity.address,
         "listener": identity.listener,
-        "connected": session.outlet is not None,
+        "connected": session.outbox is not None,
         "expiry": record.expiry,
         "disconnected_at": record.disconnected_at + wall_offset if record.disconnected_at else None,
         "subscriptions": len(session.subscriptions),
@@ -110,14 +156,15 @@ def session_view(session: Session, wall_offset: float) -> dict[str, Any]:
         "spilled": session.spilled,
         "full": session.is_full,
         "dropped": session.dropped,
+        "damaged": session.damaged,
         "inflight": len(session.inflight),
     }
 
 
-def sessions(core: Core, query: dict[str, str]) -> dict[str, Any]:
-    offset, limit = page(query)
+def sessions(core: Core, query: dict[str, str]) -> Page[SessionView]:
     wanted = query.get("search", "").lower()
-    if not wanted:
+    if not wanted:  # a page of very many, without a list of them all
+        offset, limit = page(query)
         chosen = islice(core.sessions.values(), offset, offset + limit)
         return {
             "total": len(core.sessions),
@@ -128,19 +175,17 @@ def sessions(core: Core, query: dict[str, str]) -> dict[str, Any]:
         for one in core.sessions.values()
         if wanted in one.client_id.lower() or wanted in one.user.lower()
     ]
-    entries = [session_view(one, core.wall_offset) for one in found[offset : offset + limit]]
-    return {"total": len(found), "entries": entries}
+    return cut(found, query, lambda one: session_view(one, core.wall_offset))
 
 
-def one_session(core: Core, client_id: str) -> dict[str, Any]:
+def one_session(core: Core, client_id: str) -> SessionView:
     session = core.sessions.get(client_id)
     if session is None:
         raise HttpError(404, f"there is no session {client_id}")
     return session_view(session, core.wall_offset)
 
 
-def subscriptions(core: Core, query: dict[str, str]) -> dict[str, Any]:
-    offset, limit = page(query)
+def subscriptions(core: Core, query: dict[str, str]) -> Page[SubscriptionView]:
     client_id = query.get("client_id")
     if client_id is None:
         owners = list(core.sessions.values())
@@ -153,23 +198,23 @@ def subscriptions(core: Core, query: dict[str, str]) -> dict[str, Any]:
         for filter, one in owner.subscriptions.items()
         if wanted in filter.lower() or wanted in owner.client_id.lower()
     ]
-    entries = [
-        {
-            "client_id": client_id,
-            "filter": filter,
-            "qos": record.qos,
-            "glp": [pair for pair in record.user if pair[0].startswith(PREFIX)],
-        }
-        for client_id, filter, record in found[offset : offset + limit]
-    ]
-    return {"total": len(found), "entries": entries}
+    return cut(
+        found,
+        query,
+        lambda one: {
+            "client_id": one[0],
+            "filter": one[1],
+            "qos": one[2].qos,
+            "glp": [pair for pair in one[2].user if pair[0].startswith(PREFIX)],
+        },
+    )
 
 
-def memory(core: Core, query: dict[str, str]) -> dict[str, Any]:
-    offset, limit = page(query)
-    found = holdings(core, with_largest=True)
-    entries = [
-        {
+def memory(core: Core, query: dict[str, str]) -> MemoryPage:
+    shown: Page[MemoryView] = cut(
+        holdings(core, with_largest=True),
+        query,
+        lambda one: {
             "table": one.name,
             "bytes": one.held,
             "budget": one.budget or None,
@@ -178,25 +223,29 @@ def memory(core: Core, query: dict[str, str]) -> dict[str, Any]:
             "evicted": one.evicted,
             "largest_client": one.largest or None,
             "largest_bytes": one.largest_held,
-        }
-        for one in found[offset : offset + limit]
-    ]
-    return {"total": len(found), "entries": entries}
+        },
+    )
+    settings = core.settings
+    return {
+        "total": shown["total"],
+        "entries": shown["entries"],
+        "memory": settings.memory,
+        "memory_source": settings.memory_source,
+        "budgets": sum(settings.budgets.values()),
+    }
 
 
-def retained(core: Core, query: dict[str, str], now: float) -> dict[str, Any]:
-    offset, limit = page(query)
+def retained(core: Core, query: dict[str, str], now: float) -> Page[RetainedView]:
     filter = query.get("filter", "#")
     try:
         check_filter(filter)
     except TopicError as error:
         raise HttpError(400, str(error)) from error
     found = core.retained.search(filter, now)
-    entries = [_message(one, core.wall_offset) for one in found[offset : offset + limit]]
-    return {"total": len(found), "entries": entries}
+    return cut(found, query, lambda one: _message(one, core.wall_offset))
 
 
-def _message(message: Message, wall_offset: float) -> dict[str, Any]:
+def _message(message: Message, wall_offset: float) -> RetainedView:
     try:
         payload, encoding = message.payload.decode("utf-8"), "utf-8"
     except UnicodeDecodeError:
@@ -210,4 +259,35 @@ def _message(message: Message, wall_offset: float) -> dict[str, Any]:
         "publisher": message.publisher,
         "user": message.user,
         "expires_at": message.expires_at + wall_offset if message.expires_at else None,
+    }
+
+
+def positions(core: Core, query: dict[str, str], now: float) -> Page[PositionView]:
+    known = [(client_id, core.locations.position(client_id, now)) for client_id in core.sessions]
+    found = [(client_id, point) for client_id, point in known if point is not None]
+    return cut(
+        found, query, lambda one: {"client_id": one[0], "lat": one[1].lat, "lon": one[1].lon}
+    )
+
+
+def fences(core: Core, query: dict[str, str], now: float) -> Page[FenceView]:
+    found = [
+        one
+        for session in core.sessions.values()
+        for one in session.subscriptions.values()
+        if isinstance(one, LocatedSubscription)
+    ]
+    return cut(found, query, lambda one: _fence(core, one, now))
+
+
+def _fence(core: Core, one: LocatedSubscription, now: float) -> FenceView:
+    client_id = one.session.client_id
+    point = core.locations.position(client_id, now)
+    return {
+        "client_id": client_id,
+        "filter": one.record.filter,
+        "lat": None if point is None else point.lat,
+        "lon": None if point is None else point.lon,
+        "events": list(one.located.events),
+        "entries": [entry for area in one.interest.areas.listed for entry in area.entries],
     }

@@ -11,8 +11,8 @@ from gossamer.net.auth.passwords import PasswordBackend, load_passwords
 from gossamer.net.auth.plugins import load_plugin
 from gossamer.net.auth.scram import Verifier, load_verifiers
 from gossamer.net.auth.tokens import TokenBackend, load_key
-from gossamer.net.config.errors import ConfigError
 from gossamer.net.config.root import Config
+from gossamer.net.config.section import ConfigError
 
 # The chain of those who read the archive, among those of the listeners.
 REPLAY: Final = "replay"

@@ -9,8 +9,8 @@ from gossamer.wire.reasons import NOT_AUTHORIZED, SERVER_UNAVAILABLE, SUCCESS
 
 logger = logging.getLogger(__name__)
 
-NEEDS_NAME = "a user name and a password are needed"
-ONLY_LOCAL = "only clients on the broker's own machine are let in: no login is configured"
+NEEDS_NAME = "a user name and a password are required"
+ONLY_LOCAL = "only clients on this machine are accepted: no login is configured"
 
 
 class Chain:
@@ -56,8 +56,8 @@ def _ask(backend: Backend, attempt: Attempt) -> Verdict | None:
     try:
         return backend.check(attempt)
     except Exception:
-        logger.exception("login back end %s failed; the login is refused", backend.name)
-        return Verdict(SERVER_UNAVAILABLE, text="logins are not possible now")
+        logger.exception("authentication back end %s failed; the login is refused", backend.name)
+        return Verdict(SERVER_UNAVAILABLE, text="authentication is unavailable")
 
 
 def _is_here(attempt: Attempt) -> bool:

@@ -8,12 +8,15 @@ no more are checked than may fail. Addresses take turns at the threads (`turns.p
 
 import asyncio
 import logging
+import os
+import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
-from gossamer.broker.policy import Authenticator, Exchange, Origin, Step, Verdict
+from gossamer.broker.policy import Authenticator, AuthStep, Exchange, Origin, Verdict
 from gossamer.broker.rates import AddressRates
 from gossamer.net.auth.backend import Attempt
 from gossamer.net.auth.chain import Chain
@@ -34,6 +37,9 @@ logger = logging.getLogger(__name__)
 # Of logins that wait and need no check any more; then the loop has other things to do first.
 REFUSALS_A_TURN = 32
 LONGEST_NAME_SHOWN = 64  # a stranger may choose one of 65,535 bytes
+# Added to the threads' niceness: a hash takes tens of milliseconds of a core, on which the clients
+# that are logged in should not wait.
+LOWER_PRIORITY = 10
 # For the log, where a stranger is told nothing.
 WORDS = {
     BAD_USER_NAME_OR_PASSWORD: "wrong user name or password",
@@ -106,7 +112,9 @@ class Logins(Authenticator):
         self._checking = 0  # never more than workers: what waits, waits in its turn
         self._awaited: set[asyncio.Future[Verdict]] = set()
         self._turns: Turns[Waiting] = Turns(rules.most_waiting)
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="login")
+        self._pool = ThreadPoolExecutor(
+            workers, thread_name_prefix="login", initializer=_lower_priority
+        )
 
     def close(self) -> None:
         """No verdict comes after this, but for those who await one."""
@@ -246,6 +254,14 @@ class Logins(Authenticator):
         return verdict
 
 
+def _lower_priority() -> None:
+    """Of the calling thread; only Linux has one for each."""
+    if sys.platform == "linux":
+        thread = threading.get_native_id()
+        niceness = os.getpriority(os.PRIO_PROCESS, thread)
+        os.setpriority(os.PRIO_PROCESS, thread, niceness + LOWER_PRIORITY)
+
+
 def _is_failure(verdict: Verdict) -> bool:
     return verdict.reason not in (SUCCESS, SERVER_UNAVAILABLE)
 
@@ -269,7 +285,7 @@ class _Judged(Exchange):
         self._logins = logins
         self._origin = origin
 
-    def step(self, data: bytes) -> Step:
+    def step(self, data: bytes) -> AuthStep:
         origin = self._origin
         if not self._logins.reserve(origin.address):
             return _Refusing().step(data)
@@ -282,5 +298,5 @@ class _Judged(Exchange):
 class _Refusing(Exchange):
     """What an address gets that has failed too often."""
 
-    def step(self, data: bytes) -> Step:
-        return Step(b"", Verdict(CONNECTION_RATE_EXCEEDED, text=TOO_MANY_FAILED))
+    def step(self, data: bytes) -> AuthStep:
+        return AuthStep(b"", Verdict(CONNECTION_RATE_EXCEEDED, text=TOO_MANY_FAILED))

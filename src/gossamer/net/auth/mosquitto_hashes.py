@@ -56,5 +56,5 @@ def _parts(text: str) -> tuple[int, bytes, bytes]:
     except binascii.Error as error:
         raise ValueError(str(error)) from None
     if len(expected) != _HASH_BYTES or not salt:
-        raise ValueError("cut off")
+        raise ValueError("truncated")
     return iterations, salt, expected

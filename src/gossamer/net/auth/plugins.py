@@ -4,7 +4,7 @@ from importlib.metadata import entry_points
 from typing import Any, Final
 
 from gossamer.net.auth.backend import Backend
-from gossamer.net.config.errors import ConfigError
+from gossamer.net.config.section import ConfigError
 
 GROUP: Final = "gossamer.authenticators"
 
@@ -20,5 +20,5 @@ def load_plugin(name: str, options: dict[str, Any]) -> Backend:
     except Exception as error:  # It is foreign code: whatever goes wrong, it must be named.
         raise ConfigError([f"auth.plugins: {name} does not start: {error!r}"]) from error
     if not isinstance(backend, Backend):
-        raise ConfigError([f"auth.plugins: {name} is no gossamer.net.auth.backend.Backend"])
+        raise ConfigError([f"auth.plugins: {name} is not a gossamer.net.auth.backend.Backend"])
     return backend

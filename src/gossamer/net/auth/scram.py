@@ -1,6 +1,8 @@
 """SCRAM-SHA-256 (RFC 5802 and 7677), the server's side: one exchange as a small machine.
 
-The broker keeps verifiers, not passwords: who steals the file cannot log in with it.
+The broker keeps verifiers, not passwords: who steals the file cannot log in with it. Not scramp's:
+that refuses an authorization name and salts below 12 bytes, which files in use may have, tells
+unknown users apart unless it is worked around, has no types, and brings asn1crypto.
 """
 
 import base64
@@ -11,10 +13,10 @@ import secrets
 from pathlib import Path
 from typing import Final
 
-from gossamer.broker.policy import Exchange, Step, Verdict
+from gossamer.broker.policy import AuthStep, Exchange, Verdict
 from gossamer.net.auth.passwords import read_entries
 from gossamer.net.auth.saslprep import saslprep
-from gossamer.net.config.errors import ConfigError
+from gossamer.net.config.section import ConfigError
 from gossamer.wire.reasons import NOT_AUTHORIZED, SUCCESS
 
 METHOD: Final = "SCRAM-SHA-256"
@@ -87,23 +89,23 @@ class ScramExchange(Exchange):
         self._gs2_header = ""
         self._transcript = ""  # client-first-bare and server-first, as the proof covers them
 
-    def step(self, data: bytes) -> Step:
+    def step(self, data: bytes) -> AuthStep:
         try:
             if len(data) > LONGEST_MESSAGE:
                 raise ValueError("a message that is too long")
             text = data.decode("utf-8")
             return self._challenge(text) if self._verifier is None else self._conclude(text)
         except ValueError:
-            return Step(b"", Verdict(NOT_AUTHORIZED))
+            return AuthStep(b"", Verdict(NOT_AUTHORIZED))
 
-    def _challenge(self, message: str) -> Step:
+    def _challenge(self, message: str) -> AuthStep:
         binding, authorization, bare = message.split(",", 2)
         if binding not in ("n", "y"):
             raise ValueError("channel binding was not offered")
         fields = parse_fields(bare, "n", "r")
         self.user = saslprep(unescape_name(fields["n"]))
         if authorization and unescape_name(authorization.removeprefix("a=")) != self.user:
-            raise ValueError("nobody may act for another")
+            raise ValueError("authorization identities are not supported")
         if not fields["r"]:
             raise ValueError("an empty nonce")
         known = self._verifiers.get(self.user)
@@ -113,9 +115,9 @@ class ScramExchange(Exchange):
         self._gs2_header = f"{binding},{authorization},"
         first = f"r={self._nonce},s={_b64(self._verifier.salt)},i={self._verifier.iterations}"
         self._transcript = f"{bare},{first}"
-        return Step(first.encode())
+        return AuthStep(first.encode())
 
-    def _conclude(self, message: str) -> Step:
+    def _conclude(self, message: str) -> AuthStep:
         verifier = self._verifier
         assert verifier is not None
         without_proof, mark, proof = message.rpartition(",p=")
@@ -131,7 +133,7 @@ class ScramExchange(Exchange):
         if not is_right or not self._is_known:
             raise ValueError("wrong proof")
         final = "v=" + _b64(mac(verifier.server_key, transcript))
-        return Step(final.encode(), Verdict(SUCCESS, self.user))
+        return AuthStep(final.encode(), Verdict(SUCCESS, self.user))
 
 
 def _fake_verifier(user: str) -> Verifier:

@@ -7,7 +7,7 @@ import jwt
 from gossamer.broker.policy import Verdict
 from gossamer.net.auth.backend import Attempt, Backend, refusal
 from gossamer.net.config.auth import Jwt
-from gossamer.net.config.errors import ConfigError
+from gossamer.net.config.section import ConfigError
 from gossamer.wire.reasons import SUCCESS
 
 SHORTEST_SECRET: Final = 32  # RFC 7518, section 3.2: as long as the hash.
@@ -68,7 +68,7 @@ def load_key(settings: Jwt) -> Any:
     try:
         key = jwt.get_algorithm_by_name(settings.algorithm).prepare_key(data)
     except (jwt.InvalidKeyError, ValueError, TypeError) as error:
-        raise ConfigError([f"{settings.key}: is no key for {settings.algorithm}"]) from error
+        raise ConfigError([f"{settings.key}: is not a key for {settings.algorithm}"]) from error
     if settings.algorithm != "HS256" and not hasattr(key, "verify"):
         raise ConfigError([f"{settings.key}: is a private key; give the broker the public one"])
     return key

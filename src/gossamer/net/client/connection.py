@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Final, cast
 
 from gossamer.net.client.address import Address
-from gossamer.net.client.websocket import WebSocketClient
 
 # How long a peer may take to read what was left to send, in seconds.
 CLOSE_TIMEOUT: Final = 5.0
@@ -46,6 +45,9 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._writable.set()
 
+    async def handshake(self) -> None:
+        """Until MQTT may be spoken; ConnectionError if it never may."""
+
     def write(self, data: bytes) -> None:
         if self._transport is not None:
             self._transport.write(data)
@@ -83,63 +85,6 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
 
-class WebSocketConnection(Connection):
-    """The same inside a WebSocket."""
-
-    def __init__(
-        self,
-        received: Callable[[Connection, bytes], None],
-        lost: Callable[[Connection, Exception | None], None],
-        address: Address,
-    ) -> None:
-        super().__init__(received, lost)
-        self._websocket = WebSocketClient(address)
-        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        super().write(self._websocket.request)
-
-    def data_received(self, data: bytes) -> None:
-        websocket = self._websocket
-        try:
-            received = websocket.receive(data)
-        except ValueError as error:
-            self._give_up(ConnectionError(str(error)))
-            self.abort()
-            return
-        if websocket.is_open and not self._ready.done():
-            self._ready.set_result(None)
-        if received:
-            super().data_received(received)
-        if websocket.output:
-            super().write(bytes(websocket.output))
-            websocket.output.clear()
-        if websocket.closed:
-            super().close()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._give_up(exc or ConnectionError("closed during the WebSocket handshake"))
-        super().connection_lost(exc)
-
-    def write(self, data: bytes) -> None:
-        super().write(self._websocket.wrap(data))
-
-    def close(self) -> None:
-        if self._websocket.is_open and not self._websocket.closed:
-            super().write(self._websocket.goodbye())
-        super().close()
-
-    async def handshake(self) -> None:
-        """Until MQTT may be spoken; ConnectionError if it never may."""
-        await self._ready
-
-    def _give_up(self, error: Exception) -> None:
-        if not self._ready.done():
-            self._ready.set_exception(error)
-            self._ready.exception()  # seen, even if nobody waits any more
-
-
 async def dial(address: Address, connection: Connection, tls: ssl.SSLContext | None) -> None:
     """Connect to the address; `tls` replaces the system's default trust where it applies."""
     loop = asyncio.get_running_loop()
@@ -148,5 +93,4 @@ async def dial(address: Address, connection: Connection, tls: ssl.SSLContext | N
         return
     context = (tls or ssl.create_default_context()) if address.encrypted else None
     await loop.create_connection(lambda: connection, address.host, address.port, ssl=context)
-    if isinstance(connection, WebSocketConnection):
-        await connection.handshake()
+    await connection.handshake()

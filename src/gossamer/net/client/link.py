@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from gossamer.net.client.address import Address
-from gossamer.net.client.connection import Connection, WebSocketConnection, dial
+from gossamer.net.client.connection import Connection, dial
 from gossamer.net.client.errors import Disconnected, Refused, Unanswered, said
 from gossamer.net.client.protocol import ClientProtocol
 from gossamer.wire.errors import ProtocolError
@@ -50,7 +50,7 @@ class Link:
         self._opening: asyncio.Future[Connack] | None = None
         self._unread: deque[Publish] = deque()
         self._paused = False
-        self._arrival = asyncio.Event()
+        self._incoming = asyncio.Event()
         self._lost: Disconnected | None = None
         self._pinger: asyncio.TimerHandle | None = None
         self._pong_missing = False
@@ -60,6 +60,9 @@ class Link:
         if self.connection is not None:
             raise ValueError("already connected")
         if self._address.websocket:
+            # Not at the top: most clients never need what it imports.
+            from gossamer.net.client.websocket import WebSocketConnection
+
             connection: Connection = WebSocketConnection(
                 self._received, self._on_lost, self._address
             )
@@ -99,8 +102,8 @@ class Link:
                 if self._lost is not None:
                     raise self._lost
                 return
-            self._arrival.clear()
-            await self._arrival.wait()
+            self._incoming.clear()
+            await self._incoming.wait()
 
     def ready(self) -> Connection:
         """The connection, if requests may be made; else why there is none is raised."""
@@ -140,7 +143,7 @@ class Link:
         for future in waiting:
             if not future.done():
                 future.set_exception(ending)
-        self._arrival.set()
+        self._incoming.set()
 
     def _received(self, connection: Connection, data: bytes) -> None:
         if connection is not self.connection:
@@ -157,7 +160,7 @@ class Link:
     def _dispatch(self, packet: Packet) -> None:
         if isinstance(packet, Publish):
             self._unread.append(packet)
-            self._arrival.set()
+            self._incoming.set()
             if len(self._unread) > UNREAD_LIMIT and not self._paused and self.connection:
                 self._paused = True
                 self.connection.pause()

@@ -1,139 +1,119 @@
-"""The client's side of WebSocket (RFC 6455) for MQTT: bytes in, bytes out, no sockets."""
+"""The client's side of one WebSocket: send `request` first, then frames."""
 
-import base64
-import hashlib
-import secrets
+import asyncio
+from collections.abc import Callable
 from typing import Final
 
-from gossamer.net.client.address import Address
-from gossamer.net.websocket.frames import (
-    BINARY,
-    CLOSE,
-    CLOSE_NORMAL,
-    CONTINUATION,
-    CONTROL,
-    MASKED,
-    OPCODE,
-    PING,
-    PONG,
-    head_of,
-    unmask,
-)
-from gossamer.net.websocket.handshake import ACCEPT_SUFFIX
+from websockets.client import ClientProtocol
+from websockets.typing import Subprotocol
+from websockets.uri import WebSocketURI
 
-_END_OF_HEAD: Final = b"\r\n\r\n"
+from gossamer.net.client.address import Address
+from gossamer.net.client.connection import Connection
+from gossamer.net.websocket.frames import FrameStream
+from gossamer.net.websocket.server import END_OF_HEAD, SILENT
 
 # A broker's answer to the handshake is a few lines; more than this is no WebSocket.
 LARGEST_ANSWER: Final = 16_384
+LONGEST_STATUS_SHOWN: Final = 200
 
 
-class WebSocketClient:
-    """Send `request` first. `receive` raises ValueError for what is no WebSocket."""
+class WebSocketClient(FrameStream):
+    """`receive` raises ValueError for what is no WebSocket, or does not keep to its rules."""
+
+    __slots__ = ("_handshake", "request")
 
     def __init__(self, address: Address) -> None:
-        key = base64.b64encode(secrets.token_bytes(16))
-        digest = hashlib.sha1(key + ACCEPT_SUFFIX, usedforsecurity=False).digest()
-        self._accept = base64.b64encode(digest).decode()
-        host = f"[{address.host}]" if ":" in address.host else address.host
-        self.request = (
-            f"GET {address.path} HTTP/1.1\r\nHost: {host}:{address.port}\r\n"
-            "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-            f"Sec-WebSocket-Key: {key.decode()}\r\nSec-WebSocket-Protocol: mqtt\r\n\r\n"
-        ).encode()
-        self.is_open = False
-        self.closed = False  # the broker has said goodbye
-        self.output = bytearray()  # what must be sent in answer
-        self._buffer = b""
-        self._left = 0  # bytes still to come of the data frame whose head was read
+        super().__init__(masks=True)
+        where = WebSocketURI(address.encrypted, address.host, address.port, address.path, "")
+        handshake = ClientProtocol(where, subprotocols=[Subprotocol("mqtt")], logger=SILENT)
+        handshake.send_request(handshake.connect())
+        self.request = b"".join(handshake.data_to_send())
+        self._handshake: ClientProtocol | None = handshake
+
+    @property
+    def is_open(self) -> bool:
+        return self._handshake is None
 
     def receive(self, data: bytes) -> bytes:
-        """The MQTT bytes in what has arrived."""
-        self._buffer += data
-        if not self.is_open:
-            self._finish_handshake()
-        return self._read_frames() if self.is_open else b""
+        """The MQTT bytes in what has arrived; answers go to `output`."""
+        if self._handshake is not None:
+            self._buffer += data
+            head, end, data = self._buffer.partition(END_OF_HEAD)
+            if not end and len(self._buffer) <= LARGEST_ANSWER:
+                return b""
+            self._buffer = b""
+            self._finish(self._handshake, head + end)
+            self._handshake = None
+        return self.read(data)
 
-    def wrap(self, data: bytes) -> bytes:
-        """MQTT bytes as one binary frame, masked as a client's must be."""
-        return _masked(BINARY, data)
-
-    def goodbye(self) -> bytes:
-        """The frame that ends the WebSocket."""
-        return _masked(CLOSE, CLOSE_NORMAL.to_bytes(2))
-
-    def _finish_handshake(self) -> None:
-        end = self._buffer.find(_END_OF_HEAD)
-        if end < 0:
-            if len(self._buffer) > LARGEST_ANSWER:
-                raise ValueError("the answer to the WebSocket handshake is too long")
-            return
-        status, *lines = self._buffer[:end].decode("latin-1").split("\r\n")
-        self._buffer = self._buffer[end + len(_END_OF_HEAD) :]
-        headers = {}
-        for line in lines:
-            name, _, value = line.partition(":")
-            headers[name.strip().lower()] = value.strip()
+    def _finish(self, handshake: ClientProtocol, head: bytes) -> None:
+        status = head.partition(b"\r\n")[0].decode("latin-1")
         if status.split(" ")[1:2] != ["101"]:
-            raise ValueError(f"no WebSocket here: {status}")
-        if headers.get("sec-websocket-accept") != self._accept:
-            raise ValueError("the answer to the WebSocket handshake is not to ours")
-        if headers.get("sec-websocket-protocol") != "mqtt":  # [MQTT-6.0.0-4]
+            raise ValueError(f"no WebSocket here: {status[:LONGEST_STATUS_SHOWN]}")
+        handshake.receive_data(head)
+        handshake.parser.close()  # it and the protocol hold each other
+        if handshake.handshake_exc is not None:
+            raise ValueError(f"no WebSocket here: {handshake.handshake_exc}")
+        if handshake.subprotocol != "mqtt":  # [MQTT-6.0.0-4]
             raise ValueError("this WebSocket does not carry MQTT")
-        self.is_open = True
-
-    def _read_frames(self) -> bytes:
-        data, at, parts = self._buffer, 0, []
-        while at < len(data) and not self.closed:
-            if self._left:
-                part = data[at : at + self._left]
-                parts.append(part)
-                self._left -= len(part)
-                at += len(part)
-                continue
-            found = _head(data, at)
-            if found is None:
-                break
-            opcode, start, length = found
-            if opcode & CONTROL:
-                if start + length > len(data):
-                    break
-                self._control(opcode, data[start : start + length])
-                at = start + length
-            elif opcode in (BINARY, CONTINUATION):
-                self._left = length
-                at = start
-            else:
-                raise ValueError("only binary frames carry MQTT")  # [MQTT-6.0.0-1]
-        self._buffer = data[at:]
-        return b"".join(parts)
-
-    def _control(self, opcode: int, payload: bytes) -> None:
-        if opcode == PING:
-            self.output += _masked(PONG, payload)
-        elif opcode == CLOSE:
-            self.closed = True
-            self.output += _masked(CLOSE, payload[:2])
 
 
-def _head(data: bytes, at: int) -> tuple[int, int, int] | None:
-    """Opcode, where the payload starts and its length; None until the whole head is there."""
-    if len(data) - at < 2:
-        return None
-    opcode, length = data[at] & OPCODE, data[at + 1]
-    if length & MASKED:
-        raise ValueError("a broker must not mask its frames")
-    start = at + 2
-    if length >= 126:
-        wide = 2 if length == 126 else 8
-        if len(data) - start < wide:
-            return None
-        length = int.from_bytes(data[start : start + wide])
-        start += wide
-    return opcode, start, length
+class WebSocketConnection(Connection):
+    """A connection whose bytes travel inside a WebSocket."""
 
+    def __init__(
+        self,
+        received: Callable[[Connection, bytes], None],
+        lost: Callable[[Connection, Exception | None], None],
+        address: Address,
+    ) -> None:
+        super().__init__(received, lost)
+        self._websocket = WebSocketClient(address)
+        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-def _masked(opcode: int, data: bytes) -> bytes:
-    head = bytearray(head_of(opcode, len(data)))
-    head[1] |= MASKED
-    mask = secrets.token_bytes(4)
-    return bytes(head) + mask + unmask(data, mask)
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        super().write(self._websocket.request)
+
+    def data_received(self, data: bytes) -> None:
+        websocket = self._websocket
+        try:
+            received = websocket.receive(data)
+        except ValueError as error:
+            self._give_up(ConnectionError(str(error)))
+            self.abort()
+            return
+        if websocket.is_open and not self._ready.done():
+            self._ready.set_result(None)
+        if received:
+            super().data_received(received)
+        self._send_output()
+        if websocket.closing:
+            super().close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._give_up(exc or ConnectionError("closed during the WebSocket handshake"))
+        super().connection_lost(exc)
+
+    def write(self, data: bytes) -> None:
+        super().write(self._websocket.wrap(data))
+
+    def close(self) -> None:
+        if self._websocket.is_open and not self._websocket.closing:
+            self._websocket.close()
+            self._send_output()
+        super().close()
+
+    async def handshake(self) -> None:
+        await self._ready
+
+    def _send_output(self) -> None:
+        if self._websocket.output:
+            super().write(bytes(self._websocket.output))
+            self._websocket.output.clear()
+
+    def _give_up(self, error: Exception) -> None:
+        if not self._ready.done():
+            self._ready.set_exception(error)
+            self._ready.exception()  # seen, even if nobody waits any more

@@ -1,12 +1,11 @@
-"""`[auth]`: the back ends that know who a client is."""
+"""`[auth]` and `[permissions]`: who a client is, and what it may do."""
 
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
 from gossamer.broker.client_ids import check_id_templates
-from gossamer.net.config.section import Section
-from gossamer.net.config.units import Allowed, Duration, FilePath
+from gossamer.net.config.section import Allowed, Duration, FilePath, Section
 
 IdTemplate = Annotated[
     str, Allowed("a client id, in which %u is the user name and a last * anything")
@@ -14,18 +13,18 @@ IdTemplate = Annotated[
 
 
 class Jwt(Section):
-    """Tokens given as the password; the token names the user."""
+    """JSON Web Tokens in the password field; the token names the user."""
 
     key: FilePath = Field(description="File with the secret (HS256) or the PEM public key.")
     algorithm: Literal["HS256", "RS256", "ES256"] = Field(
         description="The one algorithm accepted; a token never chooses it."
     )
-    issuer: str | None = Field(default=None, description="Required `iss`, if given.")
-    audience: str | None = Field(default=None, description="Required `aud`, if given.")
+    issuer: str | None = Field(default=None, description="Required value of `iss`, if set.")
+    audience: str | None = Field(default=None, description="Required value of `aud`, if set.")
     user_claim: str = Field(
         default="sub", min_length=1, description="The claim that holds the user name."
     )
-    leeway: Duration = Field(default=30.0, description="Tolerance for clocks that differ.")
+    leeway: Duration = Field(default=30.0, description="Tolerance for clock differences.")
 
 
 class Auth(Section):
@@ -40,7 +39,8 @@ class Auth(Section):
     jwt: Jwt | None = Field(default=None, description="JSON Web Tokens as passwords.")
     certificate: bool = Field(
         default=True,
-        description="Whether a client certificate is a login, its common name the user name.",
+        description="Whether a client certificate authenticates a client; its common name is the "
+        "user name.",
     )
     plugins: tuple[str, ...] = Field(
         default=(),
@@ -48,18 +48,21 @@ class Auth(Section):
     )
     plugin_options: Annotated[
         dict[str, dict[str, Any]], Allowed("a table for each plug-in, as the plug-in says")
-    ] = Field(default={}, description="What each plug-in is given.")
+    ] = Field(default={}, description="Settings passed to each plug-in.")
     client_ids: tuple[IdTemplate, ...] = Field(
         default=(),
         description="Client ids that users may have, such as `%u` and `%u-*`: `%u` is the user "
-        "name, a last `*` anything. Empty for any, and then the first to come has an id.",
+        "name, a trailing `*` matches anything. Empty allows any id; the first client then owns "
+        "it.",
     )
-    workers: int = Field(default=2, ge=1, le=64, description="Threads that verify passwords.")
+    workers: int = Field(
+        default=2, ge=1, le=64, description="Number of threads that verify passwords."
+    )
     waiting: int = Field(
         default=1000,
         ge=1,
-        description="Logins that wait for those threads, where addresses take turns; past this "
-        "the newest of the address that has most is told to come later.",
+        description="Logins that wait for those threads, in turns by address; above this, the "
+        "newest of the address with most is refused.",
     )
 
     @field_validator("client_ids")
@@ -78,3 +81,12 @@ class Auth(Section):
             "plugin": bool(self.plugins),
         }
         return tuple(way for way, is_on in ways.items() if is_on)
+
+
+class Permissions(Section):
+    """Without a rule file, every client that can connect may do everything."""
+
+    file: FilePath | None = Field(default=None, description="TOML file with the rules.")
+    cache: int = Field(
+        default=4096, ge=16, description="Decisions cached for each distinct set of rights."
+    )

@@ -1,11 +1,14 @@
-"""`[limits]`: how much one client, one address or one listener may take."""
+"""`[limits]` and `[rates]`: how much a client, an address or a listener may take, how fast.
+
+A publisher over its rate is read slower, not cut off; connects and logins over theirs are refused.
+"""
 
 from typing import Literal
 
 from pydantic import Field
 
-from gossamer.net.config.section import Section
-from gossamer.net.config.units import Duration, Size
+from gossamer.budget.division import MEMORY_SHARE
+from gossamer.net.config.section import Duration, Section, Size
 
 # A remaining length has at most four bytes of seven bits, and a header of at most five bytes.
 LARGEST_PACKET = 268_435_455 + 5
@@ -17,68 +20,68 @@ class Limits(Section):
     connections: int = Field(
         default=100_000,
         ge=1,
-        description="Open connections, on all listeners, TLS handshakes among them; more push out "
-        "one that has not logged in, or are told that there is no room.",
+        description="Open connections on all listeners, including TLS handshakes. A further one "
+        "replaces one that has not logged in, or is refused.",
     )
     connections_per_address: int = Field(
-        default=0, ge=0, description="Open connections from one address; 0 for no limit of its own."
+        default=0, ge=0, description="Open connections from one address; 0 for no separate limit."
     )
     connect_timeout: Duration = Field(
         default=10.0,
         gt=0,
-        description="Time that a client has to be logged in (TLS, WebSocket, CONNECT and AUTH).",
+        description="Time limit for a client to authenticate (TLS, WebSocket, CONNECT and AUTH).",
     )
     packet_size: Size = Field(
         default=(1 << 20) + (64 << 10),
         ge=128,
         le=LARGEST_PACKET,
-        description="Largest packet taken from a client; a megabyte of payload fits by default.",
+        description="Largest packet accepted from a client; by default a megabyte of payload fits.",
     )
     login_packet_size: Size = Field(
         default=128 << 10,
         ge=128,
         le=LARGEST_PACKET,
-        description="Largest packet taken from a client that has not logged in yet; a will of any "
-        "size fits by default.",
+        description="Largest packet accepted before the login; by default a will of any size fits.",
     )
     receive_maximum: int = Field(
         default=1000,
         ge=1,
         le=65535,
-        description="QoS 1 and 2 publications a client may have unacknowledged.",
+        description="Unacknowledged QoS 1 and 2 publications that a client may have (Receive "
+        "Maximum).",
     )
     inflight: int = Field(
         default=1000,
         ge=1,
         le=65535,
-        description="QoS 1 and 2 deliveries unacknowledged by one client.",
+        description="Unacknowledged QoS 1 and 2 deliveries to one client.",
     )
     queue_messages: int = Field(
         default=0,
         ge=0,
-        description="QoS 1 and 2 messages that wait for one client; 0 leaves it to their bytes.",
+        description="QoS 1 and 2 messages queued for one client; 0 limits them by bytes only.",
     )
     queue_bytes: Size = Field(
         default=1 << 30,
         ge=1024,
-        description="Bytes that wait for one client whose session lasts, in the store: topics, "
-        "payloads, properties, and 100 for each message. See also `store.queue_share`.",
+        description="Bytes queued for one persistent session, in the store: topics, payloads, "
+        "properties, and 100 for each message. See also `store.queue_share`.",
     )
     queue_memory: Size = Field(
         default=64 << 20,
         ge=1024,
-        description="Bytes that wait for one client in memory: where there is no store, or its "
-        "session ends with its connection. As `queue_bytes`, with some 500 for each message.",
+        description="Bytes queued for one client in memory: without a store, or if its session "
+        "ends with its connection. As `queue_bytes`, with some 500 for each message.",
     )
     queue_full: Literal["drop-newest", "drop-oldest", "refuse"] = Field(
         default="drop-newest",
-        description="What a full queue does: keep what it has and drop what is new, let go of the "
-        "oldest, or have publishers refused (durability.md says what each promises).",
+        description="What happens when a queue is full: new messages are dropped, the oldest are "
+        "dropped, or publishers are refused (details in durability.md).",
     )
     outbox_bytes: Size = Field(
         default=1 << 20,
         ge=4096,
-        description="Unsent bytes of one connection past which QoS 0 to it is dropped.",
+        description="Unsent bytes of one connection above which QoS 0 messages to it are dropped.",
     )
     subscriptions: int = Field(default=10_000, ge=1, description="Subscriptions of one client.")
     topic_levels: int = Field(
@@ -88,93 +91,131 @@ class Limits(Section):
         default=1000,
         ge=0,
         le=65535,
-        description="Topic aliases a client may set on one connection.",
+        description="Topic aliases that a client may set on one connection.",
     )
     user_properties: int = Field(
         default=100,
         ge=0,
-        description="User properties in one packet, without geolocation; more end the connection.",
+        description="User properties in one packet, not counting geolocation; more close the "
+        "connection.",
     )
     keep_alive: int = Field(
         default=0,
         ge=0,
         le=65535,
-        description="Longest keep-alive in seconds; a client that asks for more (or for none) is "
-        "given this one; 0 leaves it to the client.",
+        description="Maximum keep alive in seconds; a client that requests more (or none) gets "
+        "this one; 0 for no maximum.",
     )
     session_expiry: Duration = Field(
         default=30 * 86400.0,
         le=0xFFFFFFFF,
-        description="Longest time that a session is kept for a client that is away.",
+        description="Longest session expiry that a client can have.",
     )
     sessions: int = Field(
-        default=1_000_000, ge=1, description="Sessions kept, of clients connected or away."
+        default=1_000_000, ge=1, description="Sessions of connected and offline clients."
     )
     sessions_per_user: int = Field(
         default=0,
         ge=0,
-        description="Sessions of one user, or of one address without a name; 0 for a half of "
+        description="Sessions of one user, or of one address without user names; 0 for half of "
         "`sessions`.",
     )
     offline_sessions_per_user: int = Field(
         default=0,
         ge=0,
-        description="Of those, sessions that outlive their connections; 0 for no limit of their "
-        "own. A session that is there can always be taken up again.",
+        description="Of those, persistent sessions; 0 for no separate limit. An existing session "
+        "can always be resumed.",
     )
     retained_messages: int = Field(
-        default=1_000_000, ge=0, description="Retained messages, in all."
+        default=1_000_000, ge=0, description="Total number of retained messages."
     )
-    route_bytes: Size = Field(
-        default=64 << 20,
+    memory: Size = Field(
+        default=0,
+        ge=0,
+        description="Memory available to this broker; 0 for the machine's, or the limit of its "
+        "control group if that is less. Budgets below that are not set are parts of it. With "
+        "several brokers on one machine, set it for each.",
+    )
+    memory_share: float = Field(
+        default=MEMORY_SHARE,
+        gt=0,
+        le=1,
+        description="Part of the memory for all budgets together.",
+    )
+    route_bytes: Size | None = Field(
+        default=None,
         ge=64 << 10,
-        description="Memory for topics in use, with their receivers; a cache: the oldest go.",
+        description="Memory for topics in use, with their receivers; a cache that evicts the "
+        "oldest.",
     )
-    grant_bytes: Size = Field(
-        default=32 << 20,
+    grant_bytes: Size | None = Field(
+        default=None,
         ge=64 << 10,
-        description="Memory for what clients are known to be allowed; a cache.",
+        description="Memory for cached permission decisions.",
     )
-    alias_bytes: Size = Field(
-        default=32 << 20,
+    alias_bytes: Size | None = Field(
+        default=None,
         ge=64 << 10,
         description="Memory for topic aliases, in both directions.",
     )
-    packet_bytes: Size = Field(
-        default=64 << 20,
+    packet_bytes: Size | None = Field(
+        default=None,
         ge=64 << 10,
-        description="Memory for packets of which a part has come; at least four of `packet_size`.",
+        description="Memory for partially received packets; at least four of `packet_size`.",
     )
-    session_bytes: Size = Field(
-        default=256 << 20,
+    session_bytes: Size | None = Field(
+        default=None,
         ge=64 << 10,
         description="Memory for sessions with their client ids and wills, without queues.",
     )
-    subscription_bytes: Size = Field(
-        default=2048 << 20,
+    subscription_bytes: Size | None = Field(
+        default=None,
         ge=64 << 10,
         description="Memory for subscriptions, their filters and their tree.",
     )
-    retained_bytes: Size = Field(
-        default=1536 << 20,
+    retained_bytes: Size | None = Field(
+        default=None,
         ge=64 << 10,
         description="Memory for retained messages: topics, payloads, properties.",
     )
-    mesh_bytes: Size = Field(
-        default=256 << 20,
+    mesh_bytes: Size | None = Field(
+        default=None,
         ge=64 << 10,
-        description="Memory for what all brokers of a mesh keep for each other: some 2 KB for each "
-        "session in the mesh that outlives its connection.",
+        description="Memory for the state that all brokers of a mesh share: some 2 KB for each "
+        "persistent session in the mesh.",
     )
-    operator_bytes: Size = Field(
-        default=64 << 20,
+    directed_bytes: Size | None = Field(
+        default=None,
+        ge=64 << 10,
+        description="Memory for messages to one broker of a mesh that wait on the way to it.",
+    )
+    operator_bytes: Size | None = Field(
+        default=None,
         ge=64 << 10,
         description="Memory for operator subscriptions, their windows and values.",
     )
-    geo_bytes: Size = Field(
-        default=64 << 20,
+    geo_bytes: Size | None = Field(
+        default=None,
         ge=64 << 10,
-        description="Memory for areas, and for who is in them.",
+        description="Memory for areas and their visitors.",
+    )
+    delivery_bytes: Size | None = Field(
+        default=None,
+        ge=64 << 10,
+        description="Memory for QoS 1 and 2 messages that wait for clients, or that they have not "
+        "acknowledged, of all of them together; a message counts once. Past it they wait in the "
+        "store, and where there is none `queue_full` decides.",
+    )
+    unsent_bytes: Size | None = Field(
+        default=None,
+        ge=64 << 10,
+        description="Memory for output that clients have not read, of all that are more than 64 "
+        "KiB behind. Past it they count as slow before `outbox_bytes`: QoS 0 to them is dropped.",
+    )
+    archive_bytes: Size | None = Field(
+        default=None,
+        ge=64 << 10,
+        description="Memory for payloads to be archived; above it QoS 0 is not archived.",
     )
     client_share: float = Field(
         default=0.25,
@@ -191,5 +232,29 @@ class Limits(Section):
     turn: Duration = Field(
         default=0.000_25,
         gt=0,
-        description="Work on one connection's input after which the others have their turn.",
+        description="Time spent on the input of one connection before the others get their turn.",
+    )
+
+
+class Rates(Section):
+    """Rates are per second unless stated otherwise; 0 means no limit."""
+
+    connects_per_address: float = Field(
+        default=0, ge=0, description="New connections from one address."
+    )
+    publishes_per_client: float = Field(
+        default=0, ge=0, description="Publications of one connection."
+    )
+    publishes_per_address: float = Field(
+        default=0, ge=0, description="Publications from one address."
+    )
+    bytes_per_client: float = Field(default=0, ge=0, description="Bytes read from one connection.")
+    bytes_per_address: float = Field(default=0, ge=0, description="Bytes read from one address.")
+    burst: Duration = Field(
+        default=5.0, gt=0, description="Burst: how many seconds' worth of a rate may come at once."
+    )
+    failed_logins_per_minute: float = Field(
+        default=30,
+        ge=0,
+        description="Failed logins from one address per minute; more have to wait.",
     )

@@ -1,14 +1,37 @@
 """`[[listener]]`: where clients come in, how they prove who they are, and their own limits."""
 
-from pathlib import Path
 from typing import Final, Literal
 
 from pydantic import Field, model_validator
 
 from gossamer.net.config.limits import Limits
-from gossamer.net.config.section import Section
-from gossamer.net.config.tls import Tls
-from gossamer.net.config.units import FilePath, Mode, Network, Port, UrlPath
+from gossamer.net.config.section import FilePath, Mode, Network, Port, Section, UrlPath
+
+
+class Tls(Section):
+    """For listeners of kind `tls` and `wss`."""
+
+    certificate: FilePath = Field(description="PEM file with the server's certificate chain.")
+    key: FilePath = Field(description="PEM file with the private key, without a pass phrase.")
+    client_ca: FilePath | None = Field(
+        default=None, description="PEM file with the authorities that sign client certificates."
+    )
+    client_certificate: Literal["none", "optional", "required"] = Field(
+        default="none",
+        description="Whether a client must present a certificate signed by `client_ca`.",
+    )
+    revoked: FilePath | None = Field(
+        default=None,
+        description="PEM file with revocation lists; then every client certificate needs one.",
+    )
+    minimum_version: Literal["1.2", "1.3"] = Field(
+        default="1.2", description="Minimum TLS version."
+    )
+    ciphers: str = Field(
+        default="",
+        description="OpenSSL cipher list for TLS 1.2; empty for forward-secret AEAD ciphers.",
+    )
+
 
 Kind = Literal["tcp", "tls", "ws", "wss", "unix"]
 Method = Literal["certificate", "password", "jwt", "scram", "plugin"]
@@ -18,9 +41,9 @@ ENCRYPTED: Final = ("tls", "wss")
 
 
 class Listener(Section):
-    """One place to connect to."""
+    """A place where clients connect."""
 
-    kind: Kind = Field(default="tcp", description="What is spoken there.")
+    kind: Kind = Field(default="tcp", description="Protocol of the listener.")
     host: str = Field(
         default="127.0.0.1", description="Address to listen on; `0.0.0.0` or `::` for all."
     )
@@ -34,33 +57,37 @@ class Listener(Section):
     socket_mode: Mode = Field(
         default="660", description="Permission bits of that socket, in octal."
     )
-    path: UrlPath = Field(default="/mqtt", description="Path that a WebSocket client asks for.")
+    path: UrlPath = Field(default="/mqtt", description="Path for WebSocket clients.")
     origins: tuple[str, ...] = Field(
         default=(),
-        description="Web origins whose pages may connect, `*` for all. While it is empty any may, "
-        "but where clients are let in by their address (`anonymous` is `local`) or by a "
-        "certificate, only the listener's own.",
+        description="Web origins whose pages may connect, `*` for all. If empty, any may "
+        "connect, except where clients are accepted by address (`anonymous` is `local`) or by "
+        "certificate: then only the listener's own origin.",
     )
     tls: Tls | None = Field(
         default=None, description="Needed by `tls` and `wss`, refused elsewhere."
     )
     anonymous: Literal["never", "local", "always"] | None = Field(
         default=None,
-        description="Who may come without proving a name; by default `local` (this machine) while "
+        description="Which clients may connect without authentication; by default `local` (this "
+        "machine) while "
         "there is no other way to log in, and `never` once there is.",
     )
     auth: tuple[Method, ...] | None = Field(
         default=None,
-        description="Ways to log in here, in this order; by default all that are configured.",
+        description="Authentication methods of this listener, in order; by default all that are "
+        "configured.",
     )
     proxy_protocol: bool = Field(
         default=False, description="Whether connections start with a PROXY protocol v2 header."
     )
     proxies: tuple[Network, ...] = Field(
         default=("127.0.0.0/8", "::1/128"),
-        description="Who may send that header; others are closed at once.",
+        description="Addresses that may send that header; other connections are closed at once.",
     )
-    limits: Limits | None = Field(default=None, description="What differs from `[limits]` here.")
+    limits: Limits | None = Field(
+        default=None, description="Limits of this listener that differ from `[limits]`."
+    )
 
     @property
     def resolved_port(self) -> int:
@@ -98,9 +125,3 @@ class Listener(Section):
         if "certificate" in (self.auth or ()) and not self.sees_certificates:
             raise ValueError("auth names certificate, which needs tls.client_certificate")
         return self
-
-    def at(self, folder: Path) -> "Listener":
-        """With its paths taken relative to `folder`."""
-        tls = None if self.tls is None else self.tls.at(folder)
-        socket = self.socket if self.socket is None else folder / self.socket
-        return self.model_copy(update={"tls": tls, "socket": socket})

@@ -1,18 +1,95 @@
-"""`[mesh]`: this broker's name among others, and whom it dials."""
+"""`[mesh]`: this broker's name, whom it dials, and bridges to brokers of other makes."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from gossamer.net.config.peer_tls import PeerTls
-from gossamer.net.config.section import Section
-from gossamer.net.config.stock import Stock
-from gossamer.net.config.units import FilePath
+from gossamer.mesh.bridges.bridge import BridgeSettings
+from gossamer.mesh.bridges.loop_prevention import echoes
+from gossamer.net.config.section import Allowed, FilePath, Name, Section
+from gossamer.topics.names import TopicError, check_filter
+from gossamer.wire.packets import V5, V311
+
+
+class PeerTls(Section):
+    """The certificate of this side, and the authorities that it trusts."""
+
+    ca: FilePath | None = Field(
+        default=None,
+        description="PEM file with the authorities that sign the neighbour's certificate.",
+    )
+    certificate: FilePath | None = Field(
+        default=None, description="PEM file with this broker's own certificate chain."
+    )
+    key: FilePath | None = Field(default=None, description="PEM file with its private key.")
+    server_name: str | None = Field(
+        default=None, description="The name in the neighbour's certificate, if not the host's."
+    )
+
+
+_VERSIONS = {"5.0": V5, "3.1.1": V311}
+_MOST_LEVELS = 200
+
+
+class Stock(Section):
+    """A bridge: this broker is a client there. All brokers of the mesh use the same name for it."""
+
+    name: Name = Field(
+        description="Its name, the same on every broker that links to it.",
+    )
+    host: str = Field(description="Its host name or address.")
+    port: int = Field(default=1883, ge=1, le=65535, description="Port.")
+    protocol: Literal["5.0", "3.1.1"] = Field(
+        default="5.0",
+        description="MQTT version. With 3.1.1, exports and imports must not overlap.",
+    )
+    imports: tuple[str, ...] = Field(
+        default=("#",),
+        description="Filters of what may be imported. Of these, only what the mesh wants is "
+        "subscribed there.",
+    )
+    exports: tuple[str, ...] = Field(
+        default=(),
+        description="Filters of what is exported. MQTT has no way to ask a broker what its "
+        "clients want.",
+    )
+    qos: Literal[0, 1, 2] = Field(default=2, description="Maximum QoS across the bridge.")
+    username: str | None = Field(default=None, description="The user name to log in with.")
+    password_file: FilePath | None = Field(
+        default=None, description="File with the password to log in with."
+    )
+    tls: PeerTls | None = Field(default=None, description="Dial with TLS.")
+
+    @model_validator(mode="after")
+    def _filters_are_sound(self) -> "Stock":
+        for filter in (*self.imports, *self.exports):
+            try:
+                check_filter(filter, _MOST_LEVELS)
+            except TopicError as error:
+                raise ValueError(f"{filter!r} is no filter: {error}") from None
+        both = echoes(self.settings())
+        if both:
+            raise ValueError(
+                f"exports and imports both have {both!r}, and 3.1.1 cannot tell an echo from a "
+                'message: narrow one of them, or use protocol = "5.0"'
+            )
+        return self
+
+    def settings(self) -> BridgeSettings:
+        """The core's, without the password."""
+        version = _VERSIONS[self.protocol]
+        settings = BridgeSettings(self.name, version, self.imports, self.exports, self.qos)
+        settings.username = self.username
+        return settings
+
+
+HostAndPort = Annotated[
+    str, Field(pattern=r"^.+:[0-9]{1,5}$"), Allowed('a host and a port such as "10.0.0.7:1883"')
+]
 
 
 class Peer(Section):
-    """`[[mesh.peer]]`: a neighbour to dial; one of the two needs to."""
+    """A neighbour to dial; only one of the two brokers needs to."""
 
     host: str = Field(description="Its host name or address.")
     port: int = Field(default=1883, ge=1, le=65535, description="The port of one of its listeners.")
@@ -20,38 +97,35 @@ class Peer(Section):
 
 
 class Mesh(Section):
-    """Brokers with the same mesh name, mode and key (or trusted certificates) join."""
+    """Brokers with the same mesh name and key (or trusted certificates) form a mesh."""
 
-    name: str = Field(
-        min_length=1,
-        max_length=64,
-        pattern=r"^[A-Za-z0-9._-]+$",
+    name: Name = Field(
         description="This broker's name, unique in the mesh.",
     )
     mesh: str = Field(default="gossamer", min_length=1, description="The name of the mesh.")
     mode: Literal["pf", "sf", "ssf", "bloom", "auto"] = Field(
         default="ssf",
-        description="How neighbours learn what is wanted: publication flooding, subscription "
-        "flooding, selective subscription forwarding, Bloom summaries, or what fits each branch "
-        "of topics. Until `gossamer ctl mesh-mode` says otherwise.",
+        description="How neighbours share interest: publication flooding, subscription "
+        "flooding, selective subscription forwarding, Bloom summaries, or the best for each topic "
+        "branch. `gossamer ctl mesh-mode` overrides it.",
     )
     topology: Literal["graph", "tree"] = Field(
         default="graph",
-        description="What the links form: any graph, of which the brokers keep a tree and mend it; "
-        "or a tree, as the operator promises. The same on all brokers.",
+        description="Shape of the links: any graph, in which the brokers maintain a tree; or a "
+        "tree that the operator guarantees. The same on all brokers.",
     )
     silence_seconds: float = Field(
         default=1.5,
         ge=0.3,
         le=60.0,
-        description="A neighbour that has been silent for so long is gone (in a graph).",
+        description="Time without data after which a neighbour is considered down (in a graph).",
     )
     key_file: FilePath | None = Field(
-        default=None, description="File with the mesh's key (`gossamer mesh-key` makes one)."
+        default=None, description="File with the key of the mesh (created by `gossamer mesh-key`)."
     )
     trust_certificates: tuple[str, ...] = Field(
         default=(),
-        description="The neighbours that a verified certificate with their name proves.",
+        description="Names of neighbours that authenticate with a verified certificate.",
     )
     roaming_seconds: float = Field(
         default=5.0,
@@ -60,23 +134,11 @@ class Mesh(Section):
         description="How long the CONNECT of a client waits for its session on another broker; "
         "0 leaves sessions where they are. The same on all brokers of the mesh.",
     )
-    peer: tuple[Peer, ...] = Field(default=(), description="The neighbours that are dialled.")
-    seeds: tuple[Annotated[str, Field(pattern=r"^.+:[0-9]{1,5}$")], ...] = Field(
+    peer: tuple[Peer, ...] = Field(default=(), description="The neighbours to dial.")
+    seeds: tuple[HostAndPort, ...] = Field(
         default=(),
-        description="Names with a port, as in `brokers.example.net:1883`: every address that they "
-        "have is dialled, and looked up again from time to time. TLS is as for the first peer.",
+        description="Names with a port, such as `brokers.example.net:1883`: every address of the "
+        "name is dialled, and looked up again from time to time. TLS is as for the first peer.",
     )
 
-    stock: tuple[Stock, ...] = Field(
-        default=(), description="Brokers of other makes that are neighbours too."
-    )
-
-    def at(self, folder: Path) -> "Mesh":
-        """With every path taken relative to `folder`."""
-        peers = tuple(
-            peer if peer.tls is None else peer.model_copy(update={"tls": peer.tls.at(folder)})
-            for peer in self.peer
-        )
-        key_file = None if self.key_file is None else folder / self.key_file
-        stocks = tuple(stock.at(folder) for stock in self.stock)
-        return self.model_copy(update={"peer": peers, "key_file": key_file, "stock": stocks})
+    stock: tuple[Stock, ...] = Field(default=(), description="Bridges to brokers of other makes.")

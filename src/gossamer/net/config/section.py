@@ -1,9 +1,110 @@
-"""The base of every section: frozen, and it refuses keys it does not know."""
+"""What sections are made of: their base, the value types with the words that explain them, and the
+error that a wrong configuration raises.
+"""
 
-from pydantic import BaseModel, ConfigDict
+import ipaddress
+import re
+from pathlib import Path
+from typing import Annotated, Any, Final, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+
+class ConfigError(Exception):
+    """`problems` are lines for a person, each naming the key, the value and what is allowed."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
 
 
 class Section(BaseModel):
     """One table of the configuration file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+    def at(self, folder: Path) -> Self:
+        """With every path in it, and in the tables below it, taken relative to `folder`."""
+        # Only what changes is updated: what a table states itself wins over what it inherits.
+        changed = {key: new for key, old in self if (new := _at(old, folder)) is not old}
+        return self.model_copy(update=changed) if changed else self
+
+
+def _at(value: Any, folder: Path) -> Any:
+    if isinstance(value, Path):
+        return folder / value
+    if isinstance(value, Section):
+        return value.at(folder)
+    if isinstance(value, tuple) and any(isinstance(one, Section) for one in value):
+        return tuple(one.at(folder) for one in value)
+    return value
+
+
+class Allowed:
+    """Metadata on a type: what a value of it may be, in words."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+SIZE_UNITS: Final = {"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
+DURATION_UNITS: Final = {
+    "": 1.0,
+    "MS": 0.001,
+    "S": 1.0,
+    "MIN": 60.0,
+    "H": 3600.0,
+    "D": 86400.0,
+}
+_QUANTITY: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
+
+
+def _quantity(value: Any, units: dict[str, float] | dict[str, int], kind: str) -> Any:
+    if not isinstance(value, str):
+        return value
+    found = _QUANTITY.fullmatch(value)
+    if found is None or found[2].upper() not in units:
+        raise ValueError(f"not a {kind}")
+    return float(found[1]) * units[found[2].upper()]
+
+
+def parse_size(value: Any) -> Any:
+    """`"1 MiB"` is 1048576; anything that is not a text is left to the model."""
+    size = _quantity(value, SIZE_UNITS, "size")
+    return int(size) if isinstance(value, str) else size
+
+
+def parse_duration(value: Any) -> Any:
+    """`"5 min"` is 300.0; anything that is not a text is left to the model."""
+    return _quantity(value, DURATION_UNITS, "duration")
+
+
+def parse_network(value: str) -> str:
+    """An address or network, in its canonical spelling."""
+    return str(ipaddress.ip_network(value, strict=False))
+
+
+Size = Annotated[
+    int, BeforeValidator(parse_size), Allowed('a number of bytes, or a text such as "256 KiB"')
+]
+Duration = Annotated[
+    float,
+    BeforeValidator(parse_duration),
+    Field(ge=0),
+    Allowed('a number of seconds, or a text such as "30 s", "5 min", "2 h" or "1 d"'),
+]
+# Of a broker: it becomes part of topics, client ids and file names.
+Name = Annotated[
+    str,
+    Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9._-]+$"),
+    Allowed("1 to 64 letters, digits, dots, underscores and hyphens"),
+]
+Port = Annotated[int, Field(ge=0, le=65535), Allowed("0 (any free port) to 65535")]
+Network = Annotated[
+    str, AfterValidator(parse_network), Allowed('an address or network such as "10.0.0.0/8"')
+]
+Mode = Annotated[str, Field(pattern=r"^[0-7]{3}$"), Allowed('three octal digits such as "660"')]
+UrlPath = Annotated[str, Field(pattern=r"^/[!-~]*$"), Allowed('a path such as "/mqtt"')]
+FilePath = Annotated[Path, Allowed("a path, relative to the configuration file")]

@@ -53,12 +53,12 @@ class LocalBroker:
         process = self._process
         if process is not None and process.poll() is not None:
             raise LocalMeshError(
-                f"{self.name} ended by itself ({process.returncode}): {self.last_words()}"
+                f"{self.name} exited unexpectedly ({process.returncode}): {self.last_words()}"
             )
 
     def last_words(self) -> str:
         lines = self._log.read_text(errors="replace").splitlines() if self._log.exists() else []
-        return lines[-1] if lines else "it said nothing"
+        return lines[-1] if lines else "it printed nothing"
 
     def ask_to_stop(self) -> None:
         if self._process is not None and self._process.poll() is None:

@@ -13,6 +13,7 @@ from gossamer.net.admin.client import AdminError, Unreachable
 from gossamer.net.local.broker import LocalBroker, LocalMeshError
 from gossamer.net.local.ports import free_ports, is_free
 from gossamer.net.local.topologies import edges
+from gossamer.net.machine_memory import machine_memory
 
 # Seven interpreters on a busy machine take their time.
 START_SECONDS: Final = 90.0
@@ -40,6 +41,9 @@ token_file = "../admin.token"
 [sys]
 interval = {sys_seconds}
 
+[limits]
+memory = {memory}
+
 [log]
 level = "warning"
 """
@@ -51,7 +55,7 @@ port = {port}
 
 
 @dataclass(frozen=True)
-class Plan:
+class LocalMeshPlan:
     """What is wanted: so many brokers in a shape, in a mode."""
 
     brokers: int
@@ -86,7 +90,7 @@ class LinkState:
 class LocalMesh:
     """Use it in a `with`: whatever happens, no process is left behind."""
 
-    def __init__(self, folder: Path, plan: Plan) -> None:
+    def __init__(self, folder: Path, plan: LocalMeshPlan) -> None:
         self.plan = plan
         self.edges = edges(plan.topology, plan.brokers)
         self._folder = folder
@@ -128,6 +132,7 @@ class LocalMesh:
                 peers="".join(_PEER.format(port=port) for port in peers),
                 admin_port=broker.admin_port,
                 sys_seconds=plan.sys_seconds,
+                memory=machine_memory().size // plan.brokers,
             )
             + (plan.more[number] if plan.more else "")
         )

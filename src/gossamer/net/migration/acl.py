@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, Final
 
-from gossamer.net.migration.report import Line, Report, lines_of
+from gossamer.net.migration.report import MigrationReport, ReportLine, lines_of
 
 _ACCESS: Final = {
     "read": ("subscribe",),
@@ -14,7 +14,7 @@ _ACCESS: Final = {
 _NOBODY: Final = ""  # the user name of a client without one
 
 
-def rules_of(path: Path, report: Report) -> list[dict[str, Any]]:
+def rules_of(path: Path, report: MigrationReport) -> list[dict[str, Any]]:
     """The tables of a rule file. `topic` before any `user` speaks of clients without a name,
     `pattern` of everyone."""
     by_user: dict[str | None, dict[str, Any]] = {}
@@ -27,7 +27,7 @@ def rules_of(path: Path, report: Report) -> list[dict[str, Any]]:
             whom = None if line.key == "pattern" else user
             _add(by_user.setdefault(whom, _rule_for(whom)), line, report)
         else:
-            report.missing.append((line, "no such line in an ACL file; it was left out"))
+            report.missing.append((line, "unknown line; it was left out"))
     return list(by_user.values())
 
 
@@ -35,7 +35,7 @@ def _rule_for(user: str | None) -> dict[str, Any]:
     return {} if user is None else {"users": [user]}
 
 
-def _add(rule: dict[str, Any], line: Line, report: Report) -> None:
+def _add(rule: dict[str, Any], line: ReportLine, report: MigrationReport) -> None:
     first, _, rest = line.value.partition(" ")
     access, topic = (
         (first, rest.strip()) if first in _ACCESS and rest else ("readwrite", line.value)

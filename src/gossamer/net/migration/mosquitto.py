@@ -9,10 +9,10 @@ from typing import Any, Final
 from gossamer.net.auth.mosquitto_hashes import is_mosquitto_hash
 from gossamer.net.config.loading import read_text
 from gossamer.net.migration.acl import rules_of
-from gossamer.net.migration.mosquitto_file import MosquittoFile, Section, read_mosquitto
+from gossamer.net.migration.mosquitto_file import MosquittoFile, MosquittoSection, read_mosquitto
 from gossamer.net.migration.mosquitto_keys import ADVICE, NUMBERS
 from gossamer.net.migration.mosquitto_listeners import listener_of, take_other
-from gossamer.net.migration.report import Line, Report
+from gossamer.net.migration.report import MigrationReport, ReportLine
 
 PASSWORDS: Final = "passwords"
 RULES: Final = "rules.toml"
@@ -29,7 +29,7 @@ class Migrated:
     config: dict[str, Any] = field(default_factory=dict)
     rules: list[dict[str, Any]] = field(default_factory=list)
     passwords: list[str] = field(default_factory=list)
-    report: Report = field(default_factory=Report)
+    report: MigrationReport = field(default_factory=MigrationReport)
 
 
 def migrate(path: Path) -> Migrated:
@@ -77,13 +77,13 @@ def _take_general(done: Migrated, file: MosquittoFile) -> bool | None:
     return anonymous
 
 
-def _take_passwords(done: Migrated, line: Line) -> None:
+def _take_passwords(done: Migrated, line: ReportLine) -> None:
     for number, text in enumerate(read_text(Path(line.value)).splitlines(), 1):
         user, _, entry = text.strip().partition(":")
         if user and is_mosquitto_hash(entry):
             done.passwords.append(text.strip())
         elif user:
-            place = Line(Path(line.value), number, user, "")
+            place = ReportLine(Path(line.value), number, user, "")
             way = "its hash is not mosquitto 2's: set it with gossamer passwd"
             done.report.missing.append((place, way))
     _set(done, line, "auth", "password_file", PASSWORDS)
@@ -94,10 +94,14 @@ def _take_listeners(done: Migrated, file: MosquittoFile, anonymous: bool | None)
     named = [line for line in file.default if line.key == "port"]
     if named or not sections:
         # An old file's one listener, or none at all: then mosquitto serves this machine only.
-        head = named[0] if named else Line(Path("mosquitto.conf"), 0, "listener", "1883 127.0.0.1")
-        head = Line(head.file, head.number, "listener", head.value)
+        head = (
+            named[0]
+            if named
+            else ReportLine(Path("mosquitto.conf"), 0, "listener", "1883 127.0.0.1")
+        )
+        head = ReportLine(head.file, head.number, "listener", head.value)
         rest = [line for line in file.default if line.key != "port"]
-        sections.insert(0, Section(head, rest))
+        sections.insert(0, MosquittoSection(head, rest))
         if not named and anonymous is None:
             anonymous = True
     else:
@@ -109,15 +113,15 @@ def _take_listeners(done: Migrated, file: MosquittoFile, anonymous: bool | None)
         )
 
 
-def _take_bridge(done: Migrated, bridge: Section) -> None:
-    way = "a link of a mesh, or a stock broker as neighbour: docs/mesh.md"
+def _take_bridge(done: Migrated, bridge: MosquittoSection) -> None:
+    way = "a mesh link or a bridge: docs/mesh.md, docs/bridges.md"
     done.report.missing.append((bridge.head, way))
     done.report.missing += [
         (line, f"belongs to the bridge {bridge.head.value}") for line in bridge.lines
     ]
 
 
-def _set(done: Migrated, line: Line, section: str, key: str, value: object) -> None:
+def _set(done: Migrated, line: ReportLine, section: str, key: str, value: object) -> None:
     done.config.setdefault(section, {})[key] = value
     done.report.taken.append((line, f"{section}.{key} = {value}"))
 

@@ -3,27 +3,27 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gossamer.net.config.errors import ConfigError
+from gossamer.net.config.section import ConfigError
 from gossamer.net.migration.mosquitto_keys import LISTENER_KEYS
-from gossamer.net.migration.report import Line, lines_of
+from gossamer.net.migration.report import ReportLine, lines_of
 
 
 @dataclass
-class Section:
+class MosquittoSection:
     """A listener or a bridge: the line that began it, and those that follow."""
 
-    head: Line
-    lines: list[Line] = field(default_factory=list)
+    head: ReportLine
+    lines: list[ReportLine] = field(default_factory=list)
 
 
 @dataclass
 class MosquittoFile:
     """`default` is the listener that old files describe without a `listener` line."""
 
-    general: list[Line] = field(default_factory=list)
-    default: list[Line] = field(default_factory=list)
-    listeners: list[Section] = field(default_factory=list)
-    bridges: list[Section] = field(default_factory=list)
+    general: list[ReportLine] = field(default_factory=list)
+    default: list[ReportLine] = field(default_factory=list)
+    listeners: list[MosquittoSection] = field(default_factory=list)
+    bridges: list[MosquittoSection] = field(default_factory=list)
 
 
 def read_mosquitto(path: Path) -> MosquittoFile:
@@ -34,8 +34,8 @@ def read_mosquitto(path: Path) -> MosquittoFile:
     return found
 
 
-def _lines(path: Path, depth: int) -> list[Line]:
-    lines: list[Line] = []
+def _lines(path: Path, depth: int) -> list[ReportLine]:
+    lines: list[ReportLine] = []
     for line in lines_of(path):
         if line.key != "include_dir":
             lines.append(line)
@@ -50,12 +50,12 @@ def _lines(path: Path, depth: int) -> list[Line]:
     return lines
 
 
-def _place(found: MosquittoFile, line: Line) -> None:
+def _place(found: MosquittoFile, line: ReportLine) -> None:
     """Settings of a listener or a bridge belong to the one that was named last."""
     if line.key == "listener":
-        found.listeners.append(Section(line))
+        found.listeners.append(MosquittoSection(line))
     elif line.key == "connection":
-        found.bridges.append(Section(line))
+        found.bridges.append(MosquittoSection(line))
     elif found.bridges and line.key not in LISTENER_KEYS and line.key.startswith(_BRIDGE):
         found.bridges[-1].lines.append(line)
     elif line.key in LISTENER_KEYS:

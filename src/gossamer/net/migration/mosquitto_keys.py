@@ -56,7 +56,7 @@ NEEDLESS: Final = {
     "autosave_interval": "what is acknowledged is on disk already",
     "autosave_on_changes": "what is acknowledged is on disk already",
     "persistence_file": "the store names its own files",
-    "set_tcp_nodelay": "it always is",
+    "set_tcp_nodelay": "always on",
     "log_timestamp": "every line has its time, in UTC",
     "log_timestamp_format": "ISO 8601, in UTC",
     "connection_messages": "see [log] level",

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from gossamer.net.migration.mosquitto_file import Section
+from gossamer.net.migration.mosquitto_file import MosquittoSection
 from gossamer.net.migration.mosquitto_keys import MISSING, NEEDLESS
-from gossamer.net.migration.report import Line, Report
+from gossamer.net.migration.report import MigrationReport, ReportLine
 
 _TRUE: Final = ("true", "1")
 _EVERYWHERE: Final = "0.0.0.0"
@@ -32,7 +32,9 @@ class _Listener:
 _KINDS: Final = {(True, False): "ws", (True, True): "wss", (False, True): "tls"}
 
 
-def listener_of(section: Section, anonymous: bool, report: Report) -> dict[str, Any]:
+def listener_of(
+    section: MosquittoSection, anonymous: bool, report: MigrationReport
+) -> dict[str, Any]:
     """The table `[[listener]]`; what happened to each line goes to the report."""
     made = _Listener()
     words = section.head.value.split()
@@ -53,7 +55,7 @@ def listener_of(section: Section, anonymous: bool, report: Report) -> dict[str, 
     return made.finished()
 
 
-def take_other(line: Line, report: Report) -> None:
+def take_other(line: ReportLine, report: MigrationReport) -> None:
     """A setting that becomes nothing here: the report says why."""
     if line.key in NEEDLESS:
         report.needless.append((line, NEEDLESS[line.key]))

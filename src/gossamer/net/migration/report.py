@@ -8,7 +8,7 @@ from gossamer.net.config.loading import read_text
 
 
 @dataclass(frozen=True)
-class Line:
+class ReportLine:
     """One setting as it was written."""
 
     file: Path
@@ -20,41 +20,43 @@ class Line:
         return f"{self.file.name}:{self.number}"
 
 
-def lines_of(path: Path) -> Iterator[Line]:
+def lines_of(path: Path) -> Iterator[ReportLine]:
     """The settings of a file, without its comments."""
     for number, text in enumerate(read_text(path).splitlines(), 1):
         text = text.strip()
         if text and not text.startswith("#"):
             key, _, value = text.partition(" ")
-            yield Line(path, number, key, value.strip())
+            yield ReportLine(path, number, key, value.strip())
 
 
 @dataclass
-class Report:
+class MigrationReport:
     """Lines by what happened to them; every line of the source is in exactly one list."""
 
-    taken: list[tuple[Line, str]] = field(default_factory=list)  # with what it became
-    needless: list[tuple[Line, str]] = field(default_factory=list)  # with why it is not needed
-    missing: list[tuple[Line, str]] = field(default_factory=list)  # with the way out
+    taken: list[tuple[ReportLine, str]] = field(default_factory=list)  # with what it became
+    needless: list[tuple[ReportLine, str]] = field(
+        default_factory=list
+    )  # with why it is not needed
+    missing: list[tuple[ReportLine, str]] = field(default_factory=list)  # with the way out
     advice: list[str] = field(default_factory=list)  # what differs though the setting is the same
 
     def text(self) -> str:
         """For a person to read, what needs a decision first."""
         parts: list[str] = []
         for title, rows in (
-            ("Without a counterpart: decide about these", self.missing),
-            ("Taken over", self.taken),
-            ("Not needed any more", self.needless),
+            ("No counterpart: decide what to do", self.missing),
+            ("Converted", self.taken),
+            ("No longer needed", self.needless),
         ):
             if rows:
                 parts += [f"{title}:", ""]
                 parts += [f"  {line.place()}  {_shown(line)}  -> {text}" for line, text in rows]
                 parts.append("")
         if self.advice:
-            parts += ["What differs all the same:", "", *(f"  {text}" for text in self.advice), ""]
+            parts += ["Differences to know about:", "", *(f"  {text}" for text in self.advice), ""]
         return "\n".join(parts)
 
 
-def _shown(line: Line) -> str:
+def _shown(line: ReportLine) -> str:
     secret = "password" in line.key and not line.key.endswith("_file")
     return f"{line.key} {'…' if secret else line.value}".strip()

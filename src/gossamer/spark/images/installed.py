@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from gossamer.plus.vocabulary import ProcessorKind, Vocabulary
 from gossamer.plus.windows import Window
-from gossamer.spark.images.processing import Processor
+from gossamer.spark.images.processors import Processor
 from gossamer.vision.registry import installed_places
 
 

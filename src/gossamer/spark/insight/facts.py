@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gossamer.broker.neighbours import PEER_PREFIX, STOCK_PREFIX
+from gossamer.broker.mesh_port import BRIDGE_PREFIX, PEER_PREFIX
 from gossamer.net.admin.client import AdminClient, AdminError, Unreachable
-from gossamer.spark.pipelines.pipeline import Admin, PipelineError
+from gossamer.spark.pipelines.pipeline import AdminAccess, PipelineError
 
 logger = logging.getLogger(__name__)
 
 _PAGE: Final = 1_000  # the API's most
-_NEIGHBOURS: Final = (PEER_PREFIX, STOCK_PREFIX)  # how the sessions of other brokers begin
+_NEIGHBOURS: Final = (PEER_PREFIX, BRIDGE_PREFIX)  # how the sessions of other brokers begin
 
 SESSIONS: Final = "broker string, client string, connected boolean, queued long"
 SUBSCRIPTIONS: Final = "broker string, client string, filter string, qos int"
@@ -32,7 +32,7 @@ class Facts:
     silent: list[str] = field(default_factory=list)  # brokers that did not answer
 
 
-def ask_all(brokers: Sequence[str], admins: Sequence[Admin]) -> Facts:
+def ask_all(brokers: Sequence[str], admins: Sequence[AdminAccess]) -> Facts:
     """One admin API for each broker, in the same order. Raises PipelineError for a wrong token."""
     facts = Facts()
     names: dict[str, str] = {}  # in the mesh → in the archive
@@ -41,7 +41,7 @@ def ask_all(brokers: Sequence[str], admins: Sequence[Admin]) -> Facts:
         try:
             _ask(client, broker, names, facts)
         except Unreachable as problem:
-            logger.warning("no admin API of %s: %s", broker, problem)
+            logger.warning("cannot reach the admin API of %s: %s", broker, problem)
             facts.silent.append(broker)
         except AdminError as problem:
             raise PipelineError(f"the admin API of {broker}: {problem}") from problem

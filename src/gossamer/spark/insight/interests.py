@@ -8,10 +8,10 @@ from gossamer.plus.vocabulary import Vocabulary
 from gossamer.plus.windows import DEFAULT_WINDOWS
 from gossamer.topics.names import TopicError
 from gossamer.topics.shared import split_share
-from gossamer.topics.tree import Entry, FilterTree
+from gossamer.topics.tree import FilterTree, TreeEntry
 
 
-class _Wanted(Entry):
+class _Wanted(TreeEntry):
     def __init__(self, filter: str) -> None:
         super().__init__(filter)
         self.numbers: list[int] = []  # of the subscriptions that read this filter

@@ -19,7 +19,7 @@ LEAST_SAVING: Final = 0.01
 MOST_STEPS: Final = 10_000
 
 
-class Flow(NamedTuple):
+class PublisherFlow(NamedTuple):
     """What one client published where it entered, for the same readers."""
 
     publisher: str  # empty if it is not known, or has no session: it stays
@@ -45,7 +45,9 @@ class Advice(NamedTuple):
 class Placement:
     """Where everybody is, changed by moves."""
 
-    def __init__(self, flows: Iterable[Flow], homes: Mapping[str, str], routes: Routes) -> None:
+    def __init__(
+        self, flows: Iterable[PublisherFlow], homes: Mapping[str, str], routes: Routes
+    ) -> None:
         self._flows = list(flows)
         self._homes = dict(homes)
         self._routes = routes

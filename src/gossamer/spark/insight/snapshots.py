@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from gossamer.spark.insight import facts
 from gossamer.spark.insight.tables import frame_of
 from gossamer.spark.lake.hours import BATCH, DATE, hours_between
-from gossamer.spark.lake.tables import Table
-from gossamer.spark.pipelines.pipeline import Admin
+from gossamer.spark.lake.tables import LakeTable
+from gossamer.spark.pipelines.pipeline import AdminAccess
 
 # Clients come and go within minutes; a snapshot has a row for each of their subscriptions.
 PAUSE_SECONDS: Final = 300.0
@@ -25,10 +25,10 @@ _SCHEMAS: Final = {
 
 
 class Snapshots:
-    def __init__(self, root: str, brokers: Sequence[str], admins: Sequence[Admin]) -> None:
+    def __init__(self, root: str, brokers: Sequence[str], admins: Sequence[AdminAccess]) -> None:
         self._brokers = brokers
         self._admins = admins
-        self._tables = {name: Table(root, name, DATE, BATCH) for name in _SCHEMAS}
+        self._tables = {name: LakeTable(root, name, DATE, BATCH) for name in _SCHEMAS}
         self._taken_at: float | None = None
         self.silent: list[str] = []  # brokers that did not answer the last time
 

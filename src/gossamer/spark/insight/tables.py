@@ -6,7 +6,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from gossamer.spark.insight.placement import Flow
+from gossamer.spark.insight.placement import PublisherFlow
 from gossamer.spark.lake.hours import BATCH
 
 # Those that carry most; the rest is too little to move a client for.
@@ -73,7 +73,7 @@ def latest(snapshots: DataFrame) -> DataFrame:
     return marked.where(F.col(BATCH) == F.col("_last")).drop("_last")
 
 
-def collect_flows(flows: DataFrame, clients: Sequence[frozenset[str]]) -> list[Flow]:
+def collect_flows(flows: DataFrame, clients: Sequence[frozenset[str]]) -> list[PublisherFlow]:
     """`clients` want the filter of that number. Flows of the same way are one."""
     most = flows.where(F.size("filters") > 0).orderBy(F.desc("bytes")).limit(MOST_FLOWS)
     found: dict[tuple[str, str, frozenset[str]], int] = {}
@@ -81,7 +81,7 @@ def collect_flows(flows: DataFrame, clients: Sequence[frozenset[str]]) -> list[F
         readers = frozenset[str]().union(*(clients[number] for number in row["filters"]))
         way = (row["publisher"] or "", row["broker"], readers)
         found[way] = found.get(way, 0) + row["bytes"]
-    return [Flow(way[0], way[1], size, way[2]) for way, size in found.items()]
+    return [PublisherFlow(way[0], way[1], size, way[2]) for way, size in found.items()]
 
 
 def frame_of(spark: SparkSession, rows: Iterable[tuple[Any, ...]], schema: str) -> DataFrame:

@@ -20,15 +20,15 @@ _SCHEMA: Final = (
 
 
 @dataclass
-class Entry:
+class BatchEntry:
     messages: int = 0
     readings: int = 0
     aside: int = 0
     late: int = 0
     newest: datetime | None = None  # UTC
 
-    def plus(self, other: "Entry") -> "Entry":
-        return Entry(
+    def plus(self, other: "BatchEntry") -> "BatchEntry":
+        return BatchEntry(
             self.messages + other.messages,
             self.readings + other.readings,
             self.aside + other.aside,
@@ -51,7 +51,7 @@ class BatchLog:
         newest = self._newest[batch]
         return None if newest is None else newest - self._lateness
 
-    def write(self, batch: int, entry: Entry) -> None:
+    def write(self, batch: int, entry: BatchEntry) -> None:
         watermark = self.watermark(batch)
         row = (entry.messages, entry.readings, entry.aside, entry.late, entry.newest, watermark)
         self._table.write_batch(self._spark.createDataFrame([row], _SCHEMA).coalesce(1), batch)

@@ -4,7 +4,7 @@ from typing import Final
 
 from gossamer.plus.fields import Field
 from gossamer.plus.ttl import read_time
-from gossamer.spark.lake.payloads import Reading, Unreadable
+from gossamer.spark.lake.payloads import FieldReading, Unreadable
 
 _DAY: Final = 86_400_000_000  # microseconds
 # A device may be away for a year and then send what it kept; its clock may be a day ahead. What is
@@ -23,7 +23,7 @@ def pointer(field: Field) -> str:
     return "".join(f"/{step}" for step in steps)
 
 
-def event_time(readings: list[Reading], name: str, received: int) -> int:
+def event_time(readings: list[FieldReading], name: str, received: int) -> int:
     """Microseconds since 1970; the time received where the message states none.
 
     Raises Unreadable if what it states is no time, or implausible.
@@ -37,7 +37,7 @@ def event_time(readings: list[Reading], name: str, received: int) -> int:
     return received
 
 
-def _micros(reading: Reading) -> int:
+def _micros(reading: FieldReading) -> int:
     """RFC 3339, or seconds, milliseconds or microseconds since 1970."""
     number = reading.number
     if number is None:

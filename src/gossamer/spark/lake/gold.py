@@ -11,12 +11,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from gossamer.spark.lake.hours import DATE, HOUR, Hour, hour_columns
-from gossamer.spark.lake.tables import Table
+from gossamer.spark.lake.tables import LakeTable
 
 READINGS: Final = "silver/readings"
 
 
-class Level(NamedTuple):
+class GoldLevel(NamedTuple):
     name: str
     width: str
     below: str
@@ -24,10 +24,10 @@ class Level(NamedTuple):
 
 
 LEVELS: Final = (
-    Level("gold/minute", "1 minute", READINGS, (DATE, HOUR)),
-    Level("gold/quarter", "15 minutes", "gold/minute", (DATE, HOUR)),
-    Level("gold/hour", "1 hour", "gold/quarter", (DATE,)),
-    Level("gold/day", "1 day", "gold/hour", (DATE,)),
+    GoldLevel("gold/minute", "1 minute", READINGS, (DATE, HOUR)),
+    GoldLevel("gold/quarter", "15 minutes", "gold/minute", (DATE, HOUR)),
+    GoldLevel("gold/hour", "1 hour", "gold/quarter", (DATE,)),
+    GoldLevel("gold/day", "1 day", "gold/hour", (DATE,)),
 )
 
 _ORDER: Final = ("time", "broker", "offset")
@@ -39,7 +39,7 @@ def recompute(spark: SparkSession, root: str, hours: Iterable[Hour]) -> None:
     by_date = sorted({f"{DATE}={hour.date}" for hour in hours})
     for level in LEVELS:
         parts = by_hour if HOUR in level.columns else by_date
-        below = Table(root, level.below).read_parts(spark, parts)
+        below = LakeTable(root, level.below).read_parts(spark, parts)
         if below is None:
             continue
         combine = first_level if level.below == READINGS else next_level
@@ -47,7 +47,7 @@ def recompute(spark: SparkSession, root: str, hours: Iterable[Hour]) -> None:
         cut = {name: hour_columns(F.col("start"))[name] for name in level.columns}
         rows = rows.withColumns(cut).repartition(*level.columns)
         sorted_rows = rows.sortWithinPartitions(*level.columns, "topic", "field", "start")
-        Table(root, level.name, *level.columns).replace(sorted_rows)
+        LakeTable(root, level.name, *level.columns).replace(sorted_rows)
 
 
 def first_level(readings: DataFrame, window: Column) -> DataFrame:

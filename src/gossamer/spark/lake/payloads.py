@@ -27,7 +27,7 @@ NULL: Final = "null"
 JSON: Final = "json"
 
 
-class Reading(NamedTuple):
+class FieldReading(NamedTuple):
     field: str
     kind: str
     number: float | None  # finite
@@ -38,11 +38,11 @@ class Unreadable(ValueError):
     """The text is the reason."""
 
 
-def read_payload(payload: bytes) -> list[Reading]:
+def read_payload(payload: bytes) -> list[FieldReading]:
     """Raises Unreadable. A document without values has no readings."""
     number = read_number(payload)
     if math.isfinite(number):
-        return [Reading("", NUMBER, number, None)]
+        return [FieldReading("", NUMBER, number, None)]
     if math.isinf(number):
         raise Unreadable("it is a number out of range")
     if not payload:
@@ -54,26 +54,26 @@ def read_payload(payload: bytes) -> list[Reading]:
     except UnicodeDecodeError:
         raise Unreadable("it is not UTF-8") from None
     if _LOOKS_LIKE_JSON.match(text) is None:
-        return [Reading("", TEXT, None, text)]
+        return [FieldReading("", TEXT, None, text)]
     try:
         document = read_document(text)
     except RecursionError:
         raise Unreadable("it is nested too deeply") from None
     except ValueError:
         if _OPENS_DOCUMENT.match(text) is None:
-            return [Reading("", TEXT, None, text)]
+            return [FieldReading("", TEXT, None, text)]
         raise Unreadable("it is not JSON") from None
     return flatten(document)
 
 
-def flatten(document: object) -> list[Reading]:
+def flatten(document: object) -> list[FieldReading]:
     """Fields in the order of the document. Raises Unreadable if there are too many."""
-    found: list[Reading] = []
+    found: list[FieldReading] = []
     _add(found, "", document, 0)
     return found
 
 
-def _add(found: list[Reading], field: str, value: object, depth: int) -> None:
+def _add(found: list[FieldReading], field: str, value: object, depth: int) -> None:
     if isinstance(value, dict | list) and depth < DEEPEST:
         members = value.items() if isinstance(value, dict) else enumerate(value)
         for name, member in members:
@@ -84,16 +84,16 @@ def _add(found: list[Reading], field: str, value: object, depth: int) -> None:
     found.append(_typed(field, value))
 
 
-def _typed(field: str, value: object) -> Reading:
+def _typed(field: str, value: object) -> FieldReading:
     if isinstance(value, bool):
-        return Reading(field, BOOLEAN, None, text_of(value))
+        return FieldReading(field, BOOLEAN, None, text_of(value))
     if isinstance(value, int | float):
-        return Reading(field, NUMBER, float(value) if math.isfinite(value) else None, None)
+        return FieldReading(field, NUMBER, float(value) if math.isfinite(value) else None, None)
     if isinstance(value, str):
-        return Reading(field, TEXT, None, _whole(value))
+        return FieldReading(field, TEXT, None, _whole(value))
     if value is None:
-        return Reading(field, NULL, None, None)
-    return Reading(field, JSON, None, _whole(text_of(value)))
+        return FieldReading(field, NULL, None, None)
+    return FieldReading(field, JSON, None, _whole(text_of(value)))
 
 
 def _escaped(name: str) -> str:

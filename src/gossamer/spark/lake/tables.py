@@ -26,7 +26,7 @@ def format_of(stated: str | None) -> int:
     return 1 if stated is None else int(stated)
 
 
-class Table:
+class LakeTable:
     """`columns` cut it into folders."""
 
     def __init__(self, root: str, name: str, *columns: str) -> None:
@@ -65,16 +65,16 @@ class Table:
         return spark.read.option("basePath", self.path).parquet(*there) if there else None
 
 
-def by_hour(root: str, name: str) -> Table:
-    return Table(root, name, DATE, HOUR)
+def by_hour(root: str, name: str) -> LakeTable:
+    return LakeTable(root, name, DATE, HOUR)
 
 
-def by_batch(root: str, name: str) -> Table:
-    return Table(root, name, BATCH)
+def by_batch(root: str, name: str) -> LakeTable:
+    return LakeTable(root, name, BATCH)
 
 
-def by_hour_and_batch(root: str, name: str) -> Table:
-    return Table(root, name, DATE, HOUR, BATCH)
+def by_hour_and_batch(root: str, name: str) -> LakeTable:
+    return LakeTable(root, name, DATE, HOUR, BATCH)
 
 
 def _part(hour: Hour, batch: int) -> str:

@@ -9,10 +9,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from gossamer.broker.offloading import ANSWER, KEY_PROPERTY, TOPIC_PROPERTY
-from gossamer.spark.images.processing import Processor
-from gossamer.spark.offload.wanted import Wanted
-from gossamer.spark.subscribing import subscribe
+from gossamer.broker.offload import ANSWER, KEY_PROPERTY, TOPIC_PROPERTY
+from gossamer.spark.images.processors import Processor
+from gossamer.spark.offload.wanted import WantedOperator
+from gossamer.spark.subscription import subscribe
 from gossamer.vision.settings import WorkerSettings
 
 # How far the clocks of brokers and Spark may be apart, and how late a message may be archived.
@@ -32,7 +32,7 @@ class Means:
     vision: WorkerSettings | None = None
 
 
-def answers(spark: SparkSession, wanted: Wanted, means: Means) -> DataFrame:
+def answers(spark: SparkSession, wanted: WantedOperator, means: Means) -> DataFrame:
     """The results as the broker takes them. Raises PlusError."""
     source: dict[str, Any] = {**means.source, "starting": wanted.starting()}
     results = subscribe(
@@ -57,7 +57,9 @@ def answers(spark: SparkSession, wanted: Wanted, means: Means) -> DataFrame:
     ).repartition(1)
 
 
-def start_query(spark: SparkSession, name: str, wanted: Wanted, means: Means) -> StreamingQuery:
+def start_query(
+    spark: SparkSession, name: str, wanted: WantedOperator, means: Means
+) -> StreamingQuery:
     return (
         answers(spark, wanted, means)
         .writeStream.format("gossamer")

@@ -9,7 +9,7 @@ from gossamer.plus.windows import DEFAULT_WINDOWS, Window
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedOperator:
     key: str  # under which the broker takes answers
     filter: str
     reply: str
@@ -27,11 +27,11 @@ class Wanted:
         return datetime.fromtimestamp(self.since, UTC).isoformat()
 
 
-def read_wanted(payload: bytes) -> Wanted:
+def read_wanted(payload: bytes) -> WantedOperator:
     """Raises ValueError."""
     try:
         told: dict[str, Any] = json.loads(payload)
-        return Wanted(
+        return WantedOperator(
             key=str(told["key"]),
             filter=str(told["filter"]),
             reply=str(told["reply"]),

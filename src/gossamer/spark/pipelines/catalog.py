@@ -15,4 +15,4 @@ def find(name: str) -> Pipeline:
         if pipeline.name == name:
             return pipeline
     known = ", ".join(pipeline.name for pipeline in PIPELINES)
-    raise PipelineError(f"there is no pipeline {name!r}; there are {known}")
+    raise PipelineError(f"there is no pipeline {name!r}; pipelines are {known}")

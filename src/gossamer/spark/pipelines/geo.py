@@ -14,22 +14,22 @@ from pyspark.sql import functions as F
 from gossamer.spark.lake.batches import moment
 from gossamer.spark.lake.files import joined
 from gossamer.spark.lake.hours import DATE, hour_columns, hours_between
-from gossamer.spark.lake.tables import Table, by_hour_and_batch
-from gossamer.spark.pipelines.pipeline import Pipeline, PipelineError, Settings
+from gossamer.spark.lake.tables import LakeTable, by_hour_and_batch
+from gossamer.spark.pipelines.pipeline import Pipeline, PipelineError, PipelineSettings
 from gossamer.spark.tracks.fence_files import Fences, from_file, from_subscriptions
 from gossamer.spark.tracks.frames import dwells, tracks, visits
 
 _KEPT: Final = ("broker", "offset", "time", "topic", "lat", "lon")
 
 
-class Geo:
-    def __init__(self, spark: SparkSession, settings: Settings) -> None:
+class GeoPipeline:
+    def __init__(self, spark: SparkSession, settings: PipelineSettings) -> None:
         root = joined(settings.lake, "geo")
         self._fences = _fences(settings)
         self._positions = by_hour_and_batch(root, "positions")
-        self._tracks = Table(root, "tracks", DATE)
-        self._visits = Table(root, "visits", DATE)
-        self._dwells = Table(root, "dwells", DATE)
+        self._tracks = LakeTable(root, "tracks", DATE)
+        self._visits = LakeTable(root, "visits", DATE)
+        self._dwells = LakeTable(root, "dwells", DATE)
         self._root = root
         self._taken = 0
 
@@ -77,7 +77,7 @@ class Geo:
             day.unpersist()
 
 
-def _fences(settings: Settings) -> Fences:
+def _fences(settings: PipelineSettings) -> Fences:
     if settings.fences:
         return from_file(settings.fences)
     if settings.admins:
@@ -89,6 +89,6 @@ GEO: Final = Pipeline(
     "geo",
     "positions to tracks, visits and dwell times of fences",
     ("broker", "offset", "time", "topic", "publisher", "lat", "lon"),
-    Geo,
+    GeoPipeline,
     _fences,
 )

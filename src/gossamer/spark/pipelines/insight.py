@@ -22,17 +22,16 @@ from gossamer.spark.lake.batches import moment
 from gossamer.spark.lake.files import Files, joined
 from gossamer.spark.lake.hours import hours_between
 from gossamer.spark.lake.tables import by_hour_and_batch
-from gossamer.spark.pipelines.pipeline import Pipeline, PipelineError, Settings
-from gossamer.spark.source.replaying import SourceError, find_replays
-from gossamer.spark.source.settings import Settings as SourceSettings
-from gossamer.spark.source.settings import read_settings
+from gossamer.spark.pipelines.pipeline import Pipeline, PipelineError, PipelineSettings
+from gossamer.spark.source.replay import SourceError, find_replays
+from gossamer.spark.source.settings import SourceSettings, read_settings
 
 FLOODING: Final = "pf"
 _PLACEMENT: Final = "client string, broker string, better string, saves long"
 
 
-class Insight:
-    def __init__(self, spark: SparkSession, settings: Settings) -> None:
+class InsightPipeline:
+    def __init__(self, spark: SparkSession, settings: PipelineSettings) -> None:
         self._window = settings.window
         self._root = root = joined(settings.lake, "insight")
         self._brokers = _names(settings)
@@ -154,7 +153,7 @@ class Insight:
         return frame.sparkSession.read.parquet(path)
 
 
-def _names(settings: Settings) -> list[str]:
+def _names(settings: PipelineSettings) -> list[str]:
     """The brokers by the names that their archives have, in the order of their addresses."""
     asked = _asked(settings)
     try:
@@ -163,7 +162,7 @@ def _names(settings: Settings) -> list[str]:
         raise PipelineError(str(problem)) from problem
 
 
-def _asked(settings: Settings) -> SourceSettings:
+def _asked(settings: PipelineSettings) -> SourceSettings:
     """With an admin API for each broker."""
     try:
         asked = read_settings(settings.source_options())
@@ -181,6 +180,6 @@ INSIGHT: Final = Pipeline(
     "insight",
     "what is hot, what nobody reads, what links carry, and which client should be elsewhere",
     ("broker", "time", "topic", "payload", "publisher"),
-    Insight,
+    InsightPipeline,
     _asked,
 )

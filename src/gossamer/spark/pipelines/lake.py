@@ -17,21 +17,21 @@ from pyspark.sql import functions as F
 
 from gossamer.plus.errors import PlusError
 from gossamer.plus.fields import parse_field
-from gossamer.spark.lake.batches import BatchLog, Entry, moment
-from gossamer.spark.lake.compacting import Compactor
+from gossamer.spark.lake.batches import BatchEntry, BatchLog, moment
+from gossamer.spark.lake.compaction import Compactor
 from gossamer.spark.lake.event_time import pointer
 from gossamer.spark.lake.gold import LEVELS, READINGS, recompute
 from gossamer.spark.lake.hours import hour_columns, hours_between
 from gossamer.spark.lake.silver import readings
 from gossamer.spark.lake.tables import by_batch, by_hour_and_batch
-from gossamer.spark.pipelines.pipeline import Pipeline, PipelineError, Settings
+from gossamer.spark.pipelines.pipeline import Pipeline, PipelineError, PipelineSettings
 
 # Listing all hours takes a while in an old lake.
 BATCHES_BETWEEN_COMPACTIONS: Final = 100
 
 
 @dataclass
-class Seen:
+class TableProgress:
     """What went by while a table was written."""
 
     rows: int
@@ -39,8 +39,8 @@ class Seen:
     last: datetime | None
 
 
-class Lake:
-    def __init__(self, spark: SparkSession, settings: Settings) -> None:
+class LakePipeline:
+    def __init__(self, spark: SparkSession, settings: PipelineSettings) -> None:
         self._root = root = settings.lake
         self._messages = by_hour_and_batch(root, "bronze/messages")
         self._readings = by_hour_and_batch(root, READINGS)
@@ -49,7 +49,7 @@ class Lake:
         self._log = BatchLog(spark, root, settings.lateness)
         self._event_field = _pointer(settings.event_field)
         self._until_compaction = 0
-        self._totals = Entry()
+        self._totals = BatchEntry()
         tables = (self._messages, self._readings, self._aside) if settings.compacts else ()
         self._compactors = [Compactor(spark, table) for table in tables]
         for compactor in self._compactors:
@@ -66,7 +66,7 @@ class Lake:
         messages = self._messages.read_batch(spark, received, batch)
         if messages is None:
             return
-        entry = Entry(messages=written.rows)
+        entry = BatchEntry(messages=written.rows)
         made = self._write_silver(messages, batch, entry)
         if made.first is not None and made.last is not None:
             entry.newest = made.last
@@ -93,13 +93,13 @@ class Lake:
         lines.append(f"{self._root} has {self._readings.name}, {names}")
         return lines
 
-    def _write_bronze(self, frame: DataFrame, batch: int) -> Seen:
+    def _write_bronze(self, frame: DataFrame, batch: int) -> TableProgress:
         seen = Observation()
         watched = frame.observe(seen, *_range())
         self._messages.write_batch(watched.withColumns(hour_columns(F.col("time"))), batch)
         return _told(seen)
 
-    def _write_silver(self, messages: DataFrame, batch: int, entry: Entry) -> Seen:
+    def _write_silver(self, messages: DataFrame, batch: int, entry: BatchEntry) -> TableProgress:
         bad, good = Observation(), Observation()
         read = readings(messages, self._event_field)
         made = read.observe(bad, F.count("reason").alias("aside")).where("reason is null")
@@ -136,9 +136,9 @@ def _range() -> list[Column]:
     return [F.count("*").alias("rows"), F.min(times).alias("first"), F.max(times).alias("last")]
 
 
-def _told(seen: Observation) -> Seen:
+def _told(seen: Observation) -> TableProgress:
     told = seen.get
-    return Seen(int(told["rows"]), moment(told["first"]), moment(told["last"]))
+    return TableProgress(int(told["rows"]), moment(told["first"]), moment(told["last"]))
 
 
 def _pointer(text: str) -> str:
@@ -152,6 +152,6 @@ LAKE: Final = Pipeline(
     "lake",
     "archive to typed readings to 1-minute, 15-minute, hourly and daily aggregates",
     (),
-    Lake,
+    LakePipeline,
     lambda settings: _pointer(settings.event_field),
 )

@@ -19,7 +19,7 @@ class PipelineError(Exception):
     """It cannot run; the text says why and what to do."""
 
 
-class Admin(NamedTuple):
+class AdminAccess(NamedTuple):
     """The admin API of one broker."""
 
     host: str
@@ -28,7 +28,7 @@ class Admin(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Settings:
+class PipelineSettings:
     brokers: str  # as the option of the source
     lake: str  # a folder, or any address that Spark can write to
     filter: str = "#"
@@ -41,7 +41,7 @@ class Settings:
     window: timedelta = WINDOW  # of traffic that a recommendation is about
     compacts: bool = True  # puts small files together
     fences: str = ""  # a GeoJSON file
-    admins: tuple[Admin, ...] = ()
+    admins: tuple[AdminAccess, ...] = ()
 
     def source_options(self) -> dict[str, str]:
         """Of the format `gossamer`."""
@@ -68,6 +68,6 @@ class Pipeline:
     name: str
     says: str
     columns: tuple[str, ...]  # of the source; none for all
-    open: Callable[[SparkSession, Settings], Work]
+    open: Callable[[SparkSession, PipelineSettings], Work]
     # What its own settings are wrong in, as far as that can be told without Spark.
-    check: Callable[[Settings], object]
+    check: Callable[[PipelineSettings], object]

@@ -13,7 +13,7 @@ from typing import Final, Self
 
 from gossamer.net.client.address import DEFAULT_PORTS, parse_address
 from gossamer.spark.sink.errors import Broken, SinkError, refused
-from gossamer.spark.sink.settings import Settings
+from gossamer.spark.sink.settings import SinkSettings
 from gossamer.wire.codec import decode, encode
 from gossamer.wire.packets import (
     PUBREC,
@@ -40,7 +40,7 @@ _PLAIN: Final = ("mqtt", "mqtts")
 class HeldSession:
     """One connection of a lasting session; nothing that it publishes is ever released."""
 
-    def __init__(self, settings: Settings, client_id: str, lasts: int) -> None:
+    def __init__(self, settings: SinkSettings, client_id: str, lasts: int) -> None:
         """`lasts` is for how many seconds the broker keeps the session; 0 ends it."""
         self._url = settings.url
         self._stream = PacketStream()
@@ -99,7 +99,7 @@ class HeldSession:
         return self._arrived.pop(0)
 
 
-def _dial(settings: Settings) -> socket.socket:
+def _dial(settings: SinkSettings) -> socket.socket:
     address = parse_address(settings.url)
     if address.scheme not in _PLAIN:
         raise SinkError(f"{settings.url}: delivery once speaks {' and '.join(_PLAIN)}")

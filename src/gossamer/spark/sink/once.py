@@ -11,16 +11,15 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
+from gossamer.backoff import Patience
 from gossamer.spark.sink.errors import SinkError, untrusted
 from gossamer.spark.sink.held import MAX_IDENTIFIER, HeldSession
 from gossamer.spark.sink.messages import Row, message_of
-from gossamer.spark.sink.settings import Settings
+from gossamer.spark.sink.settings import SinkSettings
 from gossamer.wire.packets import Publish
 
 # For so long after it was written, a batch may be written again.
 KEPT_SECONDS: Final = 86_400
-FIRST_PAUSE: Final = 0.1  # seconds; each is twice as long as the one before
-LONGEST_PAUSE: Final = 5.0
 QOS: Final = 2
 
 
@@ -41,7 +40,7 @@ class Part:
         return Part(self.query, self.batch - 1, self.partition)
 
 
-def publish_once(rows: list[Row], part: Part, settings: Settings) -> int:
+def publish_once(rows: list[Row], part: Part, settings: SinkSettings) -> int:
     """How many there were. Raises SinkError."""
     messages = [message_of(row, QOS) for row in sorted(rows, key=_content)]
     for message in messages:
@@ -54,9 +53,8 @@ def publish_once(rows: list[Row], part: Part, settings: Settings) -> int:
     return len(messages)
 
 
-def _publish_session(messages: list[Publish], client_id: str, settings: Settings) -> None:
-    until = time.monotonic() + settings.retry_seconds
-    pause = FIRST_PAUSE
+def _publish_session(messages: list[Publish], client_id: str, settings: SinkSettings) -> None:
+    patience = Patience(settings.retry_seconds)
     done = 0
     while done < len(messages):
         try:
@@ -68,15 +66,15 @@ def _publish_session(messages: list[Publish], client_id: str, settings: Settings
         except ssl.SSLCertVerificationError as problem:
             raise untrusted(settings.url, problem) from problem
         except OSError as problem:
-            if time.monotonic() + pause > until:
+            pause = patience.pause(time.monotonic())
+            if pause is None:
                 raise SinkError(
                     f"{settings.url}: {problem} (tried for {settings.retry_seconds:g} s)"
                 ) from problem
             time.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
 
 
-def _forget(part: Part, settings: Settings) -> None:
+def _forget(part: Part, settings: SinkSettings) -> None:
     """Spark has finished with this batch: the broker need not know its rows any more."""
     session = 0
     try:

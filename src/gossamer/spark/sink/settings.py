@@ -58,7 +58,7 @@ IGNORED: Final = ("time", "value")
 
 
 @dataclass(frozen=True)
-class Settings:
+class SinkSettings:
     url: str
     qos: int  # where a row does not say it
     delivery: str
@@ -69,7 +69,7 @@ class Settings:
     retry_seconds: float
 
 
-def read_settings(given: Mapping[str, str], needs_key: bool = False) -> Settings:
+def read_settings(given: Mapping[str, str], needs_key: bool = False) -> SinkSettings:
     """Raises ValueError."""
     options = parse.known(given, NAMES)
     url = parse.needed(options, "url", "mqtt://127.0.0.1:1883")
@@ -77,7 +77,7 @@ def read_settings(given: Mapping[str, str], needs_key: bool = False) -> Settings
     delivery = parse.read(options, "delivery", parse.one_of(AT_LEAST_ONCE, ONCE), AT_LEAST_ONCE)
     if delivery == ONCE and needs_key:
         parse.needed(options, "key", "readings of May")
-    return Settings(
+    return SinkSettings(
         url=url,
         qos=int(parse.read(options, "qos", parse.one_of("0", "1", "2"), "1")),
         delivery=delivery,

@@ -20,11 +20,11 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
 )
 
-from gossamer.spark.source.positions import EARLIEST, LATEST, Position
+from gossamer.spark.source.positions import EARLIEST, LATEST, StartPosition
 from gossamer.spark.source.ranges import Range, cut, rows_of
-from gossamer.spark.source.replaying import find_replays
-from gossamer.spark.source.settings import Settings
-from gossamer.topics.matching import matches
+from gossamer.spark.source.replay import find_replays
+from gossamer.spark.source.settings import SourceSettings
+from gossamer.topics.match import matches
 
 _MOST = (1 << 63) - 1
 
@@ -48,7 +48,7 @@ class Bounds:
 
 
 class History(DataSourceReader):
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
         self._offsets = Bounds()
         self._times = Bounds()
@@ -62,8 +62,8 @@ class History(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         settings = self._settings
-        starting = settings.starting or Position(end=EARLIEST)
-        ending = settings.ending or Position(end=LATEST)
+        starting = settings.starting or StartPosition(end=EARLIEST)
+        ending = settings.ending or StartPosition(end=LATEST)
         filters = self._filters()
         if not filters:
             return []

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from gossamer.plus.ttl import read_time
-from gossamer.spark.source.replaying import Replay
+from gossamer.spark.source.replay import Replay
 
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
 
 
 @dataclass(frozen=True)
-class Position:
+class StartPosition:
     """Exactly one of them is set."""
 
     end: str = ""  # EARLIEST or LATEST
@@ -40,14 +40,14 @@ class Position:
         return offsets[replay.broker]
 
 
-def parse_position(text: str) -> Position:
+def parse_position(text: str) -> StartPosition:
     """Raises ValueError."""
     if text.lower() in (EARLIEST, LATEST):
-        return Position(end=text.lower())
+        return StartPosition(end=text.lower())
     if text.lstrip().startswith("{"):
-        return Position(offsets=_offsets(text))
+        return StartPosition(offsets=_offsets(text))
     try:
-        return Position(micros=max(0, round(read_time(text) * 1e6)))
+        return StartPosition(micros=max(0, round(read_time(text) * 1e6)))
     except ValueError:
         raise ValueError(
             f"{text[:60]!r} is none of {EARLIEST}, {LATEST}, a JSON map from broker to offset, "

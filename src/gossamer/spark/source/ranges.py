@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from gossamer.spark.source.replaying import read_range
-from gossamer.spark.source.settings import FAIL, Settings
-from gossamer.spark.source.sieving import LOOKED_AT, Sieve
-from gossamer.storage.archive.client import Address, Request
-from gossamer.storage.archive.schema import projection
+from gossamer.archive.client import Address, Request
+from gossamer.archive.schema import projection
+from gossamer.spark.source.replay import read_range
+from gossamer.spark.source.settings import FAIL, SourceSettings
+from gossamer.spark.source.sieve import LOOKED_AT, Sieve
 
 
 @dataclass
@@ -32,7 +32,7 @@ def cut(whole: Range, rows: int) -> Iterator[Range]:
         yield Range(whole.address, start, end, whole.filters, whole.start_time, whole.end_time)
 
 
-def rows_of(part: InputPartition | None, settings: Settings) -> Iterator[pa.RecordBatch]:
+def rows_of(part: InputPartition | None, settings: SourceSettings) -> Iterator[pa.RecordBatch]:
     """Runs on the executors. Where there is no range at all, Spark asks for None."""
     if not isinstance(part, Range):
         return iter(())
@@ -45,7 +45,7 @@ def rows_of(part: InputPartition | None, settings: Settings) -> Iterator[pa.Reco
 
 
 def _read(
-    part: Range, columns: tuple[str, ...] | None, settings: Settings
+    part: Range, columns: tuple[str, ...] | None, settings: SourceSettings
 ) -> Iterator[pa.RecordBatch]:
     request = Request(part.filters, part.start, part.end, part.start_time, part.end_time, columns)
     return read_range(

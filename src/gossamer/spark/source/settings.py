@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from gossamer.archive.client import DEFAULT_PORT, Address, Credentials
+from gossamer.archive.schema import projection
 from gossamer.plus.grammar import is_operator_filter
 from gossamer.spark import options as parse
-from gossamer.spark.source.positions import Position, parse_position
-from gossamer.spark.source.sieving import read_rules, reads_of
-from gossamer.storage.archive.client import DEFAULT_PORT, Address, Credentials
-from gossamer.storage.archive.schema import projection
+from gossamer.spark.source.positions import StartPosition, parse_position
+from gossamer.spark.source.sieve import read_rules, reads_of
 from gossamer.topics.names import check_filter
 
 NAMES: Final = (
@@ -40,21 +40,21 @@ WARN: Final = "warn"
 
 
 @dataclass(frozen=True)
-class Settings:
+class SourceSettings:
     addresses: tuple[Address, ...]
     credentials: Credentials
     filters: tuple[str, ...]  # what is asked of the brokers
     rules: tuple[str, ...]  # the filters as given, if one of them has rules to judge rows by
     columns: tuple[str, ...] | None  # None for all
-    starting: Position | None  # None: earliest for a history, latest for a stream
-    ending: Position | None
+    starting: StartPosition | None  # None: earliest for a history, latest for a stream
+    ending: StartPosition | None
     max_rows: int | None
     rows_per_partition: int
     on_data_loss: str
     retry_seconds: float
 
 
-def read_settings(given: Mapping[str, str]) -> Settings:
+def read_settings(given: Mapping[str, str]) -> SourceSettings:
     """Raises ValueError."""
     options = parse.known(given, NAMES)
     tls = parse.read(options, "tls", parse.flag, False)
@@ -62,7 +62,7 @@ def read_settings(given: Mapping[str, str]) -> Settings:
     parse.needed(options, "brokers", "127.0.0.1:1885")
     columns = parse.read(options, "columns", _columns, None)
     filters = parse.read(options, "filter", _filters, EVERYTHING)
-    return Settings(
+    return SourceSettings(
         addresses=parse.read(options, "brokers", lambda text: _addresses(text, address), ()),
         credentials=Credentials(options.get("user"), options.get("password"), options.get("token")),
         filters=reads_of(filters),

@@ -8,7 +8,7 @@ from typing import Any, Final
 from gossamer.geo.features import areas_in
 from gossamer.net.admin.client import AdminClient, AdminError
 from gossamer.spark.fences.areas import read_area
-from gossamer.spark.pipelines.pipeline import Admin, PipelineError
+from gossamer.spark.pipelines.pipeline import AdminAccess, PipelineError
 
 Fences = dict[str, list[tuple[str, str]]]  # areas as User Properties
 
@@ -47,7 +47,7 @@ def _name(feature: dict[str, Any], number: int) -> str:
     return str(properties.get("name") or feature.get("id") or f"fence {number}")
 
 
-def from_subscriptions(admins: Sequence[Admin]) -> Fences:
+def from_subscriptions(admins: Sequence[AdminAccess]) -> Fences:
     """Of located subscriptions, `CLIENT FILTER`. Areas that follow their client are left out."""
     found: Fences = {}
     for admin in admins:

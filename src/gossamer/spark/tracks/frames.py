@@ -13,7 +13,7 @@ from gossamer.geo.interest import Interest
 from gossamer.spark.fences.areas import Entries, interest_of
 from gossamer.spark.fences.within import FENCE, within
 from gossamer.spark.tracks.trips import trips
-from gossamer.spark.tracks.visits import Position, Visits
+from gossamer.spark.tracks.visits import TrackPosition, Visits
 
 VISITOR: Final = ("client", "topic")
 
@@ -126,14 +126,14 @@ def _interest(entries: tuple[tuple[str, str], ...]) -> Interest:
     return interest_of(list(entries))
 
 
-def _positions(rows: pa.Table) -> Iterator[Position]:
+def _positions(rows: pa.Table) -> Iterator[TrackPosition]:
     """Of one visitor, in the order of time."""
     ordered = rows.sort_by([(name, "ascending") for name in ("time", "broker", "offset")])
     times = ordered.column("time").cast(pa.int64()).to_pylist()
     lats, lons = ordered.column("lat").to_pylist(), ordered.column("lon").to_pylist()
     inside = ordered.column("inside").to_pylist()
     for time, lat, lon, fences in zip(times, lats, lons, inside, strict=True):
-        yield Position(time / 1e6, lat, lon, tuple(fences))
+        yield TrackPosition(time / 1e6, lat, lon, tuple(fences))
 
 
 def _who(rows: pa.Table) -> dict[str, object]:

@@ -5,20 +5,20 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from gossamer.geo.earth import Point, distance
-from gossamer.spark.tracks.visits import PATIENCE_SECONDS, Position
+from gossamer.spark.tracks.visits import PATIENCE_SECONDS, TrackPosition
 
 
 class Trip(NamedTuple):
     start: float  # seconds
     end: float
     metres: float  # along the WGS 84 ellipsoid, from position to position
-    path: list[Position]
+    path: list[TrackPosition]
 
 
-def trips(positions: Iterable[Position]) -> list[Trip]:
+def trips(positions: Iterable[TrackPosition]) -> list[Trip]:
     """Positions in the order of time."""
     found: list[Trip] = []
-    path: list[Position] = []
+    path: list[TrackPosition] = []
     for position in positions:
         if path and position.time - path[-1].time >= PATIENCE_SECONDS:
             found.append(_trip(path))
@@ -27,7 +27,7 @@ def trips(positions: Iterable[Position]) -> list[Trip]:
     return [*found, _trip(path)] if path else found
 
 
-def _trip(path: list[Position]) -> Trip:
+def _trip(path: list[TrackPosition]) -> Trip:
     points = [Point(position.lat, position.lon) for position in path]
     metres = sum(distance(one, next) for one, next in pairwise(points))
     return Trip(path[0].time, path[-1].time, metres, path)

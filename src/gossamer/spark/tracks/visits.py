@@ -17,7 +17,7 @@ LOST: Final = "lost"  # not heard of again in time
 THERE: Final = "there"  # inside at the last position of the day
 
 
-class Position(NamedTuple):
+class TrackPosition(NamedTuple):
     time: float  # seconds
     lat: float
     lon: float
@@ -41,7 +41,7 @@ class Visits:
             for name, interest in fences.items()
         }
 
-    def of(self, positions: Iterable[Position]) -> list[Stay]:
+    def of(self, positions: Iterable[TrackPosition]) -> list[Stay]:
         """Positions in the order of time."""
         events = FenceEvents(PATIENCE_SECONDS)
         visitor = ("", "")

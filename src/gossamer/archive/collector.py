@@ -1,0 +1,201 @@
+"""What is to be archived, collected as columns until the journal's transaction takes it away.
+
+A run is a stretch of rows that differ in nothing but their payload: a publisher sends many messages
+to one topic in one chunk, and then only the payload is noted for each. Offsets are given when a
+block is written, so that what is never written leaves no gap.
+"""
+
+from typing import Final
+
+from gossamer.broker.archive_port import ArchivePort
+
+# A block is closed past this many bytes of payload: readers hold a whole block in memory.
+MOST_BLOCK_BYTES: Final = 32 * 1024 * 1024
+
+MICROSECONDS: Final = 1_000_000
+
+
+class Block:
+    """Rows by column. Row r belongs to the last run that starts at or before r."""
+
+    __slots__ = (
+        "_known_sources",
+        "_known_topics",
+        "extra_rows",
+        "extras",
+        "payloads",
+        "run_flags",
+        "run_sources",
+        "run_starts",
+        "run_times",
+        "run_topics",
+        "size",
+        "sources",
+        "topics",
+    )
+
+    def __init__(self) -> None:
+        self.payloads: list[bytes] = []
+        self.size = 0  # bytes of all payloads
+        self.run_starts: list[int] = []
+        self.run_topics: list[int] = []  # index in `topics`
+        self.run_sources: list[int] = []  # index in `sources`
+        self.run_flags: list[int] = []  # QoS and RETAIN_FLAG
+        self.run_times: list[int] = []  # microseconds
+        self.topics: list[bytes] = []
+        self.sources: list[tuple[str, str]] = []  # client id and user
+        self.extra_rows: list[int] = []  # rows that have properties
+        self.extras: list[bytes] = []  # their properties, as PUBLISH carries them
+        self._known_topics: dict[bytes, int] = {}
+        self._known_sources: dict[tuple[str, str], int] = {}
+
+    def begin_run(self, topic: bytes, publisher: str, user: str, flags: int, time: int) -> None:
+        """The rows from here on."""
+        index = self._known_topics.get(topic, -1)
+        if index < 0:
+            index = len(self.topics)
+            self._known_topics[topic] = index
+            self.topics.append(topic)
+        source = (publisher, user)
+        number = self._known_sources.get(source, -1)
+        if number < 0:
+            number = len(self.sources)
+            self._known_sources[source] = number
+            self.sources.append(source)
+        self.run_starts.append(len(self.payloads))
+        self.run_topics.append(index)
+        self.run_sources.append(number)
+        self.run_flags.append(flags)
+        self.run_times.append(time)
+
+
+class Collector(ArchivePort):
+    """Of a store's journal; every call is made on the core's thread."""
+
+    __slots__ = (
+        "_block",
+        "_flags",
+        "_full",
+        "_now",
+        "_publisher",
+        "_topic",
+        "_user",
+        "_waiting",
+        "keeps_publishers",
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keeps_publishers = True
+        self._full: list[Block] = []
+        self._block = Block()
+        self._waiting = 0  # bytes in the full blocks
+        # The run that goes on; compared by identity, which is quick and errs to the safe side.
+        self._topic = b""
+        self._publisher = ""
+        self._user = ""
+        self._flags = -1
+        self._now = 0.0
+
+    def append(
+        self, topic: bytes, payload: bytes, flags: int, publisher: str, user: str, now: float
+    ) -> bool:
+        if not self._has_room(flags):
+            self.dropped += 1
+            return False
+        if (
+            topic is not self._topic
+            or publisher is not self._publisher
+            or user is not self._user
+            or flags != self._flags
+            or now != self._now
+        ):
+            self._begin_run(topic, flags, publisher, user, now)
+        block = self._block
+        block.payloads.append(payload)
+        block.size += len(payload)
+        self.archived += 1
+        if block.size > MOST_BLOCK_BYTES:
+            self._close_block()
+        return True
+
+    def append_with_properties(
+        self,
+        topic: bytes,
+        payload: bytes,
+        flags: int,
+        publisher: str,
+        user: str,
+        properties: bytes,
+        now: float,
+    ) -> bool:
+        block = self._block
+        row = len(block.payloads)
+        if not self.append(topic, payload, flags, publisher, user, now):
+            return False
+        block.extra_rows.append(row)
+        block.extras.append(properties)
+        return True
+
+    def append_run(
+        self,
+        topic: bytes,
+        data: bytes,
+        start: int,
+        header: int,
+        size: int,
+        end: int,
+        publisher: str,
+        user: str,
+        now: float,
+    ) -> bool:
+        count = (end - start) // size
+        if not self._has_room(0):
+            self.dropped += count
+            return False
+        self._begin_run(topic, 0, publisher, user, now)
+        block = self._block
+        payloads = block.payloads
+        position = start
+        while position < end:
+            payloads.append(data[position + header : position + size])
+            position += size
+        block.size += count * (size - header)
+        self.archived += count
+        if block.size > MOST_BLOCK_BYTES:
+            self._close_block()
+        return True
+
+    def waiting_bytes(self) -> int:
+        return self._waiting + self._block.size
+
+    def take(self) -> list[Block]:
+        """What was collected, in order."""
+        if self._block.payloads:
+            self._close_block()
+        taken = self._full
+        self._full = []
+        self._waiting = 0
+        return taken
+
+    def _has_room(self, flags: int) -> bool:
+        if not self.accepts:
+            return False
+        return flags & 3 != 0 or self.waiting_bytes() <= self.most_waiting
+
+    def _begin_run(self, topic: bytes, flags: int, publisher: str, user: str, now: float) -> None:
+        self._topic = topic
+        self._publisher = publisher
+        self._user = user
+        self._flags = flags
+        self._now = now
+        if not self.keeps_publishers:
+            publisher = user = ""
+        time = int((now + self.wall_offset) * MICROSECONDS)
+        self._block.begin_run(topic, publisher, user, flags, time)
+
+    def _close_block(self) -> None:
+        self._full.append(self._block)
+        self._waiting += self._block.size
+        self._block = Block()
+        self._flags = -1

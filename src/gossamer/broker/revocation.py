@@ -1,0 +1,57 @@
+"""Rights that changed under a session: what it may no longer read is taken back.
+
+Asked at a reload for every session, and at each connect for the session that comes back, which
+may come from another address than it left from.
+"""
+
+from gossamer.broker.core import Core
+from gossamer.broker.geofences import told_of
+from gossamer.broker.operation import OperatorSubscription
+from gossamer.broker.retained_delivery import forgive
+from gossamer.broker.subscriptions import leave
+from gossamer.plus.grammar import is_operator_filter
+from gossamer.session.records import DeliveryRecord
+from gossamer.session.session import Session
+from gossamer.topics.match import matches
+
+
+def revoke(core: Core, session: Session) -> None:
+    """Ends subscriptions that are not allowed any more, and takes back what waits unread."""
+    if session.is_peer:
+        return
+    permissions = core.permissions
+    identity = session.identity
+    revoked: list[str] = []  # operator filters
+    for subscription in list(session.subscriptions.values()):
+        is_operator = isinstance(subscription, OperatorSubscription)
+        is_joint = is_operator or bool(subscription.share)
+        if not all(permissions.may_subscribe(identity, r, is_joint) for r in subscription.reads()):
+            remove_subscription(core, session, subscription.record.filter)
+            if is_operator:
+                revoked.append(subscription.filter)
+    unread: list[DeliveryRecord] = []
+    for delivery in session.left_over():
+        message = delivery.message
+        if message is None:
+            continue
+        if is_operator_filter(message.topic):
+            # A result is on a topic of its own; its subscription tells who may have it.
+            is_readable = not any(matches(filter, message.topic) for filter in revoked)
+        else:
+            is_readable = permissions.may_receive(identity, told_of(message.topic))
+        if not is_readable:
+            unread.append(delivery)
+    if unread:
+        session.withdraw(unread)
+
+
+def remove_subscription(core: Core, session: Session, filter: str) -> bool:
+    """Nothing new comes by it [MQTT-3.10.4-2]; what is on its way is delivered [MQTT-3.10.4-3]."""
+    subscription = session.subscriptions.pop(filter, None)  # [MQTT-3.10.4-1]
+    if subscription is None:
+        return False
+    leave(core, subscription)
+    forgive(core, session, filter)
+    if session.persistent:
+        core.journal.subscription_removed(session.client_id, filter)
+    return True

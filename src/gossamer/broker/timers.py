@@ -1,0 +1,102 @@
+"""What falls due when: one heap for keep-alives, expiries, delayed wills and time-outs.
+
+A timer that fails, fails alone: the fault is noted, the timer comes again after a pause, and those
+behind it run in time. A timer that has lost its point is cancelled, so that the timers keeps
+neither it nor what it is about.
+"""
+
+import heapq
+from typing import Final
+
+from mypy_extensions import mypyc_attr
+
+from gossamer.backoff import pause_after
+from gossamer.session.faults import Faults
+
+# A timer that failed is tried again after one second, then two, four, … and at most this many.
+LONGEST_RETRY_SECONDS: Final = 60.0
+# Cancelled entries are swept out once there are more of them than of the others, and than this.
+_FEW: Final = 64
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Timer:
+    """Something to do at a time. It is on the timers at most once: adding it again moves it."""
+
+    # Both are the timers's own.
+    ticket: int = 0  # of its entry; 0 while it has none
+    failures: int = 0  # in a row
+
+    def fire(self, now: float) -> float:
+        """Does it; the answer is the next time it is due, 0.0 for never."""
+        return 0.0
+
+
+class Timers:
+    """Timers by time."""
+
+    __slots__ = ("_count", "_faults", "_heap", "_stale")
+
+    def __init__(self, faults: Faults | None = None) -> None:
+        self._heap: list[tuple[float, int, Timer]] = []
+        self._count = 0
+        self._stale = 0  # entries whose timer was moved or cancelled
+        self._faults = faults if faults is not None else Faults()
+
+    def add(self, due: float, timer: Timer) -> None:
+        self.cancel(timer)
+        self._count += 1
+        timer.ticket = self._count
+        heapq.heappush(self._heap, (due, self._count, timer))
+
+    def cancel(self, timer: Timer) -> None:
+        """It will not fire; nothing happens if it is not on the timers."""
+        if not timer.ticket:
+            return
+        timer.ticket = 0
+        self._stale += 1
+        if self._stale > _FEW and 2 * self._stale > len(self._heap):
+            self._heap = [entry for entry in self._heap if entry[1] == entry[2].ticket]
+            heapq.heapify(self._heap)
+            self._stale = 0
+
+    def next_due(self) -> float:
+        """0.0 when there is nothing to do."""
+        heap = self._heap
+        while heap and heap[0][1] != heap[0][2].ticket:
+            heapq.heappop(heap)
+            self._stale -= 1
+        return heap[0][0] if heap else 0.0
+
+    def run(self, now: float) -> None:
+        """Everything due by `now`, each timer once; what comes up meanwhile waits."""
+        last = self._count
+        later: list[tuple[float, int, Timer]] = []
+        due = self.next_due()
+        while self._heap and due <= now:
+            entry = heapq.heappop(self._heap)
+            if entry[1] > last:
+                later.append(entry)
+            else:
+                timer = entry[2]
+                timer.ticket = 0
+                again = self._fire(timer, now)
+                if again:
+                    self.add(max(again, due), timer)
+            due = self.next_due()
+        for entry in later:
+            heapq.heappush(self._heap, entry)
+
+    def _fire(self, timer: Timer, now: float) -> float:
+        try:
+            again = timer.fire(now)
+            timer.failures = 0
+            return again
+        except Exception as error:
+            self._faults.note(type(timer).__name__, error, "", now)
+            pause = pause_after(timer.failures, 1.0, LONGEST_RETRY_SECONDS)
+            timer.failures += 1
+            return now + pause
+
+    def __len__(self) -> int:
+        return len(self._heap) - self._stale

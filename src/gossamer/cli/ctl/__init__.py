@@ -1,1 +1,0 @@
-"""Commands that speak with a running broker through its admin API."""

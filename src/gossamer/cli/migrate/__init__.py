@@ -1,1 +1,0 @@
-"""`gossamer migrate …`: coming from another broker."""

@@ -1,1 +1,0 @@
-"""Commands for the models that look at images."""

@@ -1,0 +1,141 @@
+"""All bridged brokers that this broker knows: who owns them, and what they are asked for."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from gossamer.broker.mesh_port import BRIDGE_PREFIX
+from gossamer.broker.session_end import end_session
+from gossamer.broker.timers import Timer
+from gossamer.mesh.bridges.bridge import Bridge, BridgeSettings, bridge_room
+from gossamer.mesh.bridges.ownership import BRIDGE_WORD, SAY_SECONDS, Ownership, encode_claims
+from gossamer.mesh.mesh import Mesh
+from gossamer.session.session import Session
+
+logger = logging.getLogger(__name__)
+
+# Time to hear of an owner before this broker makes itself one.
+_GRACE_SECONDS: Final = 2.0
+# Time for the mesh to learn what a new owner exports, before the old one lets go.
+_HANDOVER_SECONDS: Final = 2.0
+_LOOK_SECONDS: Final = 0.5
+
+
+class Bridges:
+    """Attach it to a mesh before the first link stands."""
+
+    def __init__(self, mesh: Mesh, settings: list[BridgeSettings], now: float) -> None:
+        self.mesh = mesh
+        self.by_name: dict[str, Bridge] = {}
+        self.claims = Ownership()
+        self._shared: set[str] = set()  # filters of groups
+        self._shared_seen = -1
+        self._starts_at = now + _GRACE_SECONDS
+        self._said = b""
+        self._said_at = 0.0
+        core = mesh.core
+        self._end_unknown({BRIDGE_PREFIX + each.name for each in settings}, now)
+        for each in settings:
+            bridge = Bridge(core, each, mesh.settings.mesh, mesh.settings.name)
+            self.by_name[each.name] = bridge
+            for session in core.sessions.values():
+                if session is not bridge.session:
+                    for read in mesh.needed_by(session):
+                        bridge.wants.add(read)
+        mesh.bridges = self
+        mesh.flooding.handlers[BRIDGE_WORD] = self.hear
+        core.timers.add(now, _BridgeTimer(self))
+
+    def hear(self, broker: str, body: bytes, now: float) -> None:
+        self.claims.hear(broker, body, now)
+
+    def wanted(self, filter: str, by: Session) -> None:
+        for bridge in self.by_name.values():
+            if bridge.session is not by:
+                bridge.wants.add(filter)
+
+    def unwanted(self, filter: str, by: Session) -> None:
+        for bridge in self.by_name.values():
+            if bridge.session is not by:
+                bridge.wants.remove(filter)
+
+    def end_turn(self, now: float) -> None:
+        # A neighbour among these does not name its filters.
+        is_blind = bool(self.mesh.core.routes.neighbour_interests)
+        if self.mesh.directory.changes != self._shared_seen:
+            self._look_at_groups()
+        for bridge in self.by_name.values():
+            bridge.wants.set_blind(is_blind)
+            bridge.tell(now)
+
+    def _look_at_groups(self) -> None:
+        """What shared groups read is told to no neighbour; every broker knows it by itself."""
+        self._shared_seen = self.mesh.directory.changes
+        shared = self.mesh.directory.filters() if self.mesh.settings.is_joint else set()
+        for bridge in self.by_name.values():
+            for filter in sorted(shared - self._shared):
+                bridge.wants.add(filter)
+            for filter in sorted(self._shared - shared):
+                bridge.wants.remove(filter)
+        self._shared = shared
+
+    def look(self, now: float) -> None:
+        """Whoever should own them does; and the mesh hears of it."""
+        if now >= self._starts_at:
+            for bridge in self.by_name.values():
+                try:
+                    self._settle(bridge, now)
+                except Exception as error:
+                    self.mesh.core.faults.note("a stock broker", error, bridge.name, now)
+        reached = {
+            name
+            for name, bridge in self.by_name.items()
+            if bridge.is_reached and now >= bridge.yields_until
+        }
+        owned = {name for name in reached if self.by_name[name].is_owner}
+        claims = encode_claims(reached, owned)
+        if claims != self._said or abs(now - self._said_at) >= SAY_SECONDS:
+            self._said = claims
+            self._said_at = now
+            self.mesh.flooding.say(BRIDGE_WORD, claims, now)
+
+    def leave(self, now: float) -> None:
+        """This broker stops: another may take its place at once."""
+        self.mesh.flooding.say(BRIDGE_WORD, encode_claims(set(), set()), now)
+
+    def _settle(self, bridge: Bridge, now: float) -> None:
+        own = self.mesh.settings.name
+        reaching = self.claims.reaching(bridge.name, now)
+        if bridge.is_reached and now >= bridge.yields_until:
+            reaching.append(own)
+        if not reaching:
+            return  # nobody does better than whoever has it
+        if min(reaching) == own:
+            bridge.own(now)
+            return
+        bridge.stand_by(now)
+        if bridge.session.subscriptions and self.claims.is_owned(bridge.name, now):
+            bridge.handed_over_at = bridge.handed_over_at or now
+            if now - bridge.handed_over_at >= _HANDOVER_SECONDS:
+                bridge.hand_over()
+
+    def _end_unknown(self, known: set[str], now: float) -> None:
+        """What waits for a bridged broker that is configured no more will never be sent."""
+        core = self.mesh.core
+        for client_id, session in list(core.sessions.items()):
+            if client_id.startswith(BRIDGE_PREFIX) and client_id not in known:
+                logger.warning(
+                    "bridge %s was removed from the configuration: its queue is dropped", client_id
+                )
+                end_session(core, session, now)
+                core.journal.drop_room(bridge_room(client_id[len(BRIDGE_PREFIX) :]))
+
+
+class _BridgeTimer(Timer):
+    def __init__(self, bridges: Bridges) -> None:
+        self._bridges = bridges
+
+    def fire(self, now: float) -> float:
+        self._bridges.look(now)
+        return now + _LOOK_SECONDS

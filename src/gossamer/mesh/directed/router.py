@@ -1,0 +1,318 @@
+"""What is for one broker only: it goes from neighbour to neighbour until it is there.
+
+A directed message is a message on a closed topic (`message.py` has its forms), in the queues of
+links like any other: it waits for links that are down, survives restarts, and keeps its place among
+what was sent before and after it. Where the tree may change between two of them, each has an
+identity, by which it is run once, and may name another that has to be run before.
+
+One that a neighbour cannot take is set aside, counted and logged. In its place goes one that does
+nothing, so that those that name it do not wait.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from mypy_extensions import mypyc_attr
+
+from gossamer.broker.mesh_port import DIRECTED_TOPICS, ENVELOPE_TOPIC
+from gossamer.mesh.directed.message import (
+    NO_MESSAGE,
+    DirectedMessage,
+    Fields,
+    fitted,
+    identity_of,
+    packed,
+    unpacked,
+)
+from gossamer.mesh.directed.waiting import EARLY, PARKED, WaitingMessages
+from gossamer.mesh.json_fields import malformed
+from gossamer.mesh.link import LimitedLog, Link
+from gossamer.session.message import Message
+from gossamer.session.message_names import NAME_BYTES
+from gossamer.session.records import RELEASED
+from gossamer.wire.errors import ProtocolError
+
+if TYPE_CHECKING:
+    from gossamer.mesh.mesh import Mesh
+
+logger = logging.getLogger(__name__)
+
+# Of their own, not those of messages: what is remembered of a busy broker's messages is forgotten
+# while a directed message may still be named.
+_SOURCE_BYTES: Final = NAME_BYTES // 2
+# What every version runs without doing anything: a late message of nobody's that is none.
+_NOTHING_KIND: Final = "late"
+_NOTHING: Final[Fields] = {
+    "client": "",
+    "source": "",
+    "number": 0,
+    "granted": 0,
+    "kept": False,
+    "identifiers": [],
+    "packet": 0,
+    "state": 0,
+    "share": "",
+    "name": "",
+    "publisher": "",
+    "by": "",
+    "empty": True,
+}
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class DirectedHandler:
+    """What one kind of directed message does where it arrives."""
+
+    def check(self, directed: DirectedMessage) -> None:
+        """ProtocolError if it does not say what this kind must; nothing changes."""
+
+    def run(self, directed: DirectedMessage, origin: Link, now: float) -> None: ...
+
+
+class DirectedRouter:
+    """Sends, passes on, and runs what has arrived."""
+
+    def __init__(self, mesh: Mesh) -> None:
+        self._mesh = mesh
+        self.handlers: dict[str, DirectedHandler] = {}
+        self._source = secrets.token_bytes(_SOURCE_BYTES)
+        self._sent = 0
+        self._parked = WaitingMessages(mesh.core, PARKED)
+        self._early = WaitingMessages(mesh.core, EARLY)
+        self._seen_changes = -1
+        self.set_aside = 0  # those that no neighbour on their way could take
+        self.refusals = 0  # messages of neighbours that could not be taken in here
+        self._complaints = LimitedLog(logger)
+        self._checked: tuple[Message, DirectedMessage] | None = None
+
+    def send(self, directed: DirectedMessage, qos: int, now: float) -> bool:
+        """False if no way leads there, or none that can carry it; then nothing has changed."""
+        link = self._mesh.reaching.next_hop(directed.to)
+        if link is None:
+            return False
+        if self._mesh.tree_links is not None and qos:
+            number = (self._sent + 1).to_bytes(NAME_BYTES - _SOURCE_BYTES, "big")
+            directed.fields["id"] = (self._source + number).hex()
+        try:
+            message = packed(directed, qos)
+        except ValueError:
+            return False
+        if message.topic == ENVELOPE_TOPIC and not link.takes_envelopes():
+            return False
+        self._sent += 1
+        link.session.deliver(message, link.receiver, now)
+        return True
+
+    def can_carry(self, directed: DirectedMessage) -> bool:
+        """Whether `send` would, as far as the next neighbour goes."""
+        link = self._mesh.reaching.next_hop(directed.to)
+        try:
+            message = packed(directed, 1)
+        except ValueError:
+            return False
+        return link is not None and (message.topic != ENVELOPE_TOPIC or link.takes_envelopes())
+
+    def put_aside(self, directed: DirectedMessage, by: str, now: float) -> None:
+        """It cannot be sent any further by this neighbour: it is counted, and logged once."""
+        self.set_aside += 1
+        size = len(directed.message.topic_bytes)
+        what = (
+            f"an errand ({directed.kind!r}, with a topic of {size} bytes) for {directed.to} is set "
+            f"aside: it needs a format that the neighbour does not support; upgrade it"
+        )
+        self._complaints.say(by, what, now)
+
+    def refused(self, by: Link, message: Message | None, reason: int, now: float) -> None:
+        """A neighbour will not have a message, directed or not: it took it for malformed, failed
+        at it, or does not know its form. Copies of a directed message that goes round may be
+        refused by those
+        who are not on its way."""
+        self.set_aside += 1
+        what = f"a message was refused (0x{reason:02x}) and is set aside"
+        self._complaints.say(by.name, what, now)
+        if message is not None and message.topic in DIRECTED_TOPICS:
+            try:
+                directed = unpacked(message)
+            except ProtocolError:
+                return  # nobody could name it
+            if self._mesh.reaching.next_hop(directed.to) is by and not _is_nothing(directed):
+                self._send_nothing(directed, message.qos, by, now)
+
+    def refuse(self, by: str, what: str, now: float) -> None:
+        """A neighbour's message, directed message or not, could not be taken in and was refused."""
+        self.refusals += 1
+        self._complaints.say(by, "a message cannot be taken in, and is refused", now, what)
+
+    def check(self, message: Message) -> None:
+        """ProtocolError if it is none, before anything has changed."""
+        directed = unpacked(message)
+        if directed.to == self._mesh.settings.name:
+            self._handler(directed).check(directed)
+        for name in ("id", "after"):
+            if name in directed.fields:
+                identity_of(directed.text(name))
+        self._checked = (message, directed)
+
+    def arrived(self, message: Message, origin: Link, is_wave: bool, now: float) -> None:
+        """A wave goes by itself to all who are reached. For the others it waits where it began,
+        and there only: every broker's copy would become a wave again."""
+        checked = self._checked
+        self._checked = None
+        if checked is not None and checked[0] is message:
+            directed = checked[1]
+        else:
+            directed = unpacked(message)
+        if directed.to != self._mesh.settings.name:
+            if not is_wave:
+                self._pass_on(directed, message, origin, now)
+            elif self._began_here(message) and not self._mesh.reaching.is_reached(directed.to):
+                self._park(directed, message, now)
+        elif not (self._is_early(directed) and self._waits(directed, message, origin, now)):
+            self._run(directed, origin, now)
+
+    def set_queued_aside(self, link: Link, now: float) -> None:
+        """The neighbour came back and does not know the form of some that wait for it."""
+        session = link.session
+        unknown = [
+            delivery
+            for delivery in session.left_over()
+            if delivery.message is not None
+            and delivery.state != RELEASED
+            and delivery.message.topic == ENVELOPE_TOPIC
+        ]
+        if not unknown:
+            return
+        session.withdraw(unknown)
+        for delivery in unknown:
+            assert delivery.message is not None
+            self._replace(unpacked(delivery.message), delivery.message, link, now)
+
+    def refit(self, link: Link) -> None:
+        """After a restart: what an earlier version queued in a form that cannot hold it."""
+        for delivery in link.session.left_over():
+            if delivery.message is not None:
+                delivery.message = fitted(delivery.message)
+
+    def _run(self, first: DirectedMessage, origin: Link, now: float) -> None:
+        """And those that waited for it."""
+        due = deque([first])
+        while due:
+            directed = due.popleft()
+            handler = self._handler(directed)
+            if not self._is_new(directed):
+                continue
+            try:
+                handler.run(directed, origin, now)
+            except Exception as error:  # those that waited for it go on
+                self._mesh.core.faults.note("an errand", error, f"{directed.kind} here", now)
+                self.refuse(origin.name, f"an errand of kind {directed.kind!r}", now)
+            if self._early.most and directed.identity():
+                done = identity_of(directed.identity()).hex()
+                for place, message in self._early.waiting(done, now):
+                    self._early.taken(done, place)
+                    due.append(unpacked(message))
+
+    def end_turn(self, now: float) -> None:
+        """Sends on what had to wait for its broker to be reached."""
+        reaching = self._mesh.reaching
+        if not self._parked.most or self._seen_changes == reaching.changes:
+            return
+        self._seen_changes = reaching.changes
+        for place, message in self._parked.waiting("", now):
+            to = unpacked(message).to
+            link = reaching.next_hop(to)
+            if link is not None and reaching.is_reached(to):
+                self._parked.taken("", place)
+                self._deliver(unpacked(message), fitted(message), link, now)
+
+    def waiting(self) -> tuple[int, int]:
+        """How many wait for their broker, and how many for another directed message."""
+        return self._parked.most, self._early.most
+
+    def _pass_on(
+        self, directed: DirectedMessage, message: Message, origin: Link, now: float
+    ) -> None:
+        reaching = self._mesh.reaching
+        link = reaching.next_hop(directed.to)
+        if link is None or link is origin:
+            if link is None or not reaching.is_reached(directed.to):
+                self._park(directed, message, now)
+                return
+            # Trees disagree for a moment. Back there its old name would be taken for a repetition.
+            message = message.changed(name=b"")
+        self._deliver(directed, message, link, now)
+
+    def _deliver(self, directed: DirectedMessage, message: Message, link: Link, now: float) -> None:
+        if message.topic == ENVELOPE_TOPIC and not link.takes_envelopes():
+            self._replace(directed, message, link, now)
+        else:
+            link.session.deliver(message, link.receiver, now)
+
+    def _replace(self, directed: DirectedMessage, message: Message, link: Link, now: float) -> None:
+        """Sets it aside; who names it as the one before finds that it was run."""
+        self.put_aside(directed, link.name, now)
+        self._send_nothing(directed, message.qos, link, now)
+
+    def _send_nothing(self, directed: DirectedMessage, qos: int, link: Link, now: float) -> None:
+        """In place of a directed message, if it can be named."""
+        if directed.identity():
+            fields = dict(_NOTHING)
+            for name in ("id", "after"):
+                if name in directed.fields:
+                    fields[name] = directed.fields[name]
+            nothing = DirectedMessage(_NOTHING_KIND, directed.to, fields, NO_MESSAGE)
+            link.session.deliver(packed(nothing, qos), link.receiver, now)
+
+    def _handler(self, directed: DirectedMessage) -> DirectedHandler:
+        handler = self.handlers.get(directed.kind)
+        if handler is None:
+            raise malformed(f"a directed message of the unknown kind {directed.kind[:40]!r}")
+        return handler
+
+    def _park(self, directed: DirectedMessage, message: Message, now: float) -> None:
+        """Until its broker is reached; if there is no room for it, it is set aside."""
+        if message.qos and not self._parked.keep(
+            message, "", f"{self._mesh.next_micros(now):020d}"
+        ):
+            self.set_aside += 1
+            what = (
+                "more waits for it than there is room for (limits.directed_bytes): it is set aside"
+            )
+            self._complaints.say(directed.to, what, now)
+
+    def _waits(self, directed: DirectedMessage, message: Message, origin: Link, now: float) -> bool:
+        """Whether it waits here for the one before it; not if there is no room for it to wait."""
+        after = identity_of(directed.text("after")).hex()
+        if self._early.keep(message, after, identity_of(directed.identity()).hex()):
+            return True
+        what = "no room to wait for what was sent before (limits.directed_bytes): it is run at once"
+        self._complaints.say(origin.name, what, now)
+        return False
+
+    def _began_here(self, wave: Message) -> bool:
+        tree_links = self._mesh.tree_links
+        return tree_links is not None and tree_links.memory.is_own(wave.name)
+
+    def _is_new(self, directed: DirectedMessage) -> bool:
+        """Whatever ways it took, and whatever names it had on them."""
+        tree_links = self._mesh.tree_links
+        identity = directed.identity()
+        return (
+            tree_links is None or not identity or tree_links.memory.is_new(identity_of(identity), 2)
+        )
+
+    def _is_early(self, directed: DirectedMessage) -> bool:
+        """Whether the one that it follows has not been run here."""
+        tree_links = self._mesh.tree_links
+        if tree_links is None or "after" not in directed.fields:
+            return False
+        return not tree_links.memory.knows(identity_of(directed.text("after")))
+
+
+def _is_nothing(directed: DirectedMessage) -> bool:
+    """Whether it was sent in place of another."""
+    return directed.kind == _NOTHING_KIND and not directed.fields.get("client")

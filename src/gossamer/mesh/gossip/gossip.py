@@ -1,0 +1,276 @@
+"""Words that every broker of the mesh hears: passed on over every link, each handled once.
+
+A *lasting* word stands until its broker says another of the same kind: whoever joins later is told
+it too, when a link comes up. A *passing* word reaches those who are joined now. A word is known by
+its origin, that broker's life and a counter, so it may come over many links and go round in
+circles. Of two lasting words the one with the later life wins, then the one with the higher
+counter; a life is the time of a start, and a broker that hears of a later one under its own name
+goes beyond it.
+
+Whoever says too much is damped: of lasting words the newest is taken a little later, passing words
+are dropped.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+
+from gossamer.mesh.control_messages import FLOOD, FLOOD_DIGEST, FLOOD_LIST, control_packet
+from gossamer.mesh.gossip.item import (
+    MOST_BODY,
+    GossipItem,
+    decode_list,
+    decode_word,
+    encode_list,
+    encode_word,
+    is_later,
+)
+from gossamer.mesh.gossip.sources import GossipSource
+from gossamer.mesh.link import LimitedLog
+from gossamer.wire import reasons
+from gossamer.wire.errors import ProtocolError
+
+if TYPE_CHECKING:
+    from gossamer.broker.core import Core
+    from gossamer.mesh.link import Link
+
+logger = logging.getLogger(__name__)
+
+# Who heard it: the broker that said it, what it said, and the time.
+Handler = Callable[[str, bytes, float], None]
+
+# Brokers that one can have heard of; a peer that invents names cannot fill the memory.
+MOST_ORIGINS: Final = 10_000
+# How far ahead of this broker's clock a life may be. Clocks are wrong; not by this much.
+_AHEAD_MICROS: Final = 30 * 86_400 * 1_000_000
+_LIFE_SHIFT: Final = 16  # low bits that chance fills: two starts in one microsecond differ
+LEAP_SECONDS: Final = 1.0
+
+
+class Gossip:
+    """One broker's part. Handlers are entered by kind before the first link stands."""
+
+    def __init__(self, core: Core, name: str, links: dict[str, Link]) -> None:
+        self.core = core
+        self.name = name
+        self.handlers: dict[int, Handler] = {}
+        begun = int(core.common_time(core.started_at) * 1e6)
+        self.life = (begun << _LIFE_SHIFT) | secrets.randbits(_LIFE_SHIFT)
+        self.damped = 0  # words that came too fast
+        self._links = links
+        self._counter = 0
+        self._own: dict[int, GossipItem] = {}
+        self._origins: dict[str, GossipSource] = {}
+        self._outgoing: list[tuple[bytes, str]] = []  # packets, and the link not to send them to
+        self._digest = 0  # of all lasting words, in any order
+        self._restless: dict[str, None] = {}  # origins with words that wait
+        self._leap_beyond = 0  # a life under our name that is not ours, 0 for none
+        self._leapt_at = 0.0
+        self._complaints = LimitedLog(logger)
+
+    # Saying ---------------------------------------------------------------------------------------
+
+    def say(self, kind: int, body: bytes, now: float, lasting: bool = True) -> None:
+        """To everybody, at the end of the turn; a lasting word replaces the last of its kind."""
+        if len(body) > MOST_BODY:
+            raise ValueError(
+                f"a gossip entry of {len(body)} bytes is above the limit of {MOST_BODY}"
+            )
+        word = self._spoken(kind, body, lasting)
+        if lasting:
+            self._replace(self._own, word)
+        self._outgoing.append((control_packet(FLOOD, encode_word(word)), ""))
+
+    def last_word(self, origin: str, kind: int) -> bytes | None:
+        """The lasting word of that kind that stands."""
+        words = self._own if origin == self.name else self._lasting_of(origin)
+        word = words.get(kind)
+        return None if word is None else word.body
+
+    def forget(self, origin: str) -> None:
+        """That broker is no more part of the mesh; a later word of it is news again."""
+        known = self._origins.pop(origin, None)
+        if known is not None:
+            for word in known.lasting.values():
+                self._digest ^= _digest_of(word)
+            self._restless.pop(origin, None)
+
+    # Hearing --------------------------------------------------------------------------------------
+
+    def opened(self, link: Link) -> None:
+        """A link stands: the two ends compare what they have, if there is anything."""
+        link.listed = {}
+        if self._digest:
+            link.send([control_packet(FLOOD_DIGEST, self._digest.to_bytes(8, "big"))])
+
+    def hear(self, link: Link, payload: bytes, now: float) -> None:
+        """A word, from anybody, over this link."""
+        word = decode_word(payload, 1)
+        latest = int(max(now, now + self.core.wall_offset) * 1e6)
+        if word.life >> _LIFE_SHIFT > latest + _AHEAD_MICROS:
+            raise ProtocolError(
+                reasons.PROTOCOL_ERROR,
+                f"a gossip entry of {word.origin!r} from too far in the future",
+            )
+        if word.origin == self.name:
+            self._hear_own(link, word, now)
+            return
+        known = self._origins.get(word.origin)
+        if known is None:
+            if len(self._origins) >= MOST_ORIGINS:
+                self._complain(link, "names more brokers than a mesh may have", now)
+                return
+            known = GossipSource(now)
+            self._origins[word.origin] = known
+        if word.is_lasting:
+            self._hear_lasting(link, known, word, now)
+        else:
+            self._hear_passing(link, known, word, now)
+
+    def hear_digest(self, link: Link, payload: bytes) -> None:
+        if len(payload) != 9:
+            raise ProtocolError(reasons.MALFORMED_PACKET, "a digest of a wrong size")
+        if int.from_bytes(payload[1:], "big") != self._digest:
+            for part in encode_list(self._all()):
+                link.send([control_packet(FLOOD_LIST, part)])
+
+    def hear_list(self, link: Link, payload: bytes) -> None:
+        """What the neighbour has, a part of it: it is told what is newer here. What it did not
+        name at all it gets when its list is complete."""
+        theirs, is_complete = decode_list(payload)
+        link.listed.update(theirs)
+        if not is_complete:
+            return
+        listed = link.listed
+        link.listed = {}
+        for word in self._all():
+            held = listed.get((word.origin, word.kind))
+            if held is None or (word.life, word.counter) > held:
+                link.send([control_packet(FLOOD, encode_word(word))])
+
+    def begin_end(self, now: float) -> None:
+        """The turn ends: takes what had to wait."""
+        if self._leap_beyond:
+            self._leap(now)
+        if self._restless:
+            self._take_waiting(now)
+
+    def end_turn(self) -> None:
+        """Passes on what the turn brought."""
+        if not self._outgoing:
+            return
+        outgoing = self._outgoing
+        self._outgoing = []
+        for link in self._links.values():
+            if link.connection is not None:
+                link.send([packet for packet, source in outgoing if source != link.name])
+
+    def _hear_lasting(self, link: Link, known: GossipSource, word: GossipItem, now: float) -> None:
+        held = known.lasting.get(word.kind)
+        if held is not None and not is_later(word, held):
+            return
+        waiting = known.waiting.get(word.kind)
+        if waiting is not None and not is_later(word, waiting[0]):
+            return
+        if not known.rate.take(now):
+            self.damped += 1
+            known.waiting[word.kind] = (word, link)
+            self._restless[word.origin] = None
+            self._complain(link, f"{word.origin} changes its gossip entries too often", now)
+            return
+        self._accept(link, known, word, now)
+
+    def _accept(self, link: Link, known: GossipSource, word: GossipItem, now: float) -> None:
+        known.waiting.pop(word.kind, None)
+        self._pass_on(link, word, now)
+        self._replace(known.lasting, word)
+
+    def _hear_passing(self, link: Link, known: GossipSource, word: GossipItem, now: float) -> None:
+        if known.has_heard(word):
+            return
+        if not known.passing_rate.take(now):
+            self.damped += 1
+            self._complain(link, f"{word.origin} sends too much gossip", now)
+            return
+        known.heard(word)
+        self._pass_on(link, word, now)
+
+    def _hear_own(self, link: Link, word: GossipItem, now: float) -> None:
+        """Our own word came round; or one that we never said, of an earlier life whose clock was
+        ahead or of somebody with our name: we go beyond it."""
+        mine = (self.life, self._counter)
+        if (word.life, word.counter) > mine:
+            self._complain(link, f"gossip entries in the name of this broker ({self.name})", now)
+            self._leap_beyond = max(self._leap_beyond, word.life)
+
+    def _leap(self, now: float) -> None:
+        """Not often: somebody with our name does the same."""
+        if abs(now - self._leapt_at) < LEAP_SECONDS:
+            return
+        self._leapt_at = now
+        self.life = max(self.life, self._leap_beyond) + 1
+        self._leap_beyond = 0
+        for kind, old in list(self._own.items()):
+            self.say(kind, old.body, now)
+
+    def _pass_on(self, link: Link, word: GossipItem, now: float) -> None:
+        """What its handler refuses with ProtocolError goes no further."""
+        handler = self.handlers.get(word.kind)
+        if handler is not None:
+            try:
+                handler(word.origin, word.body, now)
+            except ProtocolError:
+                raise
+            except Exception as error:
+                # Ours: the word is as good as any, and would come again over every link.
+                self.core.faults.note("a word", error, f"kind {word.kind} of {word.origin}", now)
+        self._outgoing.append((control_packet(FLOOD, encode_word(word)), link.name))
+
+    def _take_waiting(self, now: float) -> None:
+        for origin in list(self._restless):
+            known = self._origins[origin]
+            for word, link in list(known.waiting.values()):
+                if not known.rate.take(now):
+                    break
+                try:
+                    self._accept(link, known, word, now)
+                except ProtocolError as error:
+                    if link.connection is not None:
+                        link.connection.fail(error.reason, error.text, now)
+            if not known.waiting:
+                del self._restless[origin]
+
+    # Bookkeeping ----------------------------------------------------------------------------------
+
+    def _spoken(self, kind: int, body: bytes, lasting: bool) -> GossipItem:
+        self._counter += 1
+        return GossipItem(self.name, self.life, self._counter, kind, lasting, body)
+
+    def _replace(self, words: dict[int, GossipItem], word: GossipItem) -> None:
+        old = words.get(word.kind)
+        if old is not None:
+            self._digest ^= _digest_of(old)
+        words[word.kind] = word
+        self._digest ^= _digest_of(word)
+
+    def _lasting_of(self, origin: str) -> dict[int, GossipItem]:
+        known = self._origins.get(origin)
+        return {} if known is None else known.lasting
+
+    def _all(self) -> list[GossipItem]:
+        words = list(self._own.values())
+        for known in self._origins.values():
+            words.extend(known.lasting.values())
+        return words
+
+    def _complain(self, link: Link, what: str, now: float) -> None:
+        self._complaints.say(link.name, what, now)
+
+
+def _digest_of(word: GossipItem) -> int:
+    identity = f"{word.origin}\0{word.kind}\0{word.life}\0{word.counter}".encode()
+    return int.from_bytes(blake2b(identity, digest_size=8).digest(), "big")

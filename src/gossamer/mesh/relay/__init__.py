@@ -1,1 +1,0 @@
-"""What goes beyond the next neighbour: words for every broker, errands for one."""

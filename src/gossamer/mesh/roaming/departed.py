@@ -1,0 +1,262 @@
+"""Sessions that moved to another broker, as long as messages for them may still come here.
+
+What comes is sent after them at the end of the turn. A departed session ends when the new broker
+has had the subscriptions for so long that everybody sends there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gossamer.broker.geofences import LocatedSubscription
+from gossamer.broker.retained_delivery import serve_all
+from gossamer.broker.session_end import disconnect_session, end_session, settle
+from gossamer.broker.subscriptions import enter
+from gossamer.broker.timers import Timer
+from gossamer.mesh.directed.message import NO_MESSAGE, DirectedMessage, Fields
+from gossamer.mesh.directed.router import DirectedHandler
+from gossamer.mesh.link import Link
+from gossamer.mesh.roaming.move_names import MoveNames
+from gossamer.mesh.roaming.moves import MOVED, TAKEN, Moves
+from gossamer.mesh.roaming.transfer import ITEM, LATE, end_directed, head_directed, item_directed
+from gossamer.session.message_names import NAME_BYTES
+from gossamer.session.records import DeliveryRecord
+from gossamer.session.seen_names import Seen
+from gossamer.session.session import Session
+from gossamer.session.subscription import Subscription
+from gossamer.topics.match import matches
+from gossamer.wire import reasons
+
+if TYPE_CHECKING:
+    from gossamer.mesh.mesh import Mesh
+
+# The new broker's directed message that it has the session, and ours that nothing follows any more.
+TAKEN_OVER: Final = "taken"
+OVER: Final = "over"
+# Interests cross a link within milliseconds, a summary under load within two seconds.
+LINGER_SECONDS: Final = 15.0
+# A session that moves is more than its parts: none may be lost or come twice.
+PARCEL_QOS: Final = 2
+# Messages for neighbours that are looked at when a session moves: a few milliseconds, and no more
+# than 128 KiB of names in its head.
+_MOST_LOOKED: Final = 4_096
+
+
+class DepartedSession(Timer):
+    """As a timer it ends, once nothing has changed in the mesh for long enough."""
+
+    def __init__(self, departed_sessions: DepartedSessions, session: Session, to: str) -> None:
+        self._departed_sessions = departed_sessions
+        self.session = session
+        self.to = to
+        self.last = ""  # the directed message that those still to be sent follow
+        self.is_leaving = False  # what the store has of its queue is not sent yet, nor its end
+        self.is_over = False  # its new broker wants no more of it than is left here
+        self.number = 0  # of the last delivery that it had when it left
+        self.changes = -1  # of who is reached, when it was last looked at
+
+    def fire(self, now: float) -> float:
+        return now + LINGER_SECONDS if self._departed_sessions.lingers(self, now) else 0.0
+
+
+class DepartedSessions(DirectedHandler):
+    def __init__(self, mesh: Mesh, names: MoveNames, moves: Moves) -> None:
+        self._moves = moves
+        self._mesh = mesh
+        self._names = names
+        self._core = mesh.core
+        self._by_client: dict[str, DepartedSession] = {}
+        mesh.router.handlers[TAKEN_OVER] = self
+
+    def restore(self, session: Session, now: float) -> None:
+        """After a restart."""
+        where = self._moves.of(session)
+        departed = DepartedSession(self, session, where.broker)
+        departed.last = where.last
+        # A broker that died meanwhile may not have sent the end; a second one changes nothing.
+        departed.is_leaving = session.spilled > 0
+        self._watch(session)
+        for name in self._core.journal.spilled_names(session.client_id):
+            if session.seen is not None:
+                session.seen.spilled(name[-NAME_BYTES:])
+        self._by_client[session.client_id] = departed
+        self._widen(session)
+        self._names.ask(now)
+        if where.state == TAKEN:
+            self._core.timers.add(now + LINGER_SECONDS, departed)
+
+    def give(self, session: Session, to: str, now: float) -> bool:
+        """Sends the session away, with everything it has; False if no way leads there."""
+        if self._mesh.reaching.next_hop(to) is None:
+            return False
+        own = self._mesh.settings.name
+        if not self._mesh.router.can_carry(end_directed(own, session.client_id, to)):
+            return False
+        settle(self._core, session, now)
+        disconnect_session(self._core, session, reasons.SESSION_TAKEN_OVER, "", now)
+        if self._core.sessions.get(session.client_id) is not session:
+            return True  # it ended with its connection
+        record = session.record
+        where = self._moves.of(session)
+        client_id = session.client_id
+        self._names.ask(now)
+        serve_all(self._core, session, now)
+        number = session.last_number()
+        deliveries, incoming = session.give_away()
+        departed = DepartedSession(self, session, to)
+        departed.number = number
+        departed.is_leaving = session.spilled > 0
+        seen_at = self._core.locations.last_seen(client_id)
+        had = b"" if where.state or departed.is_leaving else self._had(session, deliveries)
+        self._send(
+            departed, head_directed(session, to, own, where.since, incoming, had, seen_at), now
+        )
+        for delivery in deliveries:
+            self._send(departed, item_directed(ITEM, own, client_id, to, delivery), now)
+        if not departed.is_leaving:
+            self._send(departed, end_directed(own, client_id, to), now)
+        record.will = None  # the client is back, elsewhere
+        where.state = MOVED
+        where.broker = to
+        where.last = departed.last
+        self._core.journal.session_saved(record)
+        self._moves.save(session)
+        self._by_client[client_id] = departed
+        self._watch(session)
+        self._widen(session)
+        return True
+
+    def _had(self, session: Session, deliveries: list[DeliveryRecord]) -> bytes:
+        """Names of messages that came to it here and still wait for neighbours: should the tree
+        change, they go round to everybody, its new broker too."""
+        if self._mesh.tree_links is None:
+            return b""
+        filters = [each.filter for each in session.subscriptions.values() if not each.share]
+        names: dict[bytes, None] = {}
+        looked = 0
+        for link in self._mesh.by_name.values():
+            for delivery in reversed(link.session.left_over()):
+                message = delivery.message
+                if message is None or message.qos != 2:
+                    continue
+                looked += 1
+                if looked > _MOST_LOOKED:
+                    break
+                if any(matches(filter, message.topic) for filter in filters):
+                    names[message.name[-NAME_BYTES:]] = None
+        for delivery in deliveries:  # it brings these along
+            if delivery.message is not None:
+                names.pop(delivery.message.name[-NAME_BYTES:], None)
+        names.pop(b"", None)
+        return b"".join(names)
+
+    def _watch(self, session: Session) -> None:
+        """If the session comes back before the store has given up what came for it meanwhile, it
+        brings some of that along: the names tell."""
+        if session.seen is None:
+            session.seen = Seen([])
+
+    def _widen(self, session: Session) -> None:
+        """Where the client is now, its new broker knows: what follows it there is passed on from
+        here wherever it happens, and judged there."""
+        for subscription in list(session.subscriptions.values()):
+            if isinstance(subscription, LocatedSubscription) and not subscription.share:
+                record = subscription.record
+                enter(self._core, Subscription(session, record, "", subscription.filter))
+
+    def forget(self, client_id: str) -> None:
+        """The session is here again, or has ended."""
+        self._by_client.pop(client_id, None)
+
+    def recall(self, client_id: str, now: float) -> None:
+        """The session comes back. What came before it does may have been had there."""
+        departed = self._by_client.pop(client_id, None)
+        if departed is not None:
+            self._send_after(departed, now)
+
+    def end_turn(self, now: float) -> None:
+        for departed in list(self._by_client.values()):
+            if departed.session.queue is not None or departed.session.spilled:
+                self._send_after(departed, now)
+                if departed.is_over and not departed.session.spilled:
+                    self._finish(departed, now)
+
+    def check(self, directed: DirectedMessage) -> None:
+        directed.text("client")
+        directed.text("source")
+
+    def run(self, directed: DirectedMessage, origin: Link, now: float) -> None:
+        """The session is where it should be."""
+        departed = self._by_client.get(directed.text("client"))
+        if departed is None or departed.to != directed.text("source"):
+            return
+        if directed.flag("ends"):
+            departed.is_over = True
+            if not departed.session.spilled:
+                self._finish(departed, now)
+            return
+        where = self._moves.of(departed.session)
+        if where.state == MOVED:
+            where.state = TAKEN
+            self._moves.save(departed.session)
+            self._core.timers.add(now + LINGER_SECONDS, departed)
+
+    def lingers(self, departed: DepartedSession, now: float) -> bool:
+        """Whether the departed session is still needed; if not, it ends."""
+        if self._by_client.get(departed.session.client_id) is not departed:
+            return False
+        self._names.ask(now)
+        reaching = self._mesh.reaching
+        is_changing = not reaching.is_reached(departed.to) or reaching.changes != departed.changes
+        if is_changing or departed.session.spilled:
+            departed.changes = reaching.changes
+            return True
+        self._finish(departed, now)
+        return False
+
+    def _send_after(self, departed: DepartedSession, now: float) -> None:
+        if self._mesh.reaching.next_hop(departed.to) is None:
+            return
+        own = self._mesh.settings.name
+        session = departed.session
+        client_id = session.client_id
+        while True:
+            for delivery in session.give_away()[0]:
+                if departed.is_leaving and delivery.number > departed.number:
+                    self._end(departed, now)
+                kind = ITEM if departed.is_leaving else LATE
+                self._send(
+                    departed, item_directed(kind, own, client_id, departed.to, delivery), now
+                )
+            if not session.refill():
+                break
+        if departed.is_leaving and not session.spilled:
+            self._end(departed, now)
+        if departed.last:
+            where = self._moves.of(session)
+            where.last = departed.last
+            self._moves.save(session)
+
+    def _end(self, departed: DepartedSession, now: float) -> None:
+        """Everything that it had when it left is on its way."""
+        departed.is_leaving = False
+        own = self._mesh.settings.name
+        self._send(departed, end_directed(own, departed.session.client_id, departed.to), now)
+
+    def _send(self, departed: DepartedSession, directed: DirectedMessage, now: float) -> None:
+        """Whatever ways they take, they are run in this order."""
+        if departed.last:
+            directed.fields["after"] = departed.last
+        directed_messages = self._mesh.router
+        if not directed_messages.send(directed, PARCEL_QOS, now):
+            directed_messages.put_aside(directed, departed.to, now)
+        elif not directed.message.expires_at:  # nobody waits for what may expire on the way
+            departed.last = directed.identity()
+
+    def _finish(self, departed: DepartedSession, now: float) -> None:
+        self._send_after(departed, now)
+        client_id = departed.session.client_id
+        del self._by_client[client_id]
+        end_session(self._core, departed.session, now)
+        fields: Fields = {"client": client_id, "source": self._mesh.settings.name}
+        self._send(departed, DirectedMessage(OVER, departed.to, fields, NO_MESSAGE), now)

@@ -1,0 +1,272 @@
+"""Sessions that come from another broker, to stay or to be passed on.
+
+They are complete when their end has come; what is published meanwhile waits behind what they bring.
+Where the client has got a new session meanwhile, because the old one could not be had in time, that
+stays as it is and gets the old one's messages.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from gossamer.broker.geofences import LocatedSubscription
+from gossamer.broker.queue_rights import bound_queue
+from gossamer.broker.revocation import remove_subscription
+from gossamer.broker.session_end import expect_expiry
+from gossamer.broker.session_sizes import weigh_session
+from gossamer.broker.subscriptions import asked_of, enter, make
+from gossamer.geo.errors import GlpError
+from gossamer.geo.located import read_located
+from gossamer.mesh.directed.message import NO_MESSAGE, DirectedMessage
+from gossamer.mesh.directed.router import DirectedHandler
+from gossamer.mesh.link import Link
+from gossamer.mesh.roaming.departed import OVER, PARCEL_QOS, TAKEN_OVER
+from gossamer.mesh.roaming.moves import AGREEMENT, ARRIVING, HERE, Moves
+from gossamer.mesh.roaming.seen_names import SeenNames, came_before
+from gossamer.mesh.roaming.transfer import END, HEAD, ITEM, LATE, TransferHead, delivery_of
+from gossamer.plus.errors import PlusError
+from gossamer.session.message import Message
+from gossamer.session.records import QUEUED, DeliveryRecord
+from gossamer.session.session import NEVER, Session
+from gossamer.topics.match import matches
+from gossamer.topics.shared import split_share
+
+if TYPE_CHECKING:
+    from gossamer.mesh.roaming.roaming import Roaming
+
+# What becomes of a session that arrives.
+_INSTALLED: Final = 0
+_MERGED: Final = 1  # its messages go to the session that the client has
+_DISCARDED: Final = 2  # the client began anew since
+
+
+class IncomingSession:
+    """One session between its head and its end."""
+
+    __slots__ = ("incoming", "items", "outcome", "session")
+
+    def __init__(self, session: Session | None, outcome: int) -> None:
+        self.session = session
+        self.outcome = outcome
+        self.items: list[DeliveryRecord] = []
+        self.incoming: list[int] = []
+
+
+class IncomingSessions(DirectedHandler):
+    def __init__(self, roaming: Roaming) -> None:
+        self._roaming = roaming
+        self._mesh = roaming.mesh
+        self._core = roaming.mesh.core
+        self._moves: Moves = roaming.moves
+        self.names = SeenNames(self._core)
+        self._under_way: dict[tuple[str, str], IncomingSession] = {}  # by source and client id
+        for kind in (HEAD, ITEM, END, LATE, OVER):
+            self._mesh.router.handlers[kind] = self
+
+    def restore(self, session: Session, now: float) -> None:
+        """After a restart: what had come is in the store, the rest is on its way."""
+        where = self._moves.of(session)
+        self._roaming.names.begin(now)
+        self.names.restore(session)
+        if where.state == ARRIVING:
+            self._under_way[(where.broker, session.client_id)] = IncomingSession(
+                session, _INSTALLED
+            )
+
+    def check(self, directed: DirectedMessage) -> None:
+        directed.text("client")
+        directed.text("source")
+        if directed.kind == HEAD:
+            TransferHead(directed)
+        elif directed.kind in (ITEM, LATE):
+            delivery_of(directed)
+
+    def run(self, directed: DirectedMessage, origin: Link, now: float) -> None:
+        client_id = directed.text("client")
+        if directed.kind == LATE:
+            self._late(client_id, directed, now)
+        elif directed.kind == OVER:
+            session = self._core.sessions.get(client_id)
+            if session is not None:
+                self._is_settled(session, directed.text("source"), now)
+        elif directed.kind == HEAD:
+            self._begin(client_id, TransferHead(directed), now)
+        else:
+            key = (directed.text("source"), client_id)
+            incoming = self._under_way.get(key)
+            if incoming is None:
+                self._straggled(directed, key, now)
+            elif directed.kind == ITEM:
+                self._add(incoming, delivery_of(directed), now)
+            else:
+                del self._under_way[key]
+                self._end(client_id, incoming, key[0], now)
+
+    def _begin(self, client_id: str, head: TransferHead, now: float) -> None:
+        existing = self._core.sessions.get(client_id)
+        claim = self._roaming.claims.find(client_id, now)
+        if claim is not None and head.since < claim.cleared:
+            incoming = IncomingSession(None, _DISCARDED)
+        elif existing is not None and not self._moves.of(existing).is_away():
+            is_same = existing.user == head.record.user
+            incoming = IncomingSession(existing, _MERGED if is_same else _DISCARDED)
+            if is_same:
+                self.names.watch(existing)
+        else:
+            incoming = self._install(existing, head, now)
+        self._under_way[(head.source, client_id)] = incoming
+
+    def _install(self, departed: Session | None, head: TransferHead, now: float) -> IncomingSession:
+        """A new session, or what was left here of the same one."""
+        core = self._core
+        record = head.record
+        if departed is None:
+            session = Session(core.hub, record)
+            bound_queue(session, core.settings)
+            core.sessions[session.client_id] = session
+            core.counters.sessions = len(core.sessions)
+        else:
+            session = departed
+            self._roaming.departed_sessions.recall(session.client_id, now)
+            record = session.record
+            record.expiry = head.record.expiry
+            session.persistent = record.expiry != 0
+        core.session_quotas.update(session)
+        weigh_session(core, session)
+        record.disconnected_at = now
+        where = self._moves.of(session)
+        where.state = ARRIVING
+        where.broker = head.source
+        where.since = head.since
+        self.names.watch(session)
+        self.names.had(session, head.seen)
+        session.number_after(head.number)
+        core.journal.session_saved(record)
+        self._moves.save(session)
+        if head.seen_at is not None:
+            point, seen_at = head.seen_at
+            core.locations.arrived(session, point, seen_at, now)
+        self._subscribe(session, head, now)
+        incoming = IncomingSession(session, _INSTALLED)
+        incoming.incoming = head.incoming
+        for packet_id in head.incoming:
+            core.journal.incoming_added(session.client_id, packet_id)
+        session.incoming = set(head.incoming) or None
+        self._roaming.claims.here(session.client_id)
+        return incoming
+
+    def _subscribe(self, session: Session, head: TransferHead, now: float) -> None:
+        core = self._core
+        wanted = {record.filter for record in head.subscriptions}
+        for filter in list(session.subscriptions):
+            if filter not in wanted:
+                remove_subscription(core, session, filter)
+        for record in head.subscriptions:
+            try:
+                asked = asked_of(core, split_share(record.filter)[1], record.user)
+                located = read_located(record.user)
+            except (PlusError, GlpError):
+                continue  # the window or the processor that it needs is not configured here
+            enter(core, make(core, session, record, asked, located, now))
+            core.journal.subscription_saved(session.client_id, record)
+
+    def _add(self, incoming: IncomingSession, delivery: DeliveryRecord, now: float) -> None:
+        session = incoming.session
+        message = delivery.message
+        if incoming.outcome == _INSTALLED and session is not None:
+            if came_before(session, delivery):
+                return
+            if delivery.qos:
+                self._core.journal.delivery_queued(session.client_id, delivery)
+            incoming.items.append(delivery)
+        elif incoming.outcome == _MERGED and session is not None and message is not None:
+            # Its client has forgotten what was in flight; at QoS 2 it may have had it.
+            if delivery.qos == 1 or (delivery.qos == 2 and delivery.state == QUEUED):
+                share = delivery.share
+                session.enqueue(
+                    message, delivery.qos, delivery.retain, delivery.identifiers, share, now
+                )
+
+    def _end(self, client_id: str, incoming: IncomingSession, source: str, now: float) -> None:
+        session = incoming.session
+        if incoming.outcome == _INSTALLED and session is not None:
+            newer = session.queue
+            session.queue = None
+            session.restore(incoming.items, incoming.incoming)
+            if newer is not None:
+                session.queue = deque(sorted(_waiting(session) + list(newer), key=_by_number))
+            session.shorten()
+            self._moves.of(session).state = AGREEMENT
+            self._moves.save(session)
+            if session.outbox is not None:
+                session.pump(now)  # its client could not wait
+            elif session.record.expiry != NEVER:
+                expect_expiry(self._core, session, now + session.record.expiry)
+        fields: dict[str, object] = {
+            "client": client_id,
+            "source": self._mesh.settings.name,
+            "ends": incoming.outcome != _INSTALLED,
+        }
+        self._mesh.router.send(
+            DirectedMessage(TAKEN_OVER, source, fields, NO_MESSAGE), PARCEL_QOS, now
+        )
+        self._roaming.arrived(client_id, now)
+
+    def _is_settled(self, session: Session, source: str, now: float) -> None:
+        """The broker that had it has nothing left for it."""
+        where = self._moves.of(session)
+        if where.state == AGREEMENT and where.broker == source:
+            self.names.forget(session)
+            where.state = HERE
+            where.broker = ""
+            self._moves.save(session)
+
+    def _straggled(self, directed: DirectedMessage, key: tuple[str, str], now: float) -> None:
+        """It came after the end of its session, which does not wait for what may expire."""
+        session = self._core.sessions.get(key[1])
+        if session is None or directed.kind != ITEM or directed.number("state") != QUEUED:
+            return
+        where = self._moves.of(session)
+        if where.state == AGREEMENT and where.broker == key[0]:
+            self._late(key[1], directed, now)
+
+    def _late(self, client_id: str, directed: DirectedMessage, now: float) -> None:
+        delivery = delivery_of(directed)
+        message = delivery.message
+        session = self._core.sessions.get(client_id)
+        if message is None or delivery.qos == 0:
+            return
+        if session is not None:
+            if delivery.share or _is_wanted(session, message, now):
+                session.enqueue(
+                    message,
+                    delivery.qos,
+                    delivery.retain,
+                    delivery.identifiers,
+                    delivery.share,
+                    now,
+                )
+        elif delivery.share:
+            self._core.routes.sharing.hand_on(delivery.share, None, message, now)
+
+
+def _is_wanted(session: Session, message: Message, now: float) -> bool:
+    """Whether a message that its old broker passes on happened where its client wants it."""
+    is_elsewhere = False
+    for subscription in session.subscriptions.values():
+        if not subscription.share and matches(subscription.filter, message.topic):
+            if not isinstance(subscription, LocatedSubscription) or subscription.takes(
+                message, now
+            ):
+                return True
+            is_elsewhere = True
+    return not is_elsewhere
+
+
+def _waiting(session: Session) -> list[DeliveryRecord]:
+    return [] if session.queue is None else list(session.queue)
+
+
+def _by_number(delivery: DeliveryRecord) -> int:
+    return delivery.number

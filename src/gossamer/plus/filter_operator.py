@@ -1,0 +1,55 @@
+"""Rules alone, with or without a processor: each publication passes or does not."""
+
+from gossamer.plus.last_results import LastResults
+from gossamer.plus.nodes import OperatorPlan
+from gossamer.plus.publication import TOPIC_TOO_LONG, Publication
+from gossamer.plus.replies import fits
+from gossamer.plus.rules import PASSES, SKIPPED, checks_of, judge_all
+from gossamer.plus.state import OperatorResult, OperatorState, Services
+
+
+class FilterOperator(OperatorState):
+    """Remembers the last result of each topic while its value is valid, the newest topics first.
+
+    Nothing of it is saved: publications that should outlast a restart are retained ones.
+    """
+
+    def __init__(self, key: str, plan: OperatorPlan, services: Services) -> None:
+        super().__init__(key, plan, services)
+        self.remembers = False
+        self._prefix = plan.chain + "/"
+        self._checks = checks_of(plan.outer)
+        self._forwards = plan.processor is None
+        self._last = LastResults()
+
+    def enter(self, publication: Publication, now: float) -> list[OperatorResult]:
+        result = self.judge(publication)
+        if result is None:
+            return []
+        self._remember(publication, result, now)
+        return [result]
+
+    def judge(self, publication: Publication) -> OperatorResult | None:
+        """The result, without remembering it: for messages that were retained."""
+        verdict = judge_all(self._checks, publication)
+        if verdict != PASSES:
+            if verdict == SKIPPED:
+                self.services.skip(publication.trouble)
+            return None
+        topic = self._prefix + publication.topic
+        if not fits(topic):
+            self.services.skip(TOPIC_TOO_LONG)
+            return None
+        return OperatorResult(topic, publication.payload, self._forwards)
+
+    def last_results(self, now: float) -> list[OperatorResult]:
+        return self._last.valid(now)
+
+    def part(self, name: str) -> bytes | None:
+        return None
+
+    def restore(self, parts: list[tuple[str, bytes]], now: float) -> None:
+        """Nothing was saved."""
+
+    def _remember(self, publication: Publication, result: OperatorResult, now: float) -> None:
+        self._last.put(self, publication.topic, result, self.valid_until(publication, now))

@@ -1,0 +1,286 @@
+"""The outgoing half of a connection: chunks collected in a turn, written once at its end.
+
+Output that promises something durable is held until the transaction that makes it true has
+committed; held chunks keep their order.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mypy_extensions import mypyc_attr
+
+from gossamer.budget.ledger import Account
+from gossamer.session.counters import Counters
+from gossamer.session.deliveries import UNBOUNDED, Deliveries
+from gossamer.session.faults import Faults
+from gossamer.session.journal import Journal
+from gossamer.session.message_names import MessageNamer
+from gossamer.session.onward_acks import Passing
+from gossamer.session.queue_policy import Guard, QueueRefused
+
+if TYPE_CHECKING:
+    from gossamer.session.queue import Queue
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Sink:
+    """The shell's end of a connection: it moves bytes and knows nothing of MQTT."""
+
+    def write(self, data: bytes) -> None:
+        """Sends, or buffers what the socket does not take now."""
+
+    def close(self) -> None:
+        """Closes once everything written has been sent."""
+
+    def abort(self) -> None:
+        """Closes now; what was not sent is lost."""
+
+    def welcomed(self) -> None:
+        """The client has logged in."""
+
+    def unsent_bytes(self) -> int:
+        """Of what it was given to write."""
+        return 0
+
+    def unread_bytes(self) -> int:
+        """Of what it has received, and not handed on."""
+        return 0
+
+    def takes_turns(self) -> bool:
+        """Whether it comes back for what is more than one turn; or else all is done at once."""
+        return False
+
+    def settle(self) -> None:
+        """The client is back on another connection: if this one is lost, all that was received is
+        handled now."""
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+
+class Hub:
+    """What all outboxes and sessions of one broker share."""
+
+    __slots__ = (
+        "counters",
+        "crowded",
+        "deliveries",
+        "dirty",
+        "faults",
+        "full",
+        "guard",
+        "holding",
+        "journal",
+        "last_committed",
+        "namer",
+        "owing",
+        "passing",
+        "refusing",
+        "stalled",
+        "starving",
+        "unsent",
+        "waiting",
+    )
+
+    def __init__(self, journal: Journal, counters: Counters) -> None:
+        self.journal = journal
+        self.counters = counters
+        self.faults = Faults()
+        self.deliveries = Deliveries()
+        self.unsent = Account("unsent", UNBOUNDED)  # output that sockets have not taken
+        self.crowded: dict[Queue, None] = {}  # wait for room in memory for what they spilled
+        self.dirty: list[Outbox] = []
+        self.holding: list[Outbox] = []
+        self.last_committed = 0
+        self.namer = MessageNamer()
+        # Have room for retained messages that they are owed.
+        self.owing: dict[Queue, None] = {}
+        self.guard = Guard()
+        self.passing = Passing()
+        self.starving: list[Queue] = []  # wait for the store to give back what they spilled
+        self.full: dict[Queue, None] = {}  # queues that are, or were a moment ago
+        self.refusing: list[QueueRefused] = []  # by the message that is being distributed
+        self.waiting: dict[Queue, None] = {}  # their queues were cut off by the size of a turn
+        self.stalled: list[Queue] = []  # as `waiting`, until the next transaction is on disk
+
+    def committed(self, batch: int) -> None:
+        """Lets go of everything that waited for this transaction or an earlier one."""
+        self.last_committed = batch
+        for session in self.stalled:
+            self.waiting[session] = None
+        self.stalled = []
+        still: list[Outbox] = []
+        for outbox in self.holding:
+            if outbox.release(batch):
+                still.append(outbox)
+        self.holding = still
+
+
+class Outbox:
+    """Collects what goes to one client."""
+
+    __slots__ = (
+        "_gate",
+        "_held_batches",
+        "_held_chunks",
+        "blocked",
+        "bytes_sent",
+        "chunks",
+        "closed",
+        "hub",
+        "maximum_packet",
+        "messages",
+        "messages_sent",
+        "names",
+        "pending",
+        "sink",
+        "size",
+        "token",
+        "unsent",
+        "version",
+    )
+
+    def __init__(self, hub: Hub, sink: Sink, version: int, token: int) -> None:
+        self.hub = hub
+        self.sink = sink
+        self.version = version
+        self.token = token  # the connection's number
+        self.maximum_packet = 268_435_460  # more than the protocol's largest packet
+        self.chunks: list[bytes] = []
+        self.size = 0
+        self.messages = 0  # PUBLISH packets among the chunks
+        self.bytes_sent = 0
+        self.messages_sent = 0
+        self.names = False  # whether messages are sent with their names: to a neighbour
+        self.pending = False  # whether the hub knows that there is something to write
+        self.blocked = False  # the socket does not take more; the shell says so
+        self.unsent = 0  # bytes that it has not taken, while it is behind
+        self.closed = False
+        self._gate = 0  # the transaction before which nothing at all goes out, 0 for none
+        self._held_batches: list[int] | None = None
+        self._held_chunks: list[bytes] | None = None
+
+    def put(self, chunk: bytes) -> None:
+        if not self.pending:
+            self.pending = True
+            self.hub.dirty.append(self)
+        self.chunks.append(chunk)
+        self.size += len(chunk)
+
+    def put_promise(self, chunk: bytes) -> None:
+        """Output that is true only once everything told to the journal so far is on disk.
+
+        That includes the transaction being written: an answer to a repeated packet promises what
+        an earlier turn changed.
+        """
+        hub = self.hub
+        journal = hub.journal
+        if not journal.durable:
+            self.put(chunk)
+            return
+        needed = journal.batch if journal.dirty else journal.batch - 1
+        held = self._held_chunks
+        if held is None:
+            # Behind the gate everything waits for that transaction, and so keeps its order.
+            if needed <= hub.last_committed or needed <= self._gate:
+                self.put(chunk)
+                return
+            held = []
+            self._held_chunks = held
+            self._held_batches = []
+            if not self._gate:
+                hub.holding.append(self)
+        batches = self._held_batches
+        assert batches is not None
+        held.append(chunk)
+        batches.append(needed)
+
+    def put_in_order(self, chunk: bytes) -> None:
+        """Output that promises nothing: it waits only to keep its place behind what waits."""
+        held = self._held_chunks
+        batches = self._held_batches
+        if held is None or batches is None:
+            self.put(chunk)
+            return
+        held.append(chunk)
+        batches.append(batches[-1])
+
+    def hold_back(self) -> None:
+        """Nothing more goes out before the changes of this turn are on disk."""
+        journal = self.hub.journal
+        if journal.durable and journal.dirty and not self._gate:
+            self._gate = journal.batch
+            self.pending = True  # the hub hears of it when the transaction is committed
+            if self._held_chunks is None:
+                self.hub.holding.append(self)
+
+    def release(self, batch: int) -> bool:
+        """Moves what waited for `batch` to the chunks; tells whether something still waits."""
+        if self._gate:
+            if self._gate > batch and not self.closed:
+                return True
+            self._gate = 0
+            self.hub.dirty.append(self)
+        batches = self._held_batches
+        held = self._held_chunks
+        if batches is None or held is None:
+            return False
+        count = 0
+        for needed in batches:
+            if needed > batch:
+                break
+            count += 1
+        if self.closed or count == len(held):
+            ready = held
+            self._held_chunks = None
+            self._held_batches = None
+        else:
+            ready = held[:count]
+            self._held_chunks = held[count:]
+            self._held_batches = batches[count:]
+        if not self.closed:
+            for chunk in ready:
+                self.put(chunk)
+        return self._held_chunks is not None
+
+    def waiting_bytes(self) -> int:
+        """Of what is collected, and of what waits for the disk."""
+        held = self._held_chunks
+        return self.size + (0 if held is None else sum([len(chunk) for chunk in held]))
+
+    def is_behind(self, unsent: int, most: int) -> bool:
+        """The socket has not taken so many bytes; whether it is to get no more for now.
+
+        That is past `most` of one client and, of those that are behind, past the budget of all.
+        """
+        account = self.hub.unsent
+        account.held += unsent - self.unsent
+        self.unsent = unsent
+        if unsent > most:
+            return True
+        if unsent and account.held > account.budget:
+            account.refused += 1
+            return True
+        return False
+
+    def flush(self) -> None:
+        """Writes everything collected, in one go."""
+        if self._gate:
+            return
+        self.pending = False
+        chunks = self.chunks
+        if not chunks:
+            return
+        data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        self.chunks = []
+        counters = self.hub.counters
+        counters.bytes_sent += self.size
+        counters.messages_sent += self.messages
+        self.bytes_sent += self.size
+        self.messages_sent += self.messages
+        self.size = 0
+        self.messages = 0
+        if not self.closed:
+            self.sink.write(data)

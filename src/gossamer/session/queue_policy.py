@@ -1,0 +1,101 @@
+"""What becomes of a message for a queue that is full, as data that the queue and the broker share.
+
+drop-newest   the queue keeps what it has, the message is dropped and counted
+drop-oldest   the queue lets go of its oldest messages until there is room
+refuse        the publisher is told (5.0), or waits for its acknowledgement (3.1.1, neighbours);
+              receivers that have room get the message all the same, once
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gossamer.session.message import Message
+
+if TYPE_CHECKING:
+    from gossamer.session.queue import Queue
+
+DROP_NEWEST: Final = 0
+DROP_OLDEST: Final = 1
+REFUSE: Final = 2
+POLICIES: Final = {"drop-newest": DROP_NEWEST, "drop-oldest": DROP_OLDEST, "refuse": REFUSE}
+# For the log, in the order of their numbers.
+CONSEQUENCES: Final = (
+    "new messages for it are dropped",
+    "its oldest messages are dropped",
+    "publishers are refused",
+)
+
+# The episode of a full queue ends when it has come down to this part of its limit, so that one that
+# hovers there is not told of with every message.
+ROOM_AGAIN: Final = 0.875
+# A publisher that cannot be refused has its message taken, and waits for the acknowledgement. What
+# it sends meanwhile may take a queue this far above its limit; then it is not taken either.
+OVER_LIMIT: Final = 1.25
+
+
+class QueueRefused:
+    """A message that a full queue did not take, with all that is needed to try again."""
+
+    __slots__ = ("identifiers", "message", "qos", "queue", "retain", "share")
+
+    def __init__(
+        self,
+        queue: Queue,
+        message: Message,
+        qos: int,
+        retain: bool,
+        identifiers: list[int],
+        share: str,
+    ) -> None:
+        self.queue = queue
+        self.message = message
+        self.qos = qos
+        self.retain = retain
+        self.identifiers = identifiers
+        self.share = share
+
+
+class Withheld:
+    """An acknowledgement that waits: until queues that are over their limit have room again, or
+    until those to whom the message is passed on have it (`onward_acks.py`)."""
+
+    __slots__ = ("answer", "packet_id", "publisher", "queues", "size")
+
+    def __init__(self, publisher: Queue, packet_id: int, answer: bytes, size: int = 0) -> None:
+        self.publisher = publisher
+        self.packet_id = packet_id
+        self.answer = answer
+        self.queues = 0  # that it still waits for
+        self.size = size  # bytes of the message, which its publisher keeps meanwhile
+
+    def has_room(self) -> None:
+        """One of the queues it waits for has room; after the last one the publisher is answered. A
+        publisher that is away is answered when it sends the message again."""
+        self.queues -= 1
+        if self.queues != 0 or not self.answer:
+            return
+        publisher = self.publisher
+        publisher.withheld_bytes -= self.size
+        self.size = 0
+        outbox = publisher.outbox
+        withheld = publisher.withheld
+        if outbox is None or withheld is None or withheld.get(self.packet_id) is not self:
+            return  # it is away, or uses the identifier for another message by now
+        del withheld[self.packet_id]
+        outbox.put_promise(self.answer)
+
+    def cancel(self) -> None:
+        """It is not to be given at all."""
+        self.publisher.withheld_bytes -= self.size
+        self.size = 0
+        self.queues = 0
+        self.answer = b""
+
+
+class Guard:
+    """Who may have what waits: asked of messages that come back from the store, since rights may
+    have changed meanwhile. The base lets everything pass."""
+
+    def may_have(self, queue: Queue, message: Message) -> bool:
+        return True

@@ -1,0 +1,62 @@
+"""One fence around a subscription: the broker's match rule, over rows.
+
+A row that says nothing about places passes. One whose position is in none of the fence's cells is
+dropped by built-in functions; the exact geometry decides about the rest, on the executors.
+"""
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+
+import pandas as pd
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType
+
+from gossamer.geo.earth import Point
+from gossamer.geo.effort import Effort
+from gossamer.geo.interest import Interest
+from gossamer.geo.overlap import delivers
+from gossamer.geo.places import NOWHERE, Place
+from gossamer.spark.fences.areas import Area, Entries, interest_of, read_area
+from gossamer.spark.fences.cells import cell_at, cells_of
+from gossamer.spark.fences.places import is_position, needs_reading, read_place
+from gossamer.spark.vectors import vectorised
+
+
+def fenced(frame: DataFrame, area: Area) -> DataFrame:
+    """The messages that a subscription with this area would get. Raises GlpError, ValueError."""
+    entries = read_area(area)
+    level, cells = cells_of(interest_of(entries))
+    judged = vectorised(_judge(entries), BooleanType())
+    marked = frame.withColumns({"_at": is_position(), "_speaks": needs_reading()})
+    near = cell_at(level, F.col("lat"), F.col("lon")).isin(cells)
+    candidates = marked.where(~F.col("_at") | near)
+    lat, lon = (F.when(F.col("_at"), F.col(name)) for name in ("lat", "lon"))
+    return candidates.where(judged(lat, lon, F.when(F.col("_speaks"), F.col("glp")))).drop(
+        "_at", "_speaks"
+    )
+
+
+def _judge(entries: Entries) -> Callable[..., pd.Series]:
+    """A function on columns; what has neither a position nor GLP passes."""
+    sent = tuple(entries)
+
+    def judge(lat: pd.Series, lon: pd.Series, glp: pd.Series) -> pd.Series:
+        interest = _interest(sent)
+        rows = zip(lat.tolist(), lon.tolist(), glp.tolist(), strict=True)
+        return pd.Series([delivers(_place(*row), interest, -math.inf, Effort()) for row in rows])
+
+    return judge
+
+
+def _place(lat: float, lon: float, glp: str | None) -> Place | None:
+    if glp is not None:
+        return read_place(glp)
+    return None if math.isnan(lat) else Place(Point(lat, lon), NOWHERE, None)
+
+
+@lru_cache(maxsize=16)
+def _interest(sent: tuple[tuple[str, str], ...]) -> Interest:
+    """Made once in each worker, not for each batch of rows."""
+    return interest_of(list(sent))

@@ -1,0 +1,159 @@
+"""`answer`: a query for each operator that a broker leaves to Spark, as long as it is wanted."""
+
+import logging
+import shutil
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final, Self
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from gossamer.plus.errors import PlusError
+from gossamer.spark.images.processors import Processor
+from gossamer.spark.offload.queries import LATENESS, Means, start_query
+from gossamer.spark.offload.requests import OffloadRequests
+from gossamer.spark.offload.wanted import WantedOperator
+from gossamer.spark.registration import register
+from gossamer.spark.sink.settings import ONCE, read_settings
+from gossamer.vision.settings import WorkerSettings
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS: Final = 0.5
+RESTART_SECONDS: Final = 5.0  # after a query that failed
+# A checkpoint that nobody wrote to for so long is of an earlier wish for the same operator.
+STALE_SECONDS: Final = 86_400.0
+
+
+class OffloadService:
+    """Use it in a `with`; leaving it ends the queries, and their checkpoints stay.
+
+    Queries are started on the thread that calls: Spark finds its session by the thread.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        asking: OffloadRequests,
+        means: Means,
+        note: Callable[[str], None],
+    ) -> None:
+        self._spark = spark
+        self._asking = asking
+        self._means = means
+        self._note = note
+        self._queries: dict[str, StreamingQuery] = {}
+        self._not_before: dict[str, float] = {}  # when a query that failed is tried again
+        self._impossible: set[str] = set()
+        self._stopped = threading.Event()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for query in self._queries.values():
+            query.stop()
+        self._asking.__exit__()
+
+    def run(self) -> None:
+        """Until somebody calls `stop`, on a signal say."""
+        while not self._stopped.wait(LOOK_SECONDS):
+            self.look()
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def running(self) -> list[str]:
+        """The filters that are answered now."""
+        names = [name for name, query in list(self._queries.items()) if query.isActive]
+        wanted = self._asking.wanted()
+        return sorted(wanted[name].filter for name in names if name in wanted)
+
+    def look(self) -> None:
+        """Once: queries begin for what is wanted now, and end for what is not."""
+        wanted = self._asking.wanted()
+        for name in [name for name in self._queries if name not in wanted]:
+            self._end(name)
+        for name, one in wanted.items():
+            query = self._queries.get(name)
+            if query is None or not query.isActive:
+                self._begin(name, one, query)
+
+    def _begin(self, name: str, wanted: WantedOperator, failed: StreamingQuery | None) -> None:
+        if failed is not None and name not in self._not_before:
+            self._note(f"the query for {wanted.filter} failed and starts again: {_why(failed)}")
+            self._not_before[name] = time.monotonic() + RESTART_SECONDS
+        if name in self._impossible or time.monotonic() < self._not_before.get(name, 0.0):
+            return
+        self._not_before.pop(name, None)
+        if _is_stale(self._means.folder / name):
+            shutil.rmtree(self._means.folder / name)
+        try:
+            self._queries[name] = start_query(self._spark, name, wanted, self._means)
+        except PlusError as problem:
+            self._note(f"{wanted.filter} cannot be answered here: {problem}")
+            self._impossible.add(name)
+            return
+        self._note(f"answering {wanted.filter}")
+
+    def _end(self, name: str) -> None:
+        """Nobody subscribes any more: what was counted is of no use to those who come later."""
+        self._queries.pop(name).stop()
+        self._not_before.pop(name, None)
+        shutil.rmtree(self._means.folder / name, ignore_errors=True)
+
+
+def _why(query: StreamingQuery) -> str:
+    """The first line of it."""
+    problem = query.exception()
+    return str(problem).strip().split("\n", 1)[0] if problem is not None else "it ended"
+
+
+def _is_stale(checkpoint: Path) -> bool:
+    written = [
+        path.stat().st_mtime for path in (checkpoint, *checkpoint.glob("*/")) if path.is_dir()
+    ]
+    return bool(written) and time.time() - max(written) > STALE_SECONDS
+
+
+def answer(
+    spark: SparkSession,
+    *,
+    url: str,
+    brokers: str,
+    checkpoints: str | Path,
+    user: str | None = None,
+    password: str | None = None,
+    caFile: str | None = None,  # as the source and the sink call it
+    lateness: str = LATENESS,
+    processors: Mapping[str, Processor] | None = None,
+    vision: WorkerSettings | None = None,
+    note: Callable[[str], None] = logger.info,
+    **source: str,
+) -> OffloadService:
+    """Ready to answer what the broker at `url` leaves to Spark, from the archives of `brokers`:
+
+        with answer(spark, url="mqtt://…", brokers="…", checkpoints="…") as answering:
+            answering.run()
+
+    `source` are further options for reading. Raises SinkError if the broker does not want it.
+    """
+    register(spark)
+    login = {"user": user, "password": password, "caFile": caFile}
+    given = {name: value for name, value in login.items() if value is not None}
+    # Over WebSockets there are no held sessions, and so no exactly once.
+    delivery = {"delivery": ONCE} if url.startswith(("mqtt:", "mqtts:")) else {}
+    sink = {"url": url, **delivery, **given}
+    asking = OffloadRequests(read_settings(sink)).__enter__()
+    means = Means(
+        source={"brokers": brokers, **given, **source},
+        sink=sink,
+        folder=Path(checkpoints),
+        lateness=lateness,
+        processors=processors or {},
+        vision=vision,
+    )
+    return OffloadService(spark, asking, means, note)

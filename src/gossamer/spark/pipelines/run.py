@@ -1,0 +1,156 @@
+"""A run of a pipeline: a streaming query with its checkpoint in the lake, watched until it ends.
+
+The checkpoint lies beside the tables that it belongs to, so that a lake can be moved as a whole,
+and a run goes on where the last one was, however that ended.
+"""
+
+import json
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from gossamer.spark.lake.files import Files, joined
+from gossamer.spark.lake.tables import CHECKPOINTS, FORMAT, FORMAT_FILE, format_of
+from gossamer.spark.pipelines.pipeline import Pipeline, PipelineError, PipelineSettings, Work
+
+_LOOK_SECONDS: Final = 0.5
+_SHUFFLE: Final = "spark.sql.shuffle.partitions"
+# The last line of a traceback, among much that Spark and Java add.
+_RAISED: Final = re.compile(r"^\s*(?:[\w.]+\.)?(\w*(?:Error|Exception)): (.+)$", re.MULTILINE)
+_WRAPPERS: Final = frozenset(
+    {"Py4JException", "PythonException", "SparkException", "StreamingQueryException"}
+)
+
+
+@dataclass(frozen=True)
+class BatchDone:
+    """A batch that is done."""
+
+    batch: int
+    rows: int
+    seconds: float
+    behind: int  # rows that are archived and not yet read
+
+
+class PipelineRun:
+    def __init__(self, spark: SparkSession, pipeline: Pipeline, settings: PipelineSettings) -> None:
+        """Starts it. Raises PipelineError."""
+        self._settings = settings
+        fit_shuffles(spark)
+        self._stopping = threading.Event()
+        try:
+            check_format(Files(spark, settings.lake), settings.lake)
+            self._work: Work = pipeline.open(spark, settings)
+            self._query = self._start(spark, pipeline)
+        except PySparkException as problem:
+            raise PipelineError(reason_of(problem)) from problem
+
+    def follow(self, show: Callable[[BatchDone], None]) -> list[str]:
+        """Until it ends or is stopped; then what the work has to say. Raises PipelineError."""
+        query, shown = self._query, -1
+        while True:
+            stopping = self._stopping.is_set()
+            ended = _await(query, _LOOK_SECONDS)
+            steps = self._steps_after(shown)
+            for step in steps:
+                shown = step.batch
+                show(step)
+            if ended:
+                return self._work.summary()
+            # Between two batches nothing is lost; within one, it would be written again.
+            if stopping and (steps or not query.status["isTriggerActive"]):
+                query.stop()
+
+    def stop(self) -> None:
+        """Lets the batch that is being written come to its end; called twice, it does not."""
+        if self._stopping.is_set():
+            self._query.stop()
+        self._stopping.set()
+
+    def _start(self, spark: SparkSession, pipeline: Pipeline) -> StreamingQuery:
+        settings = self._settings
+        options = settings.source_options()
+        if pipeline.columns:
+            options["columns"] = ",".join(pipeline.columns)
+        stream = spark.readStream.format("gossamer").options(**options).load()
+        writer = (
+            stream.writeStream.queryName(f"gossamer-{pipeline.name}")
+            .option("checkpointLocation", checkpoint(spark, settings.lake, pipeline.name))
+            .foreachBatch(self._work.take)
+        )
+        if settings.is_once:
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime=f"{settings.every} seconds").start()
+
+    def _steps_after(self, batch: int) -> list[BatchDone]:
+        return [
+            BatchDone(
+                progress.batchId,
+                progress.numInputRows,
+                progress.batchDuration / 1000,
+                sum(_behind(source) for source in progress.sources),
+            )
+            for progress in self._query.recentProgress
+            if progress.batchId > batch and progress.numInputRows
+        ]
+
+
+def fit_shuffles(spark: SparkSession) -> None:
+    """Unless told otherwise: within a stream Spark does not adapt its 200 tasks to the cores."""
+    if spark.sparkContext.getConf().get(_SHUFFLE) is None:
+        spark.conf.set(_SHUFFLE, str(2 * spark.sparkContext.defaultParallelism))
+
+
+def checkpoint(spark: SparkSession, lake: str, name: str) -> str:
+    """Raises PipelineError if it was there and is gone: the tables would be filled twice."""
+    path = joined(lake, CHECKPOINTS, name)
+    files = Files(spark, lake)
+    marker = joined(lake, CHECKPOINTS, f"{name}.started")
+    if files.exists(marker) and not files.exists(path):
+        raise PipelineError(
+            f"the checkpoint {path} is gone: put it back, or begin in an empty folder (--lake)"
+        )
+    files.make(marker)
+    files.write_text(joined(lake, CHECKPOINTS, FORMAT_FILE), str(FORMAT))
+    return path
+
+
+def check_format(files: Files, lake: str) -> None:
+    """Raises PipelineError for a lake of a later version, before anything in it is changed."""
+    stated = files.read_text(joined(lake, CHECKPOINTS, FORMAT_FILE))
+    try:
+        found = format_of(stated)
+    except ValueError:
+        raise PipelineError(f"the format of the lake {lake} is not a number: {stated!r}") from None
+    if found > FORMAT:
+        raise PipelineError(
+            f"the lake {lake} has format {found} and this version knows {FORMAT}; it is left as it "
+            "is: use a newer gossamer, or begin in another folder (--lake)"
+        )
+
+
+def reason_of(problem: Exception) -> str:
+    """What went wrong in the first place, in one line."""
+    raised = [found for found in _RAISED.findall(str(problem)) if found[0] not in _WRAPPERS]
+    if raised:
+        return str(raised[-1][1]).strip()
+    return str(problem).splitlines()[0]
+
+
+def _await(query: StreamingQuery, seconds: float) -> bool:
+    """Whether it has ended within this time. Raises PipelineError."""
+    try:
+        return bool(query.awaitTermination(seconds))  # type: ignore[arg-type]
+    except PySparkException as problem:
+        raise PipelineError(reason_of(problem)) from problem
+
+
+def _behind(source: Any) -> int:
+    latest, end = json.loads(source.latestOffset or "{}"), json.loads(source.endOffset or "{}")
+    return sum(max(offset - end.get(name, 0), 0) for name, offset in (latest or {}).items())

@@ -1,0 +1,121 @@
+"""Archives as a stream: a batch is a range of offsets of each broker, and is read again the same.
+
+An offset of the stream is a map from a broker's name to the first offset not yet read. A broker
+that joins enters the map with the earliest offset that it has, and is read from the next batch on;
+one that is no longer listed keeps its place in the map and is not read.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+
+from gossamer.archive.client import Address
+from gossamer.spark.source.positions import LATEST, StartPosition
+from gossamer.spark.source.ranges import Range, cut, rows_of
+from gossamer.spark.source.replay import Replay, SourceError, find_replays
+from gossamer.spark.source.settings import SourceSettings
+
+Offsets = dict[str, int]
+# What Spark keeps of a stream in its checkpoint is such a map. In another format it would have this
+# name in it, which no broker can have; without it, it is of format 1.
+FORMAT_NAME: Final = "$format"
+FORMAT: Final = 1
+
+
+def checked(offsets: Offsets) -> Offsets:
+    """Raises SourceError if a later version has written the checkpoint."""
+    found = offsets.get(FORMAT_NAME, FORMAT)
+    if found != FORMAT or not all(isinstance(at, int) for at in offsets.values()):
+        raise SourceError(
+            f"the checkpoint of this stream has offsets of format {found}, and this version knows "
+            f"{FORMAT}: use a newer gossamer, or begin with another checkpoint"
+        )
+    return offsets
+
+
+class Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    def __init__(self, settings: SourceSettings) -> None:
+        self._settings = settings
+        self._replays: dict[str, Replay] = {}
+        self._target: Offsets | None = None  # of Trigger.AvailableNow
+
+    def initialOffset(self) -> Offsets:
+        starting = self._settings.starting or StartPosition(end=LATEST)
+        return {name: starting.offset(replay) for name, replay in self._look().items()}
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        rows = self._settings.max_rows
+        return ReadAllAvailable() if rows is None else ReadMaxRows(rows)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._target = {name: replay.next for name, replay in self._look().items()}
+
+    def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:
+        checked(start)
+        target = self._target
+        if target is None:
+            target = {name: replay.next for name, replay in self._look().items()}
+        elif not self._replays:
+            self._look()
+        joined = {
+            name: self._replays[name].earliest
+            for name in target
+            if name not in start and name in self._replays
+        }
+        if joined:
+            return {**start, **joined}
+        ahead = {name: target[name] - at for name, at in start.items() if target.get(name, 0) > at}
+        taken = shared_out(ahead, limit.max_rows) if isinstance(limit, ReadMaxRows) else ahead
+        return {name: at + taken.get(name, 0) for name, at in start.items()}
+
+    def reportLatestOffset(self) -> Offsets | None:
+        return {name: replay.next for name, replay in self._replays.items()} or None
+
+    def partitions(self, start: Offsets, end: Offsets) -> list[InputPartition]:
+        found: list[InputPartition] = []
+        checked(start)
+        for name, until in checked(end).items():
+            if until > start.get(name, until):
+                whole = Range(self._address(name), start[name], until, self._settings.filters)
+                found += cut(whole, self._settings.rows_per_partition)
+        return found
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return rows_of(partition, self._settings)
+
+    def _look(self) -> dict[str, Replay]:
+        settings = self._settings
+        self._replays = find_replays(
+            settings.addresses, settings.credentials, settings.retry_seconds
+        )
+        return self._replays
+
+    def _address(self, name: str) -> Address:
+        replay = self._replays.get(name) or self._look().get(name)
+        if replay is None:
+            raise SourceError(
+                f"the batch has rows of broker {name!r}, and none of the brokers in option "
+                "brokers is it: list it until they are read"
+            )
+        return replay.address
+
+
+def shared_out(ahead: Offsets, rows: int) -> Offsets:
+    """So many rows, evenly: who has fewer than its share leaves the rest to the others."""
+    taken: Offsets = {}
+    left = rows
+    waiting = len(ahead)
+    for name, there in sorted(ahead.items(), key=lambda item: item[1]):
+        share = min(there, max(left // waiting, 1), left)
+        taken[name] = share
+        left -= share
+        waiting -= 1
+    return taken

@@ -1,0 +1,445 @@
+"""The journal of a store: collects what the core tells it as the next transaction.
+
+Whatever may change later is copied at the call; messages never change and are only referred to.
+"""
+
+from gossamer.archive.collector import Collector
+from gossamer.session.journal import Journal
+from gossamer.session.message import Message
+from gossamer.session.records import DeliveryRecord, SessionRecord, SubscriptionRecord
+from gossamer.storage.batch import Batch, Changes
+from gossamer.storage.index import (
+    Index,
+    Lane,
+    SessionIndex,
+    StoredDelivery,
+    StoredMessage,
+    estate_name,
+)
+from gossamer.storage.lane_flight import LaneFlight
+from gossamer.storage.rows import (
+    delivery_released,
+    delivery_row,
+    delivery_sent,
+    flight_row,
+    kept_row,
+    lane_row,
+    operator_row,
+    session_row,
+    subscription_row,
+    waiting_row,
+)
+from gossamer.storage.schema import PLACES
+
+
+class CollectingJournal(Journal):
+    """Collects changes until `take` hands them over as one batch. For one thread only."""
+
+    def __init__(self, index: Index) -> None:
+        super().__init__()
+        self.keeps = True
+        self.spills = True
+        self.durable = True
+        self._index = index
+        self.collector = Collector()  # of the archive: its rows belong to the transaction
+        self._batch = first_batch(index, self.batch)
+        self._changed_lanes: dict[int, Lane] = {}
+        for name, session in index.sessions.items():
+            if session.lane is not None:
+                self.spilled_bytes += session.lane.size
+                if not session.key:
+                    self.estates.append(name)
+
+    def take(self) -> Batch:
+        """What was collected; from now on changes belong to the next batch."""
+        for saver in self.savers:
+            saver.save()
+        self._collect_parts()
+        for lane in self._changed_lanes.values():
+            self._batch.lanes.put(lane.key, lane_row(lane.key, lane.values()))
+            flight = lane.flight
+            if flight:
+                row = flight_row(lane.key, flight.taken, flight.runs)
+                self._batch.flights.put(lane.key, row)
+            elif lane.is_flight_kept:
+                self._batch.flights.delete(lane.key)
+            lane.is_flight_kept = len(flight) > 0
+        self._changed_lanes = {}
+        taken = self._batch
+        taken.blocks = self.collector.take()
+        self._batch = taken.successor()
+        self.batch = self._batch.number
+        self.dirty = False
+        return taken
+
+    def session_saved(self, record: SessionRecord) -> None:
+        self.dirty = True
+        changes = self._batch.sessions
+        session = self._index.sessions.get(record.client_id)
+        if session is None:
+            session = SessionIndex(changes.next)
+            changes.next += 1
+            self._index.sessions[record.client_id] = session
+        old_will = session.will
+        session.will = self._referred(record.will) if record.will is not None else None
+        if old_will is not None:
+            self._let_go(old_will)
+        will = session.will.key if session.will is not None else None
+        changes.put(session.key, session_row(session.key, record, will))
+
+    def session_removed(self, client_id: str) -> None:
+        session = self._index.sessions.pop(client_id, None)
+        if session is None:
+            return
+        self.dirty = True
+        self._batch.sessions.delete(session.key)
+        for key in session.subscriptions.values():
+            self._batch.subscriptions.delete(key)
+        for key in session.incoming.values():
+            self._batch.incoming.delete(key)
+        for delivery in session.deliveries.values():
+            self._forget(delivery)
+        if session.lane is not None:
+            self._leave(session.lane)
+        if session.will is not None:
+            self._let_go(session.will)
+
+    def subscription_saved(self, client_id: str, record: SubscriptionRecord) -> None:
+        self.dirty = True
+        session = self._index.sessions[client_id]
+        changes = self._batch.subscriptions
+        key = session.subscriptions.get(record.filter)
+        if key is None:
+            key = changes.next
+            changes.next = key + 1
+            session.subscriptions[record.filter] = key
+        changes.put(key, subscription_row(key, session.key, record))
+
+    def subscription_removed(self, client_id: str, filter: str) -> None:
+        session = self._index.sessions.get(client_id)
+        key = session.subscriptions.pop(filter, None) if session is not None else None
+        if key is not None:
+            self.dirty = True
+            self._batch.subscriptions.delete(key)
+
+    def delivery_queued(self, client_id: str, record: DeliveryRecord) -> None:
+        self.dirty = True
+        session = self._index.sessions[client_id]
+        changes = self._batch.deliveries
+        key = changes.next
+        changes.next = key + 1
+        message = record.message
+        if message is None:
+            stored = None
+            row = delivery_row(key, session.key, record, None)
+        else:
+            stored = self._referred(message)
+            row = delivery_row(key, session.key, record, stored.key)
+        session.deliveries[record.number] = StoredDelivery(row, stored)
+        changes.puts[key] = row
+
+    def delivery_sent(self, client_id: str, number: int, packet_id: int) -> None:
+        delivery = self._delivery(client_id, number)
+        if delivery is not None:
+            self.dirty = True
+            delivery.row = delivery_sent(delivery.row, packet_id)
+            self._batch.deliveries.puts[delivery.row[0]] = delivery.row
+
+    def delivery_released(self, client_id: str, number: int) -> None:
+        delivery = self._delivery(client_id, number)
+        if delivery is not None:
+            self.dirty = True
+            delivery.row = delivery_released(delivery.row)
+            self._batch.deliveries.puts[delivery.row[0]] = delivery.row
+            if delivery.message is not None:
+                self._let_go(delivery.message)
+                delivery.message = None
+            return
+        session = self._index.sessions.get(client_id)
+        sent = session.sent.pop(number, None) if session is not None else None
+        if session is not None and sent is not None:
+            # Only its number and its packet identifier are needed from now on.
+            place, record = sent
+            changes = self._batch.deliveries
+            key = changes.next
+            changes.next = key + 1
+            row = delivery_released(delivery_row(key, session.key, record, None))
+            session.deliveries[number] = StoredDelivery(row, None)
+            changes.puts[key] = row
+            self._land(session, place)
+
+    def delivery_removed(self, client_id: str, number: int) -> None:
+        session = self._index.sessions.get(client_id)
+        if session is None:
+            return
+        sent = session.sent.pop(number, None)
+        if sent is not None:
+            self._land(session, sent[0])
+            return
+        delivery = session.deliveries.pop(number, None)
+        if delivery is not None:
+            self.dirty = True
+            self._forget(delivery)
+
+    def delivery_spilled(self, client_id: str, record: DeliveryRecord) -> None:
+        message = record.message
+        assert message is not None
+        self.dirty = True
+        session = self._index.sessions[client_id]
+        lane = session.lane
+        if lane is None:
+            changes = self._batch.lanes
+            lane = session.lane = Lane(changes.next, session.key)
+            changes.next += 1
+        key = lane.key * PLACES + lane.next
+        row = waiting_row(key, session.key, record, message)
+        self._batch.waiting.puts.setdefault(lane.key, []).append(row)
+        lane.next += 1
+        lane.messages += 1
+        lane.size += record.size
+        lane.last_number = record.number
+        lane.is_shared = lane.is_shared or record.share != ""
+        self.spilled_bytes += record.size
+        self._changed_lanes[lane.key] = lane
+
+    def unspill(self, client_id: str) -> list[DeliveryRecord]:
+        session = self._index.sessions.get(client_id)
+        lane = session.lane if session is not None else None
+        if lane is None:
+            return []
+        records = self.read_lane(lane)
+        if records:
+            lane.read = records[-1].place
+        return records
+
+    def spilled_mark(self, client_id: str) -> int:
+        session = self._index.sessions.get(client_id)
+        return 0 if session is None or session.lane is None else session.lane.read
+
+    def spilled_again(self, client_id: str, mark: int) -> None:
+        session = self._index.sessions.get(client_id)
+        lane = session.lane if session is not None else None
+        if lane is not None and mark < lane.read:
+            lane.read = mark
+
+    def spilled_names(self, client_id: str) -> list[bytes]:
+        session = self._index.sessions.get(client_id)
+        lane = session.lane if session is not None else None
+        return [] if lane is None else self.read_names(lane)
+
+    def read_names(self, lane: Lane) -> list[bytes]:
+        return []
+
+    def read_lane(self, lane: Lane) -> list[DeliveryRecord]:
+        """The next committed deliveries of the lane behind those that were read, if at hand."""
+        return []
+
+    def spilled_taken(self, client_id: str, record: DeliveryRecord) -> None:
+        session = self._index.sessions.get(client_id)
+        lane = session.lane if session is not None else None
+        if session is None or lane is None:
+            return
+        if not lane.flight.take(record.place, record.packet_id):
+            self.spilled_removed(client_id, record, True)
+            self.delivery_queued(client_id, record)
+            return
+        self.dirty = True
+        session.sent[record.number] = (record.place, record)
+        self._leaves(lane, record)
+        self._changed_lanes[lane.key] = lane
+
+    def spilled_removed(self, client_id: str, record: DeliveryRecord, is_first: bool) -> None:
+        session = self._index.sessions.get(client_id)
+        lane = session.lane if session is not None else None
+        if session is None or lane is None:
+            return
+        self.dirty = True
+        self._leaves(lane, record)
+        if lane.messages == 0 and not lane.flight:
+            session.lane = None
+            self._end(lane)
+            if not session.key:
+                del self._index.sessions[client_id]
+                self.estates.remove(client_id)
+            return
+        if is_first and not lane.flight:
+            self._batch.waiting.cuts[lane.key] = record.place
+        else:
+            self._batch.waiting.gone.add(lane.key * PLACES + record.place)
+        self._changed_lanes[lane.key] = lane
+
+    def _leaves(self, lane: Lane, record: DeliveryRecord) -> None:
+        """It is no message of the lane any more."""
+        lane.messages -= 1
+        # Of a damaged one the size is a guess; with the last, everything has left.
+        size = record.size if lane.messages else lane.size
+        lane.size -= size
+        self.spilled_bytes -= size
+
+    def _land(self, session: SessionIndex, place: int) -> None:
+        """What was in flight at this place of its lane need not be sent again."""
+        lane = session.lane
+        assert lane is not None
+        self.dirty = True
+        cut = lane.flight.leave(place)
+        if lane.messages == 0 and not lane.flight:
+            session.lane = None
+            self._end(lane)
+            return
+        if cut:
+            self._batch.waiting.cuts[lane.key] = cut
+        else:
+            self._batch.waiting.gone.add(lane.key * PLACES + place)
+        self._changed_lanes[lane.key] = lane
+
+    def _leave(self, lane: Lane) -> None:
+        """Its session ends: what it has of shared groups is for their other members, but for what
+        is in flight, which the core has."""
+        if not lane.is_shared or lane.messages == 0:
+            self.spilled_bytes -= lane.size
+            self._end(lane)
+            return
+        lane.session = 0
+        if lane.flight:
+            self._batch.waiting.cuts[lane.key] = lane.flight.taken
+            lane.flight = LaneFlight()
+        self._changed_lanes[lane.key] = lane
+        name = estate_name(lane.key)
+        estate = SessionIndex(0)
+        estate.lane = lane
+        self._index.sessions[name] = estate
+        self.estates.append(name)
+
+    def _end(self, lane: Lane) -> None:
+        self._changed_lanes.pop(lane.key, None)
+        self._batch.lanes.delete(lane.key)
+        self._batch.flights.delete(lane.key)
+        self._batch.waiting.end(lane.key)
+
+    def incoming_added(self, client_id: str, packet_id: int) -> None:
+        session = self._index.sessions[client_id]
+        if packet_id in session.incoming:
+            return
+        self.dirty = True
+        changes = self._batch.incoming
+        key = changes.next
+        changes.next = key + 1
+        session.incoming[packet_id] = key
+        changes.put(key, (key, session.key, packet_id))
+
+    def incoming_removed(self, client_id: str, packet_id: int) -> None:
+        session = self._index.sessions.get(client_id)
+        key = session.incoming.pop(packet_id, None) if session is not None else None
+        if key is not None:
+            self.dirty = True
+            self._batch.incoming.delete(key)
+
+    def retained_saved(self, message: Message) -> None:
+        stored = self._referred(message)
+        self.retained_removed(message.topic)
+        self.dirty = True
+        self._index.retained[message.topic] = stored
+        self._batch.retained.put(stored.key, (stored.key,))
+
+    def retained_removed(self, topic: str) -> None:
+        stored = self._index.retained.pop(topic, None)
+        if stored is not None:
+            self.dirty = True
+            self._batch.retained.delete(stored.key)
+            self._let_go(stored)
+
+    def operator_saved(self, state: str, part: str, data: bytes) -> None:
+        """One part of an operator's state, new or changed."""
+        self.dirty = True
+        changes = self._batch.operators
+        parts = self._index.operators.setdefault(state, {})
+        key = parts.get(part)
+        if key is None:
+            key = changes.next
+            changes.next = key + 1
+            parts[part] = key
+        changes.put(key, operator_row(key, state, part, data))
+
+    def keep(self, room: str, key: str, value: bytes) -> None:
+        self.dirty = True
+        changes = self._batch.kept
+        keys = self._index.rooms.setdefault(room, {})
+        number = keys.get(key)
+        if number is None:
+            number = changes.next
+            changes.next = number + 1
+            keys[key] = number
+        changes.put(number, kept_row(number, room, key, value))
+
+    def drop(self, room: str, key: str) -> None:
+        keys = self._index.rooms.get(room)
+        number = keys.pop(key, None) if keys is not None else None
+        if number is not None:
+            self.dirty = True
+            self._batch.kept.delete(number)
+            if not keys:
+                del self._index.rooms[room]
+
+    def drop_room(self, room: str) -> None:
+        for number in self._index.rooms.pop(room, {}).values():
+            self.dirty = True
+            self._batch.kept.delete(number)
+
+    def _collect_parts(self) -> None:
+        for state in self.parts.take_dropped():
+            for key in self._index.operators.pop(state, {}).values():
+                self._batch.operators.delete(key)
+        for state, part, data in self.parts.take_changed():
+            if data is not None:
+                self.operator_saved(state, part, data)
+                continue
+            gone = self._index.operators.get(state, {}).pop(part, None)
+            if gone is not None:
+                self._batch.operators.delete(gone)
+
+    def _delivery(self, client_id: str, number: int) -> StoredDelivery | None:
+        session = self._index.sessions.get(client_id)
+        return session.deliveries.get(number) if session is not None else None
+
+    def _forget(self, delivery: StoredDelivery) -> None:
+        self._batch.deliveries.delete(delivery.row[0])
+        if delivery.message is not None:
+            self._let_go(delivery.message)
+
+    def _referred(self, message: Message) -> StoredMessage:
+        """The stored form of a message, with one reference more."""
+        messages = self._index.messages
+        stored = messages.get(message.stored)
+        if stored is None or stored.message is not message:  # another store may have numbered it
+            changes = self._batch.messages
+            key = changes.next
+            changes.next = key + 1
+            stored = StoredMessage(key, message)
+            message.stored = key
+            messages[key] = stored
+            changes.puts[key] = message
+        stored.references += 1
+        return stored
+
+    def _let_go(self, stored: StoredMessage) -> None:
+        stored.references -= 1
+        if stored.references == 0:
+            del self._index.messages[stored.key]
+            self._batch.messages.delete(stored.key)
+
+
+def first_batch(index: Index, number: int) -> Batch:
+    """The batch that follows what the index knows."""
+    return Batch(
+        number,
+        Changes(index.next_message),
+        Changes(index.next_session),
+        Changes(index.next_subscription),
+        Changes(index.next_delivery),
+        Changes(index.next_incoming),
+        Changes(index.next_message),
+        Changes(index.next_operator),
+        Changes(index.next_kept),
+        Changes(index.next_lane),
+        Changes(index.next_lane),
+    )

@@ -1,0 +1,308 @@
+"""Rows of a store as the state they describe, with the index that lets a journal go on from it.
+
+Nothing that is wrong is passed over: each row that cannot be used becomes a line in `problems`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from gossamer.session.records import (
+    QUEUED,
+    RELEASED,
+    SENT,
+    DeliveryRecord,
+    Snapshot,
+    StoredSession,
+)
+from gossamer.storage.index import (
+    Index,
+    Lane,
+    SessionIndex,
+    StoredDelivery,
+    StoredMessage,
+    estate_name,
+)
+from gossamer.storage.lane_flight import LaneFlight
+from gossamer.storage.rows import (
+    Row,
+    UnreadableRow,
+    damaged_waiting,
+    delivery_from,
+    flight_from,
+    kept_from,
+    lane_from,
+    message_from,
+    operator_from,
+    packet_id_from,
+    session_from,
+    subscription_from,
+    waiting_from,
+)
+from gossamer.storage.schema import (
+    DELIVERY,
+    FLIGHT,
+    INCOMING,
+    KEPT,
+    LANE,
+    MESSAGE,
+    OPERATOR,
+    PLACES,
+    RETAINED,
+    SESSION,
+    SPILL,
+    SUBSCRIPTION,
+    WAITING,
+    Table,
+)
+
+Rows = Mapping[Table, Iterable[Row]]
+# Rows of `waiting` from one key to another, both included.
+Waiting = Callable[[int, int], Iterable[Row]]
+
+
+class Loaded:
+    """What a store holds: for the core, for its journal, and what was wrong with it."""
+
+    def __init__(self) -> None:
+        self.snapshot = Snapshot()
+        self.index = Index()
+        self.problems: list[str] = []
+        self.damaged: list[int] = []  # rows of `waiting` that a queue goes on without
+        self.orphans: list[int] = []  # messages that nothing refers to: to be deleted
+
+
+def load(rows: Rows, waiting: Waiting | None = None) -> Loaded:
+    """Read all tables. `rows` gives each table's rows; the order within a table is by key.
+
+    `waiting` is there if `rows` has none of what waits: of that, only what is in flight is read,
+    and what comes before something that has no lane.
+    """
+    return _Loading().run(rows, waiting)
+
+
+class _Loading:
+    def __init__(self) -> None:
+        self.loaded = Loaded()
+        self.index = self.loaded.index
+        self.by_key: dict[int, tuple[StoredSession, SessionIndex]] = {}
+        self.lanes: dict[int, Lane] = {}
+
+    def run(self, rows: Rows, waiting: Waiting | None) -> Loaded:
+        index = self.index
+        index.next_message = self._read(MESSAGE, rows, self._message)
+        index.next_session = self._read(SESSION, rows, self._session)
+        index.next_subscription = self._read(SUBSCRIPTION, rows, self._subscription)
+        index.next_delivery = self._read(DELIVERY, rows, self._delivery)
+        index.next_incoming = self._read(INCOMING, rows, self._incoming)
+        self._read(RETAINED, rows, self._retained)
+        index.next_operator = self._read(OPERATOR, rows, self._operator)
+        index.next_kept = self._read(KEPT, rows, self._kept)
+        index.next_lane = self._read(LANE, rows, self._lane)
+        self._read(FLIGHT, rows, self._flight)
+        self._read(SPILL, rows, self._spilled)
+        if waiting is None:  # a salvage, which wants everything
+            self._read(WAITING, rows, self._waiting)
+        else:
+            self._read_flights(waiting)
+            for stored, owner in self.by_key.values():
+                if owner.lane is not None:
+                    self._read_head(stored, owner.lane, waiting)
+        for session, _ in self.by_key.values():
+            session.deliveries.sort(key=lambda delivery: delivery.number)
+        self.loaded.orphans = [
+            key for key, stored in index.messages.items() if stored.references == 0
+        ]
+        for key in self.loaded.orphans:
+            del index.messages[key]
+        return self.loaded
+
+    def _read(self, table: Table, rows: Rows, take: Callable[[Row], None]) -> int:
+        """Take in every row; the first key after them all."""
+        highest = 0
+        for row in rows[table]:
+            highest = max(highest, row[0])
+            try:
+                take(row)
+            except (ValueError, TypeError, KeyError, AttributeError) as problem:
+                self.loaded.problems.append(f"{table.name} {row[0]} is unreadable: {problem}")
+        return highest + 1
+
+    def _message(self, row: Row) -> None:
+        self.index.messages[row[0]] = StoredMessage(row[0], message_from(row))
+
+    def _session(self, row: Row) -> None:
+        record, will = session_from(row)
+        if record.client_id in self.index.sessions:
+            raise UnreadableRow(f"the client {record.client_id!r} has another session")
+        session = SessionIndex(row[0])
+        if will is not None and will in self.index.messages:
+            session.will = self._referred(will)
+            record.will = session.will.message
+        elif will is not None:  # a session is worth keeping without its will
+            self.loaded.problems.append(f"session {row[0]} lost its will, message {will}")
+        stored = StoredSession(record)
+        self.by_key[row[0]] = (stored, session)
+        self.index.sessions[record.client_id] = session
+        self.loaded.snapshot.sessions.append(stored)
+
+    def _subscription(self, row: Row) -> None:
+        stored, session = self._owner(row)
+        record = subscription_from(row)
+        if record.filter in session.subscriptions:
+            raise UnreadableRow(f"the filter {record.filter!r} is there twice")
+        session.subscriptions[record.filter] = row[0]
+        stored.subscriptions.append(record)
+
+    def _delivery(self, row: Row) -> None:
+        stored, session = self._owner(row)
+        key = row[3]
+        message = self.index.messages.get(key)
+        record = delivery_from(row, message.message if message is not None else None)
+        if message is None and (key is not None or record.state != RELEASED):
+            raise UnreadableRow(f"message {key} is missing")
+        if record.number in session.deliveries:
+            raise UnreadableRow(f"delivery number {record.number} is there twice")
+        if message is not None:
+            message.references += 1
+        session.deliveries[record.number] = StoredDelivery(row, message)
+        stored.deliveries.append(record)
+
+    def _lane(self, row: Row) -> None:
+        owner, following, last_number, messages, size, shared = lane_from(row)
+        lane = self.lanes[row[0]] = Lane(row[0], owner)
+        lane.next = following
+        lane.last_number = last_number
+        lane.messages = messages
+        lane.size = size
+        lane.is_shared = bool(shared)
+        if not owner:
+            estate = SessionIndex(0)
+            estate.lane = lane
+            self.index.sessions[estate_name(row[0])] = estate
+            return
+        stored, session = self._owner(row)
+        session.lane = lane
+        stored.spilled = messages
+        stored.spilled_bytes = size
+        stored.last_number = last_number
+
+    def _flight(self, row: Row) -> None:
+        lane = self.lanes.get(row[0])
+        if lane is None:
+            raise UnreadableRow(f"lane {row[0]} is missing")
+        taken, runs = flight_from(row)
+        lane.flight = LaneFlight(taken, runs)
+        lane.is_flight_kept = True
+        lane.read = taken
+
+    def _read_flights(self, waiting: Waiting) -> None:
+        for lane in self.lanes.values():
+            if lane.is_flight_kept:
+                first = lane.key * PLACES
+                rows = waiting(first, first + lane.flight.taken)
+                self._read(WAITING, {WAITING: rows}, self._in_flight)
+
+    def _in_flight(self, row: Row) -> None:
+        """What was sent from a lane, and is in it until it is acknowledged."""
+        stored, session = self._owner(row)
+        record = waiting_from(row)
+        lane = self.lanes[row[0] // PLACES]
+        record.packet_id = lane.flight.packet_id(record.place)
+        record.state = SENT
+        if record.number in session.deliveries or record.number in session.sent:
+            raise UnreadableRow(f"delivery number {record.number} is there twice")
+        lane.flight.restore(record.place)
+        session.sent[record.number] = (record.place, record)
+        record.place = 0  # for the core it is a delivery like others
+        stored.deliveries.append(record)
+
+    def _read_head(self, stored: StoredSession, lane: Lane, waiting: Waiting) -> None:
+        """What came to the session when it had all of its lane in memory has none itself, and must
+        stay behind what has. That is no more than memory held."""
+        queued = [each.number for each in stored.deliveries if each.state == QUEUED]
+        last = max(queued, default=0)
+        if not last or not lane.messages:
+            return
+        first = lane.key * PLACES
+        damaged: list[DeliveryRecord] = []  # since the last one that can be read
+        for row in waiting(first + lane.read + 1, first + PLACES - 1):
+            try:
+                record = waiting_from(row)
+            except (ValueError, TypeError):
+                damaged.append(damaged_waiting(row))
+                continue
+            if record.number > last:
+                return  # what is damaged before it is set aside when it is read back
+            for lost in damaged:
+                lane.messages -= 1
+                lane.size -= lost.size
+                self.loaded.damaged.append(first + lost.place)
+            for passed in (*damaged, record):
+                stored.spilled -= 1
+                stored.spilled_bytes -= passed.size
+            damaged = []
+            lane.read = record.place
+            stored.deliveries.append(record)
+
+    def _spilled(self, row: Row) -> None:
+        """What could not be brought to a lane."""
+        raise UnreadableRow("its checksum is wrong")
+
+    def _waiting(self, row: Row) -> None:
+        """Without a lane it is left over from one that ended."""
+        lane = self.lanes.get(row[0] // PLACES)
+        if lane is not None and row[1] in self.by_key:
+            stored, session = self._owner(row)
+            record = waiting_from(row)
+            if record.place <= lane.flight.taken:
+                record.packet_id = lane.flight.packet_id(record.place)
+                record.state = SENT
+            stored.deliveries.append(record)
+            session.lane = None
+            stored.spilled = 0
+            stored.spilled_bytes = 0
+
+    def _incoming(self, row: Row) -> None:
+        stored, session = self._owner(row)
+        packet_id = packet_id_from(row)
+        if packet_id in session.incoming:
+            raise UnreadableRow(f"packet identifier {packet_id} is there twice")
+        session.incoming[packet_id] = row[0]
+        stored.incoming.append(packet_id)
+
+    def _retained(self, row: Row) -> None:
+        message = self._referred(row[0])
+        topic = message.message.topic
+        if topic in self.index.retained:
+            message.references -= 1
+            raise UnreadableRow(f"the topic {topic!r} has another retained message")
+        self.index.retained[topic] = message
+        self.loaded.snapshot.retained.append(message.message)
+
+    def _operator(self, row: Row) -> None:
+        state, part, data = operator_from(row)
+        parts = self.index.operators.setdefault(state, {})
+        if part in parts:
+            raise UnreadableRow(f"the part {part!r} of {state!r} is there twice")
+        parts[part] = row[0]
+        self.loaded.snapshot.operators.append((state, part, data))
+
+    def _kept(self, row: Row) -> None:
+        room, key, value = kept_from(row)
+        keys = self.index.rooms.setdefault(room, {})
+        if key in keys:
+            raise UnreadableRow(f"the key {key!r} of {room!r} is there twice")
+        keys[key] = row[0]
+        self.loaded.snapshot.rooms.setdefault(room, {})[key] = value
+
+    def _owner(self, row: Row) -> tuple[StoredSession, SessionIndex]:
+        owner = self.by_key.get(row[1])
+        if owner is None:
+            raise UnreadableRow(f"session {row[1]} is missing")
+        return owner
+
+    def _referred(self, key: int) -> StoredMessage:
+        message = self.index.messages.get(key)
+        if message is None:
+            raise UnreadableRow(f"message {key} is missing")
+        message.references += 1
+        return message

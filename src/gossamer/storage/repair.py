@@ -1,0 +1,81 @@
+"""Mends a damaged store: what can be read goes into a new file, the old one is kept beside it."""
+
+import os
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from gossamer.session.queue import AWAY_MESSAGES
+from gossamer.session.records import QUEUED, Snapshot
+from gossamer.session.sizes import stored_bytes
+from gossamer.storage.check import Contents, contents_of
+from gossamer.storage.files import companions, open_store
+from gossamer.storage.first_page import opened_for_salvage
+from gossamer.storage.index import Index
+from gossamer.storage.journal import CollectingJournal
+from gossamer.storage.load import load
+from gossamer.storage.salvage import salvage
+from gossamer.storage.writer import write
+
+
+@dataclass(frozen=True)
+class RepairReport:
+    contents: Contents  # of the mended store
+    problems: list[str]  # what could not be saved
+    kept: Path  # the damaged file
+
+
+def repair(path: Path) -> RepairReport:
+    """Replace the store by what can be read of it. Interrupted, it leaves the old one in place."""
+    with opened_for_salvage(path) as connection:
+        found = salvage(connection)
+    loaded = load(found.rows)
+    mended = path.with_name(path.name + ".mended")
+    for file in (mended, *companions(mended)):
+        file.unlink(missing_ok=True)
+    fill(mended, loaded.snapshot)
+    kept = _set_aside(path)
+    os.replace(mended, path)
+    return RepairReport(contents_of(loaded.snapshot), [*found.gaps, *loaded.problems], kept)
+
+
+def fill(path: Path, snapshot: Snapshot) -> None:
+    """Make a new store that holds exactly the snapshot."""
+    journal = CollectingJournal(Index())
+    for session in snapshot.sessions:
+        client_id = session.record.client_id
+        journal.session_saved(session.record)
+        for subscription in session.subscriptions:
+            journal.subscription_saved(client_id, subscription)
+        waiting = 0
+        for delivery in session.deliveries:
+            waiting += delivery.state == QUEUED
+            if waiting > AWAY_MESSAGES and delivery.message is not None:
+                delivery.size = stored_bytes(delivery.message)
+                journal.delivery_spilled(client_id, delivery)
+            else:
+                journal.delivery_queued(client_id, delivery)
+        for packet_id in session.incoming:
+            journal.incoming_added(client_id, packet_id)
+    for message in snapshot.retained:
+        journal.retained_saved(message)
+    for state, part, data in snapshot.operators:
+        journal.operator_saved(state, part, data)
+    for room, kept in snapshot.rooms.items():
+        for key, value in kept.items():
+            journal.keep(room, key, value)
+    with closing(open_store(path)) as connection:
+        connection.execute("PRAGMA synchronous = FULL")
+        write(connection, journal.take())
+
+
+def _set_aside(path: Path) -> Path:
+    """Give the damaged file, and its log if SQLite left one, a second name that is not taken."""
+    number = 1
+    while (kept := path.with_name(f"{path.name}.damaged-{number}")).exists():
+        number += 1
+    os.link(path, kept)
+    for old, new in zip(companions(path), companions(kept), strict=True):
+        if old.exists():
+            old.rename(new)
+    return kept

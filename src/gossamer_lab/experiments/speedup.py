@@ -1,0 +1,55 @@
+"""What more cores bring: the same grid of simulations by Spark on one and on several."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from gossamer_lab.experiments.catalogue import find
+from gossamer_lab.experiments.dissemination.simulation import network, tenth
+from gossamer_lab.experiments.experiment import SMALL, Cell, cells
+from gossamer_lab.experiments.spread import Answer, spread
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STUDY: Final = "mesh-traffic"
+WANTED: Final = 1.6  # with two cores
+
+
+class SpeedupFailed(Exception):
+    """A cell failed; the text says why."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    cores: int
+    cells: int
+    seconds: float
+    work: float  # seconds that the cells took on their workers, added up
+
+
+def grid(count: int) -> list[Cell]:
+    """As many simulations of about the same length; every mode of the mesh tells something."""
+    parameters = {"mode": "sf", "alpha": 0.3, **network(SMALL)}
+    return cells([parameters], range(1, count + 1))
+
+
+def measure(spark: SparkSession, cores: int, chosen: Sequence[Cell]) -> Timing:
+    """Without what starting Spark and its workers takes."""
+    experiment = find(STUDY)
+    work: list[float] = []
+
+    def keep(cell: Cell, answer: Answer) -> None:
+        if isinstance(answer, str):
+            raise SpeedupFailed(f"{cell}: {answer}")
+        work.append(answer.seconds)
+
+    warming = {"mode": "sf", "alpha": 0.3, **tenth(SMALL)}
+    spread(spark, experiment, cells([warming], range(1, 2 * cores + 1)), keep)
+    work.clear()
+    began = time.perf_counter()
+    spread(spark, experiment, chosen, keep)
+    return Timing(cores, len(chosen), time.perf_counter() - began, sum(work))

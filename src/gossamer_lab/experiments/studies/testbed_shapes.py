@@ -1,0 +1,120 @@
+"""Figure 12 of the SSF paper: the traffic of seven real brokers as it adds up, in three shapes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from gossamer.net.local.topologies import PARENTS
+from gossamer_lab.experiments.dissemination.simulation import modes
+from gossamer_lab.experiments.experiment import (
+    SMALL,
+    Cell,
+    Claim,
+    Experiment,
+    Figure,
+    Measures,
+    Parameters,
+    ResultRows,
+    cells,
+)
+from gossamer_lab.experiments.plots import MODE_STYLES, from_zero, line, panels
+from gossamer_lab.experiments.testbed.shapes import measure_shape
+
+# Topics, and the seconds of each of the two phases: 15 in the paper.
+SIZE: Final = {"count": 420, "phase_seconds": 15.0}
+SMALL_SIZE: Final = {"count": 84, "phase_seconds": 1.5}
+FAR_MORE: Final = 1.05
+
+
+def grid(scale: str) -> list[Cell]:
+    size = SMALL_SIZE if scale == SMALL else SIZE
+    chosen: list[dict[str, Any]] = [
+        {"topology": topology, "mode": mode, **size}
+        for topology in PARENTS
+        for mode in (modes("pf", "sf") if scale == SMALL else modes())
+    ]
+    return cells(chosen, (1,))
+
+
+def measure(parameters: Parameters, seed: int) -> Measures:
+    """Nothing in it is random."""
+    curve = asyncio.run(measure_shape(**parameters))
+    return {
+        "seconds": [seconds for seconds, _ in curve.samples],
+        "bytes": [count for _, count in curve.samples],
+        "subscribing": curve.subscribing,
+        "publishing": curve.publishing,
+        "total": curve.total,
+    }
+
+
+def figures(rows: ResultRows) -> list[Figure]:
+    drawing, axes = panels(len(PARENTS), sharey=True)
+    for axis, (topology, group) in zip(axes, rows.by("topology").items(), strict=True):
+        for row in group:
+            kib = [count / 1024 for count in row["bytes"]]
+            line(axis, row["seconds"], kib, MODE_STYLES[row["mode"]], row["mode"])
+        axis.set_title(topology, fontsize=10)
+        axis.set_xlabel("seconds")
+    from_zero(*axes)
+    axes[0].set_ylabel("cumulative traffic on all links, KiB")
+    axes[0].legend()
+    return [
+        Figure(
+            "Figures 11 and 12",
+            "Cumulative traffic on a line, a binary tree and a star, SPR = 1",
+            drawing,
+            "SF floods most in the line, and saves while publishing. SPR = 1 is its worst case.",
+            _claims(rows),
+            "With PF publishing starts at once, with the others after all subscriptions. Every "
+            "topic has a subscriber at one broker and a publisher at another, spread evenly: the "
+            "paper does not say where its clients are.",
+        )
+    ]
+
+
+def _claims(rows: ResultRows) -> list[Claim]:
+    publishing, total, told = {}, {}, {}
+    for topology, group in rows.by("topology").items():
+        pf, sf = group.only(mode="pf"), group.only(mode="sf")
+        publishing[topology] = sf["publishing"] / pf["publishing"]
+        total[topology] = sf["total"] / pf["total"]
+        told[topology] = sf["subscribing"]
+    others = max(count for topology, count in told.items() if topology != "linear")
+    return [
+        Claim(
+            "SF needs less than PF while publishing",
+            "as drawn",
+            ", ".join(f"{shape} {part:.0%}" for shape, part in publishing.items()),
+            max(publishing.values()) < 1,
+            headline=True,
+        ),
+        Claim(
+            "at SPR = 1, SF's worst case, it needs more in all",
+            "as drawn",
+            ", ".join(f"{shape} {part:.2f} times" for shape, part in total.items()),
+            min(total.values()) > 1,
+        ),
+        Claim(
+            "SF floods far more in the line than in the other shapes",
+            "as drawn",
+            f"{told['linear'] / others:.2f} times as much",
+            told["linear"] > others * FAR_MORE,
+            "a tree of seven brokers has six links in any shape, and each carries a subscription "
+            "once",
+            headline=True,
+        ),
+    ]
+
+
+EXPERIMENT = Experiment(
+    name="testbed-shapes",
+    title="Does the shape of the network matter?",
+    source="Hao et al., Figures 11 and 12",
+    about="Seven broker processes on this machine; bytes on all links, four samples a second.",
+    grid=grid,
+    measure=measure,
+    figures=figures,
+    alone=True,
+)

@@ -1,0 +1,111 @@
+"""Publishers that never give up, and subscribers that go away now and then."""
+
+import asyncio
+import random
+import time
+from typing import Final
+
+from gossamer.wire.packets import Acknowledgement, Connack, Packet, Publish, Request, Suback
+from gossamer.wire.reasons import PACKET_IDENTIFIER_NOT_FOUND, UNSPECIFIED_ERROR
+from gossamer_lab.torture.ledger import DeliveryLedger, MessageKey
+from gossamer_lab.torture.link import TortureLink
+
+# Publications of one stream that may wait for their acknowledgement.
+WINDOW: Final = 30
+
+# Receipts that may be outstanding: far below the broker's limit for the queue of one session, so
+# that no message is refused for want of room.
+MOST_BACKLOG: Final = 8_000
+
+PREFIX: Final = "load/"
+FILTER: Final = PREFIX + "#"
+# Publications that tell whether a way leads to a subscriber yet, and belong to no stream.
+READY: Final = PREFIX + "ready/"
+# On average, between two connections that a subscriber breaks off.
+MOOD_SECONDS: Final = 1.0
+
+# A PUBREL that is repeated because the broker died before its PUBCOMP went out is answered so.
+ALREADY_RELEASED: Final = PACKET_IDENTIFIER_NOT_FOUND
+
+
+class TorturePublisher:
+    """One stream of numbered messages at one QoS, `rate` a second; at 0 as many as the window
+    takes."""
+
+    def __init__(
+        self, port: int, stream: str, qos: int, ledger: DeliveryLedger, seed: int, rate: float = 0.0
+    ) -> None:
+        self.link = TortureLink(port, f"publisher-{stream}", ledger, self._seen)
+        self._stream = stream
+        self._qos = qos
+        self._ledger = ledger
+        self._random = random.Random(seed)
+        self._rate = rate
+        self._in_flight: dict[int, MessageKey] = {}
+        self._stopping = False
+
+    @property
+    def finished(self) -> bool:
+        return self._stopping and not self._in_flight
+
+    def stop_sending(self) -> None:
+        self._stopping = True
+
+    async def send(self) -> None:
+        """Keep the window full, or the rate, while there is a connection."""
+        due, last = 0.0, time.monotonic()
+        while not self._stopping:
+            now = time.monotonic()
+            due, last = min(WINDOW, due + (now - last) * self._rate), now
+            while self._may_send() and (not self._rate or due >= 1.0):
+                due -= 1.0
+                key = self._ledger.next_key(self._stream)
+                payload = key.payload(self._random.choice((20, 100, 2_000)))
+                topic = PREFIX + self._stream
+                packet_id = self.link.protocol.publish(topic, payload, self._qos)
+                self._in_flight[packet_id] = key
+            self.link.flush()
+            await asyncio.sleep(0.5 / self._rate if self._rate else 0.002)
+
+    def _may_send(self) -> bool:
+        return (
+            self.link.protocol.connected
+            and len(self._in_flight) < WINDOW
+            and self._ledger.backlog < MOST_BACKLOG
+        )
+
+    def _seen(self, packet: Packet) -> None:
+        if isinstance(packet, Acknowledgement):
+            key = self._in_flight.pop(packet.packet_id)
+            if packet.reason >= UNSPECIFIED_ERROR and packet.reason != ALREADY_RELEASED:
+                self._ledger.fault(f"{key} was refused with 0x{packet.reason:02x}")
+            self._ledger.note_acknowledged(key)
+
+
+class TortureSubscriber:
+    """Subscribed to all streams; from its SUBACK on it must get everything, in a mesh once every
+    broker has been `reached_from`."""
+
+    def __init__(self, port: int, name: str, ledger: DeliveryLedger, seed: int) -> None:
+        self.link = TortureLink(port, name, ledger, self._seen)
+        self.ready = asyncio.Event()
+        self.reached_from: set[str] = set()
+        self._name = name
+        self._ledger = ledger
+        self._random = random.Random(seed)
+
+    async def be_moody(self, seconds: float = MOOD_SECONDS) -> None:
+        """Break the connection off at random moments."""
+        while True:
+            await asyncio.sleep(self._random.expovariate(1.0 / seconds))
+            self.link.drop()
+
+    def _seen(self, packet: Packet) -> None:
+        if isinstance(packet, Publish) and packet.topic.startswith(READY):
+            self.reached_from.add(packet.topic.removeprefix(READY))
+        elif isinstance(packet, Publish):
+            self._ledger.note_received(self._name, MessageKey.of(packet.payload), packet.qos)
+        elif isinstance(packet, Suback):
+            self.ready.set()
+        elif isinstance(packet, Connack) and not self.ready.is_set():
+            self.link.protocol.subscribe([Request(FILTER, 2)])

@@ -1,0 +1,157 @@
+"""Trial after trial on several processes: exactly the seeds asked for, each in every mode.
+
+A seed in a mode is a case. A case that breaks a promise, raises, or takes its process down is a
+failure with its seed; the others go on, so that one run names every failing seed.
+"""
+
+import logging
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from itertools import count
+from multiprocessing import get_context
+from typing import Final, NamedTuple
+
+from gossamer.mesh.settings import MODES
+from gossamer_lab.trials.joint_plan import make_joint_plan
+from gossamer_lab.trials.plan import TrialPlan, make_plan
+from gossamer_lab.trials.trial import run_trial
+
+# Besides the modes there is the mode that a seed chooses, with changes in the middle of trouble.
+MIXED: Final = "mixed"
+ALL_MODES: Final = (*MODES, MIXED)
+
+# Cases handed to a process before its last is done, so that it never waits for the next.
+_AHEAD: Final = 2
+
+
+class Case(NamedTuple):
+    """One trial."""
+
+    seed: int
+    mode: str
+    is_roaming: bool
+
+    def plan(self) -> TrialPlan:
+        make = make_joint_plan if self.is_roaming else make_plan
+        return make(self.seed, "" if self.mode == MIXED else self.mode)
+
+    def command(self) -> str:
+        """What repeats it."""
+        roaming = " --roaming" if self.is_roaming else ""
+        return f"gossamer sim torture --first {self.seed} --seeds 1 --modes {self.mode}{roaming}"
+
+
+@dataclass
+class TrialVerdict:
+    case: Case
+    faults: list[str]
+    receipts: int = 0
+    events: int = 0
+
+
+@dataclass
+class TrialReport:
+    """What was tried; `seeds` and `trials` are of cases that came to an end."""
+
+    trials: int = 0
+    receipts: int = 0
+    events: int = 0
+    seconds: float = 0.0
+    seeds: set[int] = field(default_factory=set)
+    failures: list[TrialVerdict] = field(default_factory=list)
+
+    def add(self, verdict: TrialVerdict) -> None:
+        self.trials += 1
+        self.seeds.add(verdict.case.seed)
+        self.receipts += verdict.receipts
+        self.events += verdict.events
+        if verdict.faults:
+            self.failures.append(verdict)
+
+
+def cases(first: int, seeds: int | None, modes: Sequence[str], is_roaming: bool) -> Iterator[Case]:
+    """Seed by seed; without an end where `seeds` is None."""
+    for seed in count(first) if seeds is None else range(first, first + seeds):
+        for mode in modes:
+            yield Case(seed, mode, is_roaming)
+
+
+def torture(
+    wanted: Iterator[Case],
+    jobs: int,
+    seconds: float | None = None,
+    show: Callable[[TrialReport], None] = lambda report: None,
+    trial: Callable[[Case], TrialVerdict] | None = None,
+) -> TrialReport:
+    """Every case; no further ones are begun after `seconds`, if that is given."""
+    report = TrialReport()
+    judge = trial or judged
+    start = time.monotonic()
+    pool = _pool(jobs)
+    under_way: dict[Future[TrialVerdict], Case] = {}
+    try:
+        while True:
+            while len(under_way) < jobs * _AHEAD and not _is_over(start, seconds):
+                case = next(wanted, None)
+                if case is None:
+                    break
+                under_way[pool.submit(judge, case)] = case
+            if not under_way:
+                break
+            done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+            try:
+                for future in done:
+                    report.add(future.result())
+                    del under_way[future]
+            except BrokenProcessPool:
+                for case in _not_answered(under_way, report):
+                    report.add(
+                        TrialVerdict(case, ["a process that ran this seed, or one beside it, died"])
+                    )
+                under_way.clear()
+                pool.shutdown()
+                pool = _pool(jobs)
+            report.seconds = time.monotonic() - start
+            show(report)
+    finally:
+        pool.shutdown(cancel_futures=True)
+    report.failures.sort(key=lambda verdict: verdict.case)
+    return report
+
+
+def judged(case: Case) -> TrialVerdict:
+    """One case in this process. Whatever is raised in it is a fault of that case alone."""
+    try:
+        outcome = run_trial(case.plan())
+    except Exception:
+        return TrialVerdict(case, ["it raised: " + traceback.format_exc().strip()])
+    return TrialVerdict(case, outcome.faults, outcome.receipts, outcome.events)
+
+
+def _pool(jobs: int) -> ProcessPoolExecutor:
+    # Not forked: this process may have threads, a progress bar's for one.
+    return ProcessPoolExecutor(jobs, get_context("spawn"), _be_quiet)
+
+
+def _be_quiet() -> None:
+    """What brokers log of cut links is what the trial does to them."""
+    logging.disable(logging.CRITICAL)
+
+
+def _is_over(start: float, seconds: float | None) -> bool:
+    return seconds is not None and time.monotonic() - start >= seconds
+
+
+def _not_answered(under_way: dict[Future[TrialVerdict], Case], report: TrialReport) -> list[Case]:
+    """The cases that the dead pool owes; what it had answered before is counted."""
+    owed: list[Case] = []
+    for future, case in under_way.items():
+        if future.done() and not future.cancelled() and future.exception() is None:
+            report.add(future.result())
+        else:
+            owed.append(case)
+    return owed

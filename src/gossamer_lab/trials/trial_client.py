@@ -1,0 +1,264 @@
+"""A client of a trial: it stays with its broker, comes back when thrown out, and tells the oracle.
+
+An application as it should be: a request that was not answered is made again, and what was not
+acknowledged is sent again by the protocol.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+from gossamer.net.client.protocol import ClientProtocol
+from gossamer.sim.host import HostEnd, SimulatedHost
+from gossamer.sim.network import End, Party, Road, join
+from gossamer.sim.timeline import Event
+from gossamer.wire.packets import (
+    Acknowledgement,
+    Connack,
+    Connect,
+    Packet,
+    Publish,
+    Request,
+    Suback,
+    Unsuback,
+    Will,
+)
+from gossamer.wire.properties import Properties
+from gossamer_lab.trials.oracle import Oracle, PublicationKey
+from gossamer_lab.trials.plan import ClientPlan
+
+NEVER: Final = 0xFFFFFFFF
+RETRY_SECONDS: Final = 0.3
+WILL_TOPIC: Final = "a/will"
+
+
+class ClientEnd(End):
+    def __init__(self, client: TrialClient, road: Road) -> None:
+        super().__init__(client, road)
+        self.client = client
+
+    def take(self, data: bytes, now: float) -> None:
+        self.client.take(data)
+
+    def lost(self, now: float) -> None:
+        self.client.lost()
+
+
+class _Arrival(Event):
+    def __init__(self, end: End, data: bytes) -> None:
+        self.end = end
+        self.data = data
+
+    def fire(self, now: float) -> None:
+        end = self.end
+        if not end.is_open:
+            return
+        if self.data:
+            end.take(self.data, now)
+        else:
+            end.is_open = False
+            end.lost(now)
+
+
+class TrialClient(Party):
+    def __init__(
+        self,
+        host: SimulatedHost,
+        plan: ClientPlan,
+        up: Road,
+        down: Road,
+        oracle: Oracle,
+        random: Random,
+    ) -> None:
+        super().__init__(host.timeline)
+        self.host = host
+        self.plan = plan
+        self.name = plan.name
+        self.oracle = oracle
+        self.end: ClientEnd | None = None
+        self._up = up
+        self._down = down
+        self._random = random
+        properties = Properties()
+        properties.session_expiry = NEVER if plan.lasting else 0
+        self.protocol = ClientProtocol(
+            Connect(plan.name, clean_start=not plan.lasting, properties=properties)
+        )
+        self._confirmed = False
+        self._will: PublicationKey | None = None
+        self._wishes: dict[str, int] = {}  # filter to QoS, -1 to unsubscribe; until answered
+        self._asked: dict[int, tuple[str, int]] = {}  # by packet id
+        self._held: dict[str, int] = {}  # what the broker granted
+        self._in_flight: dict[int, PublicationKey] = {}  # by packet id
+        self._later: list[tuple[str, int, bool]] = []
+
+    # What the trial makes it do -----------------------------------------------------------------
+
+    def subscribe(self, filter: str, qos: int) -> None:
+        self.oracle.touched(self.name, filter)
+        self._wishes[filter] = qos
+        self._ask(filter)
+
+    def unsubscribe(self, filter: str) -> None:
+        """The filter, or any other that it has."""
+        if filter not in self._held and self._held:
+            filter = self._random.choice(list(self._held))
+        self.oracle.touched(self.name, filter)
+        self._wishes[filter] = -1
+        self._ask(filter)
+
+    def publish(self, topic: str, qos: int, retain: bool) -> None:
+        if not self.protocol.connected:
+            if qos:
+                self._later.append((topic, qos, retain))
+            return
+        key = self.oracle.publishing(self.name, topic, qos, retain)
+        packet_id = self.protocol.publish(topic, key.payload(), qos, retain)
+        if packet_id:
+            self._in_flight[packet_id] = key
+        self.send()
+
+    def clear(self, topic: str) -> None:
+        """Removes a retained message."""
+        if self.protocol.connected:
+            self.oracle.clearing(self.name, topic)
+            self.protocol.publish(topic, b"", 2, True)
+            self.send()
+
+    def drop(self) -> None:
+        """Its network breaks."""
+        end = self.end
+        if end is not None and end.other is not None:
+            end.is_open = False
+            other = end.other
+            self.oracle.trace(f"{self.name} drops its connection")
+            delay = self._random.choice((0.0, 0.1, 1.0))
+            self.timeline.add(self.timeline.now + delay, Losing(other, self.host))
+            self.lost()
+
+    @property
+    def is_settled(self) -> bool:
+        """A connection that is gone counts as gone before the client has noticed."""
+        if self.end is None or not self.end.is_open or not self.protocol.connected:
+            return False
+        return not (self._wishes or self._in_flight or self._later)
+
+    # Connections --------------------------------------------------------------------------------
+
+    def connect(self) -> None:
+        if not self.host.is_up or (self.end is not None and self.end.is_open):
+            return
+        near = ClientEnd(self, self._up)
+        far = HostEnd(self.host, self._down)
+        join(near, far)
+        self.end = near
+        if self.plan.will_qos >= 0:
+            self._will = self.oracle.leaving_will(self.name, WILL_TOPIC, self.plan.will_qos)
+            self.protocol.greeting.will = Will(WILL_TOPIC, self._will.payload(), self.plan.will_qos)
+        self.protocol.open()
+        self.send()
+
+    def lost(self) -> None:
+        """The connection is gone: it will come back."""
+        self.end = None
+        if self.protocol.connected:
+            self.protocol.connected = False
+            if self._will is not None and self.plan.lasting:
+                self.oracle.will_is_due(self._will)
+        if not self.plan.lasting:
+            self.oracle.session_ended(self.name)
+        self._asked.clear()
+        self.timeline.add(self.timeline.now + RETRY_SECONDS * self._random.random(), _Return(self))
+
+    def arrive(self, at: float, end: End, data: bytes, publications: int, interests: int) -> None:
+        self.timeline.add(at, _Arrival(end, data))
+
+    def take(self, data: bytes) -> None:
+        for packet in self.protocol.receive(data):
+            self._see(packet)
+        self.send()
+
+    def send(self) -> None:
+        data = self.protocol.take()
+        if data and self.end is not None:
+            self.end.write(data)
+
+    def _see(self, packet: Packet) -> None:
+        if isinstance(packet, Publish):
+            self.oracle.received(self.name, packet)
+        elif isinstance(packet, Acknowledgement):
+            key = self._in_flight.pop(packet.packet_id, None)
+            if key is not None:
+                self.oracle.acknowledged(key)
+        elif isinstance(packet, Connack):
+            self._welcomed(packet)
+        elif isinstance(packet, Suback | Unsuback):
+            self._answered(packet)
+
+    def _welcomed(self, packet: Connack) -> None:
+        self.oracle.trace(f"{self.name} is welcome, session {packet.session_present}")
+        if packet.reason:
+            self.oracle.fault(f"{self.name} was refused with 0x{packet.reason:02x}")
+            return
+        if self.plan.lasting and self._confirmed and not packet.session_present:
+            self.oracle.fault(f"the session of {self.name} vanished")
+        self._confirmed = True
+        if not packet.session_present:
+            self._in_flight.clear()
+            for filter, qos in self._held.items():
+                self._wishes.setdefault(filter, qos)
+            self._held.clear()
+        for filter in list(self._wishes):
+            self._ask(filter)
+        later, self._later = self._later, []
+        for topic, qos, retain in later:
+            self.publish(topic, qos, retain)
+
+    def _ask(self, filter: str) -> None:
+        if not self.protocol.connected:
+            return
+        qos = self._wishes[filter]
+        if qos < 0:
+            packet_id = self.protocol.unsubscribe([filter])
+        else:
+            packet_id = self.protocol.subscribe([Request(filter, qos, self.plan.no_local)])
+        self._asked[packet_id] = (filter, qos)
+        self.send()
+
+    def _answered(self, packet: Suback | Unsuback) -> None:
+        filter, qos = self._asked.pop(packet.packet_id)
+        if self._wishes.get(filter) == qos and (filter, qos) not in self._asked.values():
+            del self._wishes[filter]
+        if qos < 0:
+            self._held.pop(filter, None)
+            self.oracle.unsubscribed(self.name, filter)
+        else:
+            self._held[filter] = qos
+            self.oracle.subscribed(self.name, filter, qos, self.plan.no_local)
+
+
+class _Return(Event):
+    def __init__(self, client: TrialClient) -> None:
+        self.client = client
+
+    def fire(self, now: float) -> None:
+        if self.client.end is None:
+            self.client.connect()
+            if self.client.end is None:
+                self.client.timeline.add(now + RETRY_SECONDS, self)
+
+
+class Losing(Event):
+    """A host notices that a connection is gone."""
+
+    def __init__(self, end: End, host: SimulatedHost) -> None:
+        self.end = end
+        self.host = host
+        self.life = host.life
+
+    def fire(self, now: float) -> None:
+        if self.host.life == self.life:
+            self.end.is_open = False
+            self.end.lost(self.host.clock.at(now))
+            self.host.end_turn(now)

@@ -1,0 +1,121 @@
+"""What the ledger counts is what the allocator gave, or up to a quarter more: never less.
+
+Measured as brokers run: with a store, whose index knows every name again, and with many of each, so
+that what is measured is what one of them costs. Numbers are chosen so that dictionaries are as full
+as can be, or have just grown.
+"""
+
+import gc
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gossamer.broker.settings import Settings
+from gossamer.budget.division import MIB
+from gossamer.wire.packets import Request, Subscribe
+from tests.support.attacks import KIB
+from tests.support.disk_world import DiskWorld
+
+CLIENTS = 10
+BATCH = 100
+# The count may be more than the truth by so much, and not less.
+MOST = 1.25
+
+
+class Stored(DiskWorld):
+    """A broker with a store on disk, and ten clients whose sessions last."""
+
+    def __init__(self, folder: Path) -> None:
+        roomy = dict.fromkeys(("sessions", "subscriptions", "retained"), 512 * MIB)
+        others = dict.fromkeys(Settings().budgets, 64 * KIB)  # caches hold next to nothing
+        super().__init__(folder, budgets={**others, **roomy}, max_subscriptions=100_000)
+        self.clients = [self.visitor() for _ in range(CLIENTS)]
+        for number, client in enumerate(self.clients):
+            client.connect(f"client-{number}", clean=False, expiry=9_999)
+
+    def settle(self) -> None:
+        """What clients did is on disk, and they were answered."""
+        super().settle()
+        for client in getattr(self, "clients", []):
+            client.sink.data = b""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[Stored]:
+    made = Stored(tmp_path)
+    yield made
+    made.close()
+
+
+def subscribe(world: Stored, count: int, filter: Callable[[int], str]) -> None:
+    for first in range(0, count, BATCH):
+        requests = [Request(filter(first + more), 1) for more in range(BATCH)]
+        client = world.clients[first // BATCH % CLIENTS]
+        client.send(Subscribe(1, requests))
+
+
+def retain(world: Stored, count: int, topic: Callable[[int], str]) -> None:
+    world.turns = False
+    for number in range(count):
+        world.clients[number % CLIENTS].publish(topic(number), "x" * 50, retain=True)
+        if number % BATCH == 0:
+            world.settle()
+
+
+FILTERS: dict[str, Callable[[int], str]] = {
+    "of a site": lambda n: f"site/{n % 100}/device-{n}/temperature",
+    "flat": lambda n: f"device-{n}",
+    "with wildcards": lambda n: f"a/{n}/+/#",
+    "four of each device": lambda n: f"a/{n // 4}/{n % 4}",
+    "long": lambda n: f"a/{n}" + "x" * 200,
+    "deep": lambda n: f"a/{n // 2}/b/c/d/e/f/g/h/{n % 2}",
+    "of one shared group": lambda n: f"$share/g/a/{n}",
+}
+
+
+@pytest.mark.parametrize("count", [6_000, 14_000])
+@pytest.mark.parametrize("shape", FILTERS)
+def test_a_filter_is_counted_for_what_it_costs(world: Stored, shape: str, count: int) -> None:
+    account = world.broker.core.ledger.subscriptions
+    real, counted = measured(
+        world, lambda: account.held, lambda: subscribe(world, count, FILTERS[shape])
+    )
+    assert real <= counted <= MOST * real, (real / count, counted / count)
+
+
+TOPICS: dict[str, Callable[[int], str]] = {
+    "of a site": lambda n: f"site/{n % 100}/device-{n}/temperature",
+    "flat": lambda n: f"device-{n}",
+    "long": lambda n: f"a/{n}" + "x" * 200,
+}
+
+
+@pytest.mark.parametrize("count", [6_000, 14_000])
+@pytest.mark.parametrize("shape", TOPICS)
+def test_a_retained_message_is_counted_for_what_it_costs(
+    world: Stored, shape: str, count: int
+) -> None:
+    account = world.broker.core.ledger.retained
+    real, counted = measured(
+        world, lambda: account.held, lambda: retain(world, count, TOPICS[shape])
+    )
+    assert real <= counted <= MOST * real, (real / count, counted / count)
+
+
+def measured(world: Stored, held: Callable[[], int], fill: Callable[[], None]) -> tuple[int, int]:
+    """Bytes by the allocator and by the ledger."""
+    gc.collect()
+    before = held()
+    tracemalloc.start()
+    try:
+        begun = tracemalloc.get_traced_memory()[0]
+        fill()
+        world.settle()
+        world.settle()
+        gc.collect()
+        real = tracemalloc.get_traced_memory()[0] - begun
+    finally:
+        tracemalloc.stop()
+    return real, held() - before

@@ -1,0 +1,26 @@
+"""The benchmark of the archive, as small as it can be."""
+
+import pytest
+
+from gossamer_lab.bench.archive import publish as publishing
+from gossamer_lab.bench.archive import rates as reading
+from gossamer_lab.bench.brokers import runner
+from gossamer_lab.bench.brokers.scenarios import LoadScenario
+from gossamer_lab.cli.bench.archive import RATES, lines
+
+
+@pytest.mark.parametrize("scenario", publishing.SCENARIOS, ids=lambda scenario: scenario.name)
+def test_a_broker_that_archives_delivers(scenario: LoadScenario) -> None:
+    archiving = publishing.peers()[1]
+    result = runner.measure_once(scenario, archiving, 0.2, 0.01)
+    assert result.failure == ""
+    assert result.lost == 0
+    assert result.delivered > 0
+
+
+def test_every_rate_is_measured_and_shown() -> None:
+    rates = reading.measure(4_000)
+    assert rates.rows == 4_000
+    assert all(getattr(rates, name) > 0 for name, _ in RATES)
+    assert rates.bytes_a_row_sealed < rates.bytes_a_row_log
+    assert len(lines(rates)) == len(RATES) + 1

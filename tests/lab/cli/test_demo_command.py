@@ -1,0 +1,106 @@
+"""``gossamer demo``: brokers that look like one, lines to paste that work, nothing left behind."""
+
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from gossamer.net.local.ports import free_ports
+from gossamer_lab.demo.town import Town
+from tests.support.polling import eventually
+from tests.support.processes import PATIENCE_SECONDS, command, stop
+
+
+def test_the_shown_lines_work_until_it_is_stopped(tmp_path: Path) -> None:
+    port = min(free_ports(40))
+    process = subprocess.Popen(
+        command(
+            *("demo", "--no-spark", "--no-console", "--share", "0.05"),
+            *("--port", str(port), "--data", str(tmp_path / "city")),
+        ),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    shown: list[str] = []
+    while not any("until Ctrl-C" in line for line in shown):
+        line = process.stdout.readline()
+        assert line, shown
+        shown.append(line)
+    lines = [line.split("   #")[0].split() for line in shown if line.startswith("    gossamer ")]
+    assert len(lines) == 5
+    ports = [int(found) for found in re.findall(r"\d+", shown[0])[4:7]]
+    average, above, _, links, fire = (
+        shlex.split(" ".join(words).removeprefix("gossamer ")) for words in lines
+    )
+    for arguments in ([*average, "-C", "1"], links):
+        done = subprocess.run(
+            command(*arguments), capture_output=True, text=True, timeout=PATIENCE_SECONDS
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
+    # The sensor's next reading puts the fire out, so it is lit until it was seen.
+    watching = subprocess.Popen(command(*above, "-C", "1"), stdout=subprocess.PIPE, text=True)
+
+    def is_seen() -> bool:
+        subprocess.run(command(*fire), check=True, timeout=PATIENCE_SECONDS)
+        return watching.poll() is not None
+
+    eventually(is_seen, "nobody saw the fire", 2 * PATIENCE_SECONDS)
+    assert stop(watching) == 0
+    assert watching.stdout is not None
+    assert watching.stdout.read() == "$GT;28/city/north-1/temp 60\n"
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=PATIENCE_SECONDS)
+    assert stop(process) == 0, errors
+    assert "Everything has stopped." in out
+    for one in ports:
+        with socket.socket() as probe:
+            assert probe.connect_ex(("127.0.0.1", one)) != 0
+
+
+def test_a_taken_port_is_named_with_the_way_out() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        for asked in (("demo", "--no-spark", "--no-console"), ("mesh", "--brokers", "1", "--once")):
+            done = subprocess.run(
+                command(*asked, "--port", str(port)),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE_SECONDS,
+            )
+            assert done.returncode == 1
+            assert f"port {port} is taken" in done.stderr
+            assert "--port" in done.stderr
+
+
+def test_what_a_town_started_ends_with_it_although_it_does_not_listen(tmp_path: Path) -> None:
+    town = Town(tmp_path, 0, is_kept=False)
+    deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True)"
+    started = subprocess.Popen(
+        [sys.executable, "-c", f"{deaf}; time.sleep({10 * PATIENCE_SECONDS})"],
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    with town:
+        town._parts.append(started)
+        assert started.stdout is not None
+        started.stdout.readline()
+    assert started.returncode == -signal.SIGKILL
+
+
+def test_a_command_without_a_loop_ends_with_its_input() -> None:
+    waiting = "import time; from gossamer.cli.signals import end_with_input as end; end(); "
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"{waiting} time.sleep({10 * PATIENCE_SECONDS})"],
+        stdin=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    process.stdin.close()
+    assert process.wait(PATIENCE_SECONDS) == -signal.SIGTERM
