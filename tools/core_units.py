@@ -32,6 +32,8 @@ _LITERAL = re.compile(r"CPyStatics\[(\d+)\]")
 _TEMPORARY = re.compile(r"__(tmp|LL)(\d+)\b")
 _INCLUDED = re.compile(r"\n#include .*")
 _FILLED = re.compile(r"if \(CPyStatics_Initialize\(.*\) < 0\) \{\n\s*return -1;\n\s*\}\n")
+_FREED = re.compile(r"^\w+_dealloc\(\w+ \*self\)\n\{\n.*?^\}$", re.MULTILINE | re.DOTALL)
+_TRASHCAN = re.compile(r"^ *CPy_TRASHCAN_(?:BEGIN|END)\(.*\)\n", re.MULTILINE)
 
 
 class UnexpectedC(Exception):
@@ -84,7 +86,7 @@ def stand_alone(folder: Path, group: str) -> tuple[str, dict[str, str]]:
     literals: dict[str, list[int]] = {}
     for path in sorted(folder.glob("__native_*.c")):
         name = path.stem.removeprefix("__native_")
-        text = _INCLUDED.sub("", "\n" + path.read_text())
+        text = _FREED.sub(_freed_at_once, _INCLUDED.sub("", "\n" + path.read_text()))
         if name != group:
             text, literals[name] = _numbered_alone(name, text)
         units[name] = declared.needed_by(text)
@@ -93,6 +95,18 @@ def stand_alone(folder: Path, group: str) -> tuple[str, dict[str, str]]:
         units[name] += text
     units[group] = _sharing(units[group], literals)
     return declared.head, units
+
+
+def _freed_at_once(found: re.Match[str]) -> str:
+    """The end of an object; without Python's trashcan where the collector does not know the object.
+
+    mypyc writes the trashcan for acyclic classes too. Where more than fifty objects are taken apart
+    inside each other, the trashcan puts the next one into a list that is linked through the
+    collector's head of the object. An acyclic one has none: the sixteen bytes before it belong to
+    something else.
+    """
+    body = found[0]
+    return body if "PyObject_GC_UnTrack(self);" in body else _TRASHCAN.sub("", body)
 
 
 def _numbered_alone(name: str, text: str) -> tuple[str, list[int]]:

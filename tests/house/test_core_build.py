@@ -68,13 +68,18 @@ def build(house: Path, cflags: str = "-O0") -> subprocess.CompletedProcess[str]:
     )
 
 
-def told(house: Path) -> str:
+def told(house: Path, code: str = RUN) -> str:
     for source in (house / "src").rglob("*.py"):
         copy = house / "out" / source.relative_to(house / "src")
         copy.write_text(source.read_text())
     done = subprocess.run(
-        [sys.executable, "-c", RUN],
-        env={**os.environ, "PYTHONPATH": str(house / "out"), "GOSSAMER_PURE": "0"},
+        [sys.executable, "-c", code],
+        env={
+            **os.environ,
+            "PYTHONPATH": str(house / "out"),
+            "GOSSAMER_PURE": "0",
+            "PYTHONMALLOC": "debug",  # writing outside of an object ends the process
+        },
         capture_output=True,
         text=True,
         timeout=60,
@@ -204,3 +209,35 @@ def test_what_is_compiled_for_speed_is_there() -> None:
     for part in core_build.HOT_PARTS:
         module = rooms.joinpath(*part.split("."))
         assert module.is_dir() or module.with_suffix(".py").is_file(), part
+
+
+ACYCLIC = """\
+from mypy_extensions import mypyc_attr
+
+@mypyc_attr(acyclic=True)
+class Counter:
+    def __init__(self) -> None:
+        self.name = b"some bytes"
+
+    def add(self, more: int) -> int:
+        return more
+"""
+NESTED = """\
+import gc
+import gossamer.wire.scalars as scalars
+assert scalars.__file__.endswith(".so") and not gc.is_tracked(scalars.Counter())
+for depth in range(120):
+    nest = scalars.Counter()
+    for _ in range(depth):
+        nest = [nest]
+    del nest
+print("all freed")
+"""
+
+
+def test_acyclic_objects_are_freed_at_any_depth(house: Path) -> None:
+    """Past fifty levels Python postpones the freeing by writing into the collector's head."""
+    (house / "src" / "gossamer" / "wire" / "scalars.py").write_text(ACYCLIC)
+    done = build(house)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert told(house, NESTED) == "all freed"
