@@ -1,1 +1,1 @@
-"""The laboratory's commands of `gossamer`, one file a command."""
+"""The laboratory's commands of `gossamer`, one file a command or group of commands."""

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from gossamer.cli.main import run as cli
-from gossamer_lab.cli.experiment.run import run_plans
+from gossamer_lab.cli.experiment import run_plans
 from gossamer_lab.experiments import speedup
 from gossamer_lab.experiments.bands import band
 from gossamer_lab.experiments.catalogue import NAMES, UnknownExperiment, everything, find

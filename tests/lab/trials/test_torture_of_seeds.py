@@ -7,7 +7,7 @@ import pytest
 from _pytest.capture import CaptureFixture
 
 from gossamer.cli.main import run
-from gossamer_lab.cli.sim.failures import show_failures
+from gossamer_lab.cli.sim import show_failures
 from gossamer_lab.trials.torture import (
     ALL_MODES,
     Case,

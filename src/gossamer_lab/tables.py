@@ -1,0 +1,34 @@
+"""Tables of results, as every command of the laboratory prints and keeps them."""
+
+from collections.abc import Iterable, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+# A table in a file or a pipe has no window that it must fit.
+FILE_WIDTH = 120
+
+
+def console(file_width: int = FILE_WIDTH) -> Console:
+    """As wide as the window; where there is none, as wide as tables need."""
+    found = Console(highlight=False)
+    return found if found.is_terminal else Console(width=file_width, highlight=False)
+
+
+def table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1
+) -> Table:
+    """So many columns from the left hold names, the others numbers."""
+    made = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD)
+    for index, column in enumerate(columns):
+        made.add_column(column, justify="left" if index < left else "right")
+    for cells in rows:
+        made.add_row(*cells)
+    return made
+
+
+def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The same as lines of markdown."""
+    head = ["| " + " | ".join(columns) + " |", "| --- |" + " ---: |" * (len(columns) - 1)]
+    return head + ["| " + " | ".join(cells) + " |" for cells in rows]
