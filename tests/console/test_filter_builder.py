@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.console.capabilities import BUILT_IN, read_capabilities
-from gossamer.console.filter_builder import WantedFilter, built
+from gossamer.console.filter_builder import BUILT_IN, WantedFilter, built, read_capabilities
 from gossamer.plus.capabilities import capabilities
 from gossamer.plus.grammar import parse
 from gossamer.plus.vocabulary import ProcessorKind, Vocabulary

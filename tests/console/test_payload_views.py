@@ -2,11 +2,11 @@
 
 import pytest
 
+from gossamer.console.broker_watch import MetricRates, read_metrics
+from gossamer.console.map_model import MOST_TRACKS, Tracks, position_of
 from gossamer.console.parts.figures import points, short, size, span
 from gossamer.console.payloads import as_number, preview, show
-from gossamer.console.readings import MetricRates, read_metrics
 from gossamer.console.topic_model import SeenTopic
-from gossamer.console.tracks import MOST_TRACKS, Tracks, position_of
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 

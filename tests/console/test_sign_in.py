@@ -8,7 +8,7 @@ import pytest
 
 from gossamer.cli.main import run
 from gossamer.console.settings import is_loopback
-from gossamer.console.sign_ins import IDLE_SECONDS, MOST_KEYS, SignIns, TooManyTries
+from gossamer.console.sign_in import IDLE_SECONDS, MOST_KEYS, SignIns, TooManyTries
 from tests.support.browser import PATIENCE
 
 UPGRADE = {

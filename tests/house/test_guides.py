@@ -15,9 +15,10 @@ from gossamer.net.admin.metrics import (
     GAUGES,
     LINK_GAUGES,
     LINK_TOTALS,
+    ROOM_GAUGES,
+    ROOM_TOTALS,
     TOTALS,
 )
-from gossamer.net.admin.room_metrics import ROOM_GAUGES, ROOM_TOTALS
 from gossamer.net.admin.server import AdminServer
 from gossamer.net.config.observe import Admin
 from gossamer.session.journal import Journal

@@ -12,11 +12,10 @@ from nicegui import ui
 from starlette.types import ASGIApp
 
 from gossamer.console.console import Console
-from gossamer.console.gate import Gate
 from gossamer.console.pages.frame import frame
 from gossamer.console.pages.menu import PAGES, MenuPage
 from gossamer.console.settings import ConsoleSettings
-from gossamer.console.sign_in_page import routes
+from gossamer.console.sign_in import Gate, routes
 
 BACKLOG: Final = 64
 STOP_SECONDS: Final = 2  # open pages are told to go after that

@@ -9,7 +9,7 @@ from gossamer.console.broker_watch import BrokerWatch
 from gossamer.console.lake import LakeFolder, View
 from gossamer.console.mesh_graph import MeshGraph
 from gossamer.console.settings import ConsoleSettings
-from gossamer.console.sign_ins import SignIns
+from gossamer.console.sign_in import SignIns
 from gossamer.console.watcher import Watcher
 
 # Brokers are asked often while somebody looks, and seldom otherwise.

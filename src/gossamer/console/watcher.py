@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Final
 
 from gossamer.backoff import Backoff
+from gossamer.console.map_model import Tracks
 from gossamer.console.settings import BrokerAddress
 from gossamer.console.topic_model import SeenTopic, TopicModel
-from gossamer.console.tracks import Tracks
 from gossamer.net.client import Client, Disconnected, Refused
 from gossamer.wire.packets import Publish
 from gossamer.wire.reasons import UNSPECIFIED_ERROR

@@ -8,12 +8,11 @@ from nicegui import ui
 
 from gossamer.console.console import Console
 from gossamer.console.filter_builder import User, WantedFilter, built
-from gossamer.console.outlines import rings_of
+from gossamer.console.map_model import Places, rings_of
 from gossamer.console.pages.frame import REFRESH_SECONDS
 from gossamer.console.parts.broker_choice import BrokerChoice
 from gossamer.console.parts.world_map import TOOLS, WorldMap
 from gossamer.console.payloads import preview
-from gossamer.console.places import Places
 from gossamer.console.trial import Trial
 from gossamer.geo.glp import EVENT_NAMES
 

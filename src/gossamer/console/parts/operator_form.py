@@ -5,8 +5,7 @@ from typing import Any, Final
 
 from nicegui import ui
 
-from gossamer.console.capabilities import BUILT_IN, Capabilities
-from gossamer.console.filter_builder import User, WantedFilter
+from gossamer.console.filter_builder import BUILT_IN, Capabilities, User, WantedFilter
 from gossamer.geo.glp import EVENT_NAMES
 
 NONE: Final = "–"

@@ -2,10 +2,8 @@
 
 import pytest
 
-from gossamer.console.outlines import circle, rings_of
-from gossamer.console.places import Places
+from gossamer.console.map_model import Places, Tracks, circle, rings_of
 from gossamer.console.topic_model import SeenTopic
-from gossamer.console.tracks import Tracks
 from gossamer.geo.earth import Point
 from gossamer.geo.glp import parse
 
