@@ -13,10 +13,9 @@ from rich.progress import Progress
 from gossamer.cli.errors import CommandError, WrongUse
 from gossamer.cli.progress import Advance
 from gossamer.mesh.settings import MODES
-from gossamer_lab.scenarios.measures import Measures, measure
-from gossamer_lab.scenarios.result_files import save
+from gossamer_lab.scenarios.measures import Measures, measure, save
 from gossamer_lab.scenarios.scenario import Scenario, ScenarioResult
-from gossamer_lab.scenarios.settings import ScenarioSettings
+from gossamer_lab.scenarios.workload import ScenarioSettings
 from gossamer_lab.tables import table
 from gossamer_lab.trials.plan import read_plan
 from gossamer_lab.trials.torture import ALL_MODES, TrialReport, TrialVerdict, cases

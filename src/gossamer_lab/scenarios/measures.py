@@ -1,12 +1,14 @@
-"""The measures of the paper's figures, from what a run left behind."""
+"""The measures of the paper's figures, from what a run left behind; and all of it as Parquet."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from statistics import fmean
+from typing import Any
 
-from gossamer_lab.scenarios.meter import Sample
-from gossamer_lab.scenarios.scenario import ScenarioResult
+from gossamer_lab.scenarios.scenario import LinkTotals, Sample, ScenarioResult
 
 
 @dataclass
@@ -66,23 +68,65 @@ def measure(result: ScenarioResult) -> Measures:
 def by_second(result: ScenarioResult) -> list[Second]:
     """Samples lie second by second, all brokers of each together."""
     brokers = result.settings.brokers
-    seconds: list[Second] = []
-    for start in range(0, len(result.samples), brokers):
-        group: list[Sample] = result.samples[start : start + brokers]
-        seconds.append(
-            Second(
-                group[0].second,
-                fmean(sample.publications for sample in group),
-                fmean(sample.interests for sample in group),
-                fmean(sample.bytes for sample in group),
-                max(sample.bytes for sample in group),
-                fmean(sample.queue for sample in group),
-                fmean(sample.queued_interests for sample in group),
-                max(sample.longest_queue for sample in group),
-            )
-        )
-    return seconds
+    starts = range(0, len(result.samples), brokers)
+    return [_second(result.samples[start : start + brokers]) for start in starts]
+
+
+def _second(group: list[Sample]) -> Second:
+    return Second(
+        group[0].second,
+        fmean(sample.publications for sample in group),
+        fmean(sample.interests for sample in group),
+        fmean(sample.bytes for sample in group),
+        max(sample.bytes for sample in group),
+        fmean(sample.queue for sample in group),
+        fmean(sample.queued_interests for sample in group),
+        max(sample.longest_queue for sample in group),
+    )
 
 
 def quantile(ordered: list[float], part: float) -> float:
     return ordered[min(len(ordered) - 1, int(part * len(ordered)))] if ordered else 0.0
+
+
+def tables(result: ScenarioResult) -> dict[str, dict[str, list[Any]]]:
+    """Columns by table; the keys are the names of the files."""
+    measures = asdict(measure(result))
+    del measures["output"]
+    totals = {
+        **asdict(result.settings),
+        "published": result.published,
+        "deliveries": result.deliveries,
+        "forwards": result.forwards,
+        "subscription_messages": result.interests,
+        "control_bytes": result.control_bytes,
+        "link_bytes": result.link_bytes,
+        "virtual_seconds": result.virtual_seconds,
+        "wall_seconds": result.wall_seconds,
+        **measures,
+    }
+    return {
+        "brokers": _columns(result.samples),
+        "links": _columns(result.links),
+        "latencies": {"seconds": list(result.latencies)},
+        "totals": {field: [value] for field, value in totals.items()},
+    }
+
+
+def _columns(rows: Sequence[Sample | LinkTotals]) -> dict[str, list[Any]]:
+    names = [field.name for field in fields(rows[0])] if rows else []
+    return {name: [getattr(row, name) for row in rows] for name in names}
+
+
+def save(result: ScenarioResult, folder: Path) -> list[Path]:
+    """One file a table; what lay there is replaced."""
+    import pyarrow as arrow
+    import pyarrow.parquet as parquet
+
+    folder.mkdir(parents=True, exist_ok=True)
+    paths: list[Path] = []
+    for name, columns in tables(result).items():
+        path = folder / f"{name}.parquet"
+        parquet.write_table(arrow.table(columns), path)
+        paths.append(path)
+    return paths

@@ -19,8 +19,7 @@ from gossamer.bloom.prefixed import ends, inner_prefixes
 from gossamer.bloom.sizes import bits_for
 from gossamer.topics.containment import canonical, contains
 from gossamer.topics.match import matches
-from gossamer_lab.scenarios.draw import Drawing, draw
-from gossamer_lab.scenarios.settings import ScenarioSettings
+from gossamer_lab.scenarios.workload import Drawing, ScenarioSettings, draw
 
 ERROR_RATE: Final = 0.001  # for which summaries are sized
 _BLOCK: Final = 512  # links that are looked at together

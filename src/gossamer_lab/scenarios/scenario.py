@@ -1,4 +1,7 @@
-"""Builds the large mesh, lets its clients speak, and waits until the last message has arrived."""
+"""Builds the large mesh, lets its clients speak, and waits until the last message has arrived.
+
+Once a second a meter notes what every broker sent, and how long its queue is.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,11 @@ from gossamer.sim.cable import Cable
 from gossamer.sim.crowd import STAMP, Chorus, CrowdEnd, ObservedEnd, Speech, Tally
 from gossamer.sim.host import Disk, HostClock, SimulatedHost, WorkCost
 from gossamer.sim.network import Road
-from gossamer.sim.timeline import Timeline
+from gossamer.sim.timeline import Event, Timeline
 from gossamer.wire.codec import encode
 from gossamer.wire.frames import encode_varint
 from gossamer.wire.packets import V5, Connect, Request, Subscribe
-from gossamer_lab.scenarios.draw import Drawing, draw
-from gossamer_lab.scenarios.meter import Meter, Sample
-from gossamer_lab.scenarios.settings import ScenarioSettings
+from gossamer_lab.scenarios.workload import Drawing, ScenarioSettings, draw
 
 JOINING: Final = 3.0  # seconds in which links are made and clients connect, before anything counts
 # A mesh that is not at rest after so many more seconds is overloaded beyond use.
@@ -28,6 +29,20 @@ AGREEMENT: Final = 0.5  # seconds between looks whether the mesh knows all subsc
 _TICK: Final = 1.0
 
 Progress = Callable[[float, str], None]  # the part that is done, and of what
+
+
+@dataclass(slots=True)
+class Sample:
+    """One broker in one second."""
+
+    second: int
+    broker: int
+    publications: int  # sent to neighbours
+    interests: int
+    bytes: int
+    queue: int  # at the end of the second
+    queued_interests: int
+    longest_queue: int
 
 
 @dataclass
@@ -197,16 +212,8 @@ class Scenario:
         result.samples = self.metering.samples
         for cable, (near, far) in zip(self.cables, self.numbers, strict=True):
             for sender, receiver, road in ((near, far, cable.there), (far, near, cable.back)):
-                result.links.append(
-                    LinkTotals(
-                        sender,
-                        receiver,
-                        road.publications,
-                        road.interests,
-                        road.bytes,
-                        road.chunks,
-                    )
-                )
+                counts = (road.publications, road.interests, road.bytes, road.chunks)
+                result.links.append(LinkTotals(sender, receiver, *counts))
         result.forwards = sum(link.publications for link in result.links)
         result.interests = sum(link.interests for link in result.links)
         result.link_bytes = sum(link.bytes for link in result.links)
@@ -219,6 +226,73 @@ class Scenario:
                 result.latencies.extend(end.latencies)
                 result.seen.append((len(end.latencies), end.seen))
         return result
+
+
+class Meter(Event):
+    """Fires every second from `start` on."""
+
+    def __init__(self, timeline: Timeline, hosts: list[SimulatedHost], cables: list[Cable]) -> None:
+        self.timeline = timeline
+        self.hosts = hosts
+        self.cables = cables
+        self.samples: list[Sample] = []
+        self.latest: list[Sample] = []
+        self._numbers = {host.name: number for number, host in enumerate(hosts)}
+        self._before = self._sent()
+        self._second = 0
+
+    def begin(self, start: float) -> None:
+        """What was carried before does not count."""
+        for cable in self.cables:
+            cable.there.count_anew()
+            cable.back.count_anew()
+        self._before = self._sent()
+        for host in self.hosts:
+            host.longest_queue = 0
+        self.timeline.add(start + 1.0, self)
+
+    def fire(self, now: float) -> None:
+        totals = self._sent()
+        self.latest = []
+        for number, host in enumerate(self.hosts):
+            before, after = self._before[number], totals[number]
+            self.latest.append(
+                Sample(
+                    self._second,
+                    number,
+                    after[0] - before[0],
+                    after[1] - before[1],
+                    after[2] - before[2],
+                    host.queued,
+                    host.queued_interests,
+                    host.longest_queue,
+                )
+            )
+            host.longest_queue = host.queued
+        self.samples.extend(self.latest)
+        self._before = totals
+        self._second += 1
+        self.timeline.add(now + 1.0, self)
+
+    def is_quiet(self) -> bool:
+        """Whether nothing was sent in the last second and nothing waits."""
+        return bool(self.latest) and not any(
+            sample.publications or sample.interests or sample.queue for sample in self.latest
+        )
+
+    def _sent(self) -> list[tuple[int, int, int]]:
+        """Publications, interests and bytes of each broker to its neighbours, so far."""
+        sums = [(0, 0, 0)] * len(self.hosts)
+        for cable in self.cables:
+            for host, road in ((cable.dialler, cable.there), (cable.acceptor, cable.back)):
+                number = self._numbers[host.name]
+                publications, interests, size = sums[number]
+                sums[number] = (
+                    publications + road.publications,
+                    interests + road.interests,
+                    size + road.bytes,
+                )
+        return sums
 
 
 def publish_head(topic: str, payload: int) -> bytes:

@@ -2,9 +2,8 @@
 
 import pytest
 
-from gossamer_lab.scenarios.draw import draw
 from gossamer_lab.scenarios.scenario import Scenario
-from gossamer_lab.scenarios.settings import ScenarioSettings
+from gossamer_lab.scenarios.workload import ScenarioSettings, draw
 
 pytest.importorskip("numpy")
 

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from gossamer.mesh.settings import MODES
-from gossamer_lab.scenarios.measures import measure
-from gossamer_lab.scenarios.result_files import save
+from gossamer_lab.scenarios.measures import measure, save
 from gossamer_lab.scenarios.scenario import Scenario, ScenarioResult
-from gossamer_lab.scenarios.settings import ScenarioSettings
+from gossamer_lab.scenarios.workload import ScenarioSettings
 
 SMALL = ScenarioSettings(
     brokers=12,

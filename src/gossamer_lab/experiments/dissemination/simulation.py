@@ -9,7 +9,7 @@ from gossamer.mesh.settings import MODES
 from gossamer_lab.experiments.experiment import SMALL, Measures, Parameters
 from gossamer_lab.scenarios.measures import measure, quantile
 from gossamer_lab.scenarios.scenario import Scenario
-from gossamer_lab.scenarios.settings import ScenarioSettings
+from gossamer_lab.scenarios.workload import ScenarioSettings
 
 # By second, averages a broker but for the two that name the worst one.
 SERIES: Final = (

@@ -20,7 +20,7 @@ from gossamer_lab.experiments.experiment import (
 )
 from gossamer_lab.experiments.plots import MODE_STYLES, STYLES, line, panels
 from gossamer_lab.scenarios.scenario import Scenario
-from gossamer_lab.scenarios.settings import ScenarioSettings
+from gossamer_lab.scenarios.workload import ScenarioSettings
 
 FULL, REDUCED = "full", "reduced"
 FULL_BROKERS: Final = {SMALL: (30, 100)}
