@@ -6,15 +6,23 @@ QoS 1 and 2: there is no excuse, whatever crashes, is cut or is subscribed elsew
 Nothing may arrive twice at QoS 2, nothing out of its publisher's order on a topic (unless the tree
 changes and there is another way, or the filter is so new that not all brokers on the way knew it),
 nothing that nobody asked for or published.
+
+Where clients share a group, a publication that its filter matches goes to one member: at QoS 2
+exactly once in the whole group, at QoS 1 at least once, as long as somebody was a member during the
+whole round. The order is not judged for members, nor for clients that move.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 from zlib import crc32
 
 from gossamer.topics.match import matches
+from gossamer.topics.shared import split_share
 from gossamer.wire.packets import Publish
-from gossamer_lab.trials.retained_oracle import RetainedOracle
+from gossamer.wire.reasons import SERVER_BUSY
+
+_TRY_AGAIN: Final = f"was refused with 0x{SERVER_BUSY:02x}"
 
 
 @dataclass(frozen=True)
@@ -69,14 +77,22 @@ Ordered = Callable[[str, str, bool], bool]
 
 
 class Oracle:
+    """`members` share the filter of `group`; without a group no client moves either."""
+
     def __init__(
         self,
         clients: list[str],
         trace: Callable[[str], None],
         is_ordered: Ordered = lambda publisher, reader, is_known: True,
+        group: str = "",
+        members: Sequence[str] = (),
     ) -> None:
         self._keep = trace
         self._is_ordered = is_ordered
+        self._group = group
+        self._members = members
+        self._moved: set[str] = set()
+        self._given: set[PublicationKey] = set()  # at QoS 2, to anybody in the group
         self.digest = 0
         self.faults: list[str] = []
         self.retained = RetainedOracle()
@@ -91,6 +107,8 @@ class Oracle:
         self._keep(text)
 
     def fault(self, text: str) -> None:
+        if self._group and text.endswith(_TRY_AGAIN):
+            return  # a client that hurries through a mesh whose clocks are wrong comes back later
         self.trace(f"FAULT {text}")
         self.faults.append(text)
 
@@ -132,7 +150,7 @@ class Oracle:
         """A request about a filter: until the next round it is in doubt."""
         reader = self._readers[client]
         reader.stable.pop(filter, None)
-        reader.ever.add(filter)
+        reader.ever.add(split_share(filter)[1])
         self.trace(f"{client} asks about {filter}")
 
     def subscribed(self, client: str, filter: str, qos: int, no_local: bool) -> None:
@@ -142,6 +160,10 @@ class Oracle:
     def unsubscribed(self, client: str, filter: str) -> None:
         self._readers[client].held.pop(filter, None)
         self.trace(f"{client} has {filter} no more")
+
+    def moved(self, client: str, broker: str) -> None:
+        self._moved.add(client)
+        self.trace(f"{client} moves to {broker}")
 
     def session_ended(self, client: str) -> None:
         reader = self._readers[client]
@@ -183,7 +205,13 @@ class Oracle:
             if key in reader.exact:
                 self.fault(f"{what} twice at QoS 2")
             reader.exact.add(key)
+            if reader.name in self._members:
+                if key in self._given:
+                    self.fault(f"the group got {packet.payload.decode()} twice at QoS 2")
+                self._given.add(key)
         if count or publication.is_will or (packet.qos == 0 and publication.retain):
+            return
+        if reader.name in self._moved or reader.name in self._members:
             return
         is_known = any(matches(filter, packet.topic) for filter in reader.stable)
         if not self._is_ordered(key.publisher, reader.name, is_known):
@@ -208,6 +236,10 @@ class Oracle:
             for publication in self._of_this_round:
                 if publication.acknowledged and not reader.counts.get(publication.key):
                     self._judge_missing(name, reader, publication)
+        members = [self._readers[name] for name in self._members]
+        if any(self._group in reader.stable for reader in members):
+            for publication in self._of_this_round:
+                self._judge_group(members, publication)
 
     def _judge_missing(self, name: str, reader: TrialReader, publication: TrialPublication) -> None:
         for filter, grant in reader.stable.items():
@@ -224,6 +256,16 @@ class Oracle:
                 )
                 return
 
+    def _judge_group(self, members: list[TrialReader], publication: TrialPublication) -> None:
+        key = publication.key
+        if (
+            publication.acknowledged
+            and publication.qos
+            and matches(split_share(self._group)[1], publication.topic)
+            and not any(reader.counts.get(key) for reader in members)
+        ):
+            self.fault(f"the group never got {key.publisher}:{key.number}")
+
     def wanted_by(self, client: str) -> list[str]:
         """The filters that the client's broker must know, once things are at rest."""
         return list(self._readers[client].held)
@@ -232,3 +274,51 @@ class Oracle:
         number = self._numbers.get(publisher, 0) + 1
         self._numbers[publisher] = number
         return PublicationKey(publisher, number)
+
+
+class RetainedOracle:
+    """Which retained message each topic may have in the end.
+
+    Of writes in one round the last of each writer may win: nothing orders two writers on two
+    brokers. A write of a later round beats all of earlier ones, however wrong the clocks are."""
+
+    def __init__(self) -> None:
+        self._possible: dict[str, set[str]] = {}  # by topic; "" where there may be none
+        self._this_round: dict[str, dict[str, list[str]]] = {}  # by topic and writer
+        self._is_calm = True
+
+    def wrote(self, topic: str, writer: str, payload: str) -> None:
+        """An empty payload removes."""
+        self._this_round.setdefault(topic, {}).setdefault(writer, []).append(payload)
+
+    def begin_round(self, is_calm: bool) -> None:
+        """In a round that is not calm a write may be repeated, or never arrive."""
+        self._close_round()
+        self._is_calm = is_calm
+
+    def judge(self, found: dict[str, dict[str, str]]) -> list[str]:
+        """What is wrong with what each broker shows: payloads by topic, by broker."""
+        self._close_round()
+        faults: list[str] = []
+        for broker, shown in found.items():
+            for topic in self._possible.keys() | shown.keys():
+                payload = shown.get(topic, "")
+                possible = self._possible.get(topic, {""})
+                if payload not in possible:
+                    faults.append(
+                        f"{broker} retains {payload or 'nothing'} on {topic}; "
+                        f"possible is {sorted(possible)}"
+                    )
+        if len({tuple(sorted(shown.items())) for shown in found.values()}) > 1:
+            faults.append(f"brokers retain different messages: {found}")
+        return faults
+
+    def _close_round(self) -> None:
+        for topic, writers in self._this_round.items():
+            before = self._possible.get(topic, {""})
+            if self._is_calm:
+                self._possible[topic] = {writes[-1] for writes in writers.values()}
+            else:
+                every = {payload for writes in writers.values() for payload in writes}
+                self._possible[topic] = before | every
+        self._this_round = {}

@@ -1,16 +1,16 @@
 """What happens in a trial, as data: who is where, and what befalls them when.
 
 A plan is made from a seed. As text it is the trace that repeats a failure, and can be made smaller
-by leaving steps out.
+by leaving steps out. What a seed draws, and in which order, must not change: seeds that once failed
+are known by their number.
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from random import Random
 
 from gossamer.mesh.settings import GRAPH, MODES, TREE
-from gossamer_lab.trials.shapes import SHAPES, are_joined
-from gossamer_lab.trials.switches import switches
 
 # A few names in few levels, so that filters meet, contain each other and overlap all the time.
 NAMES = ("a", "b", "c")
@@ -27,6 +27,11 @@ TROUBLES: tuple[tuple[str, ...], ...] = (
     ("cut", "crash", "stall", "drop"),
     ("cut", "crash", "stall", "drop", "split", "flap", "leave", "join"),
 )
+
+
+Links = list[list[int]]  # pairs of brokers, of which the first dials; a pair may be there twice
+GROUP_FILTERS = ("#", "+/b", "a/#", "a", "+/+/+")
+MOVE = "move"
 
 
 @dataclass
@@ -55,13 +60,11 @@ class TrialStep:
 
 @dataclass
 class TrialPlan:
-    """`links` are pairs of brokers, of which the first dials; a pair may be there twice."""
-
     seed: int
     mode: str
     topology: str
     brokers: int
-    links: list[list[int]]
+    links: Links
     loss: float
     skew: float  # seconds that clocks may be wrong
     disk: float  # the most seconds that a commit takes
@@ -70,6 +73,24 @@ class TrialPlan:
 
     def as_text(self) -> str:
         return json.dumps(asdict(self))
+
+    @property
+    def group(self) -> str:
+        """The shared filter that members subscribe to in a plan with roaming clients."""
+        return "$share/crew/" + GROUP_FILTERS[self.seed % len(GROUP_FILTERS)]
+
+    @property
+    def members(self) -> list[str]:
+        """Every other client, but never all."""
+        return [client.name for client in self.clients[1::2]]
+
+    @property
+    def is_roaming(self) -> bool:
+        """Whether clients move from broker to broker, and some share a group. Read from the steps,
+        so that a plan that was made smaller is still one."""
+        return any(
+            step.verb == MOVE or step.topic == self.group for steps in self.rounds for step in steps
+        )
 
 
 def read_plan(text: str) -> TrialPlan:
@@ -80,11 +101,11 @@ def read_plan(text: str) -> TrialPlan:
     return plan
 
 
-def make_plan(seed: int, mode: str = "", shape: str = "") -> TrialPlan:
+def make_plan(seed: int, mode: str = "") -> TrialPlan:
     """A random mesh and random trouble."""
     random = Random(seed)
     brokers = random.randint(2, 7)
-    shape = shape or random.choice(tuple(SHAPES))
+    shape = random.choice(tuple(SHAPES))
     links = SHAPES[shape](random, brokers)
     is_promised = shape == "tree" and random.random() < 0.3
     clients = [
@@ -112,8 +133,7 @@ def make_plan(seed: int, mode: str = "", shape: str = "") -> TrialPlan:
     for number in range(random.randint(2, 4)):
         steps = _make_round(random, plan, troubles if number else ())
         if not mode:
-            for at, broker, other in switches(seed, number, brokers, ROUND_SECONDS):
-                steps.append(TrialStep(at, "switch", broker, other))
+            steps += _switches(seed, number, brokers)
             steps.sort(key=lambda step: step.at)
         plan.rounds.append(steps)
     return plan
@@ -205,3 +225,132 @@ def _filter(random: Random) -> str:
     if random.random() < 0.3:
         levels[-1] = "#"
     return "/".join(levels)
+
+
+def _switches(seed: int, number: int, brokers: int) -> list[TrialStep]:
+    """Changes of the mode in a round: at any moment, on any broker, several at once. They have a
+    stream of their own, so that nothing else depends on them."""
+    random = Random(f"switches of {seed} in {number}")
+    steps: list[TrialStep] = []
+    for _ in range(random.choice((0, 0, 1, 3)) if seed % 2 else 0):
+        at = round(random.uniform(0.0, ROUND_SECONDS), 4)
+        steps.append(TrialStep(at, "switch", random.randrange(brokers), random.choice(MODES)))
+    return steps
+
+
+# Clients that move, and groups -----------------------------------------------------------------
+
+
+def make_roaming_plan(seed: int, mode: str = "") -> TrialPlan:
+    """The plan of that seed, in which some clients also go from broker to broker, and some are
+    members of one shared group and subscribe to nothing else."""
+    plan = make_plan(seed, mode)
+    random = Random(f"joint {seed}")
+    members = plan.members
+    for client in plan.clients:
+        client.no_local = False  # a broker does not know who published what came from another
+        if client.name in members or random.random() < 0.5:
+            client.lasting = True
+    rovers = [client.name for client in plan.clients if client.lasting]
+    churning = members[1:] if random.random() < 0.5 else []
+    for number, steps in enumerate(plan.rounds):
+        steps[:] = [
+            step
+            for step in steps
+            # Any broker may be visited, so none is away for long.
+            if step.verb not in ("leave", "join")
+            and not (step.verb in ("subscribe", "unsubscribe") and step.what in members)
+        ]
+        if number == 0:
+            steps += [TrialStep(0.1, "subscribe", each, plan.group, 2) for each in members]
+        else:
+            steps += _moves(random, rovers, plan.brokers)
+            steps += _churn(random, churning, plan.group)
+        steps.sort(key=lambda step: step.at)
+    return plan
+
+
+def _moves(random: Random, rovers: list[str], brokers: int) -> list[TrialStep]:
+    steps: list[TrialStep] = []
+    for _ in range(random.choice((0, 1, 4)) if rovers else 0):
+        at = round(random.choice((0.5, 1.0, 2.0, 4.0)) + random.expovariate(4.0), 4)
+        steps.append(TrialStep(at, MOVE, random.choice(rovers), str(random.randrange(brokers))))
+    return steps
+
+
+def _churn(random: Random, members: list[str], group: str) -> list[TrialStep]:
+    steps: list[TrialStep] = []
+    for member in members:
+        verb = random.choice(("subscribe", "unsubscribe"))
+        steps.append(TrialStep(round(random.uniform(0.5, 5.0), 4), verb, member, group, 2))
+    return steps
+
+
+# Shapes: who dials whom. Every shape is connected. ---------------------------------------------
+
+
+def tree(random: Random, brokers: int) -> Links:
+    return [_pair(random, number, random.randrange(number)) for number in range(1, brokers)]
+
+
+def ring(random: Random, brokers: int) -> Links:
+    links = [_pair(random, number, number - 1) for number in range(1, brokers)]
+    return [*links, _pair(random, 0, brokers - 1)]
+
+
+def grid(random: Random, brokers: int) -> Links:
+    """Two rows, the lower one perhaps shorter."""
+    columns = (brokers + 1) // 2
+    rows = [_pair(random, n, n + 1) for n in range(brokers - 1) if (n + 1) % columns]
+    return rows + [_pair(random, n, n + columns) for n in range(brokers - columns)]
+
+
+def graph(random: Random, brokers: int) -> Links:
+    """A tree and some links more, the same pair twice now and then."""
+    links = tree(random, brokers)
+    for _ in range(random.randint(1, brokers)):
+        one = random.randrange(brokers)
+        other = random.randrange(brokers)
+        if one != other:
+            links.append([one, other])
+    return links
+
+
+def _pair(random: Random, one: int, other: int) -> list[int]:
+    return [one, other] if random.random() < 0.5 else [other, one]
+
+
+SHAPES: dict[str, Callable[[Random, int], Links]] = {
+    "tree": tree,
+    "ring": ring,
+    "grid": grid,
+    "graph": graph,
+}
+
+
+def are_joined(links: Links, brokers: list[int]) -> bool:
+    """Whether these brokers are, without help of others."""
+    inside = {frozenset(link) for link in links if set(link) <= set(brokers)}
+    return all(_path(inside, brokers[0], other) for other in brokers[1:])
+
+
+def is_firm(links: Links, one: int, other: int) -> bool:
+    """Whether one way and no other joins these two: each link on it is a bridge."""
+    pairs = {frozenset(link) for link in links}
+    path = _path(pairs, one, other)
+    return all(not _path(pairs - {link}, *sorted(link)) for link in path)
+
+
+def _path(pairs: set[frozenset[int]], one: int, other: int) -> list[frozenset[int]]:
+    """Some way, as the links on it."""
+    ways: dict[int, list[frozenset[int]]] = {one: []}
+    waiting = [one]
+    while waiting:
+        here = waiting.pop()
+        for pair in sorted(pairs, key=sorted):
+            if here in pair:
+                (there,) = pair - {here}
+                if there not in ways:
+                    ways[there] = [*ways[here], pair]
+                    waiting.append(there)
+    return ways.get(other, [])

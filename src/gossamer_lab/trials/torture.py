@@ -16,8 +16,7 @@ from multiprocessing import get_context
 from typing import Final, NamedTuple
 
 from gossamer.mesh.settings import MODES
-from gossamer_lab.trials.joint_plan import make_joint_plan
-from gossamer_lab.trials.plan import TrialPlan, make_plan
+from gossamer_lab.trials.plan import TrialPlan, make_plan, make_roaming_plan
 from gossamer_lab.trials.trial import run_trial
 
 # Besides the modes there is the mode that a seed chooses, with changes in the middle of trouble.
@@ -36,7 +35,7 @@ class Case(NamedTuple):
     is_roaming: bool
 
     def plan(self) -> TrialPlan:
-        make = make_joint_plan if self.is_roaming else make_plan
+        make = make_roaming_plan if self.is_roaming else make_plan
         return make(self.seed, "" if self.mode == MIXED else self.mode)
 
     def command(self) -> str:

@@ -1,13 +1,17 @@
-"""One trial from beginning to end, and a smaller plan that fails in the same way."""
+"""One trial from beginning to end, what a mesh at rest must show, and a smaller plan that fails
+in the same way."""
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from random import Random
 
+from gossamer.mesh.interest.branch_sums import branch_of
+from gossamer.mesh.link import Link
+from gossamer.mesh.settings import WITHOUT_FILTERS
+from gossamer.sim.host import SimulatedHost
+from gossamer.topics.containment import canonical, contains
 from gossamer.wire.errors import ProtocolError
-from gossamer_lab.trials.joint_plan import is_joint
-from gossamer_lab.trials.joint_world import JointWorld
 from gossamer_lab.trials.plan import ROUND_SECONDS, TrialPlan, TrialStep
-from gossamer_lab.trials.probes import retained_of, unlike_modes, wrong_interests, wrong_trees
 from gossamer_lab.trials.world import World
 
 CALM = ("subscribe", "unsubscribe", "publish", "clear")
@@ -25,7 +29,7 @@ class TrialOutcome:
 
 def run_trial(plan: TrialPlan, keeps_trace: bool = False) -> TrialOutcome:
     """Everything that the plan says, and every promise that was broken meanwhile."""
-    world = JointWorld(plan, keeps_trace) if is_joint(plan) else World(plan, keeps_trace)
+    world = World(plan, keeps_trace)
     oracle = world.oracle
     try:
         _settle(world)
@@ -44,9 +48,8 @@ def run_trial(plan: TrialPlan, keeps_trace: bool = False) -> TrialOutcome:
             for host in world.up():
                 if host.broker.core.faults.total:
                     oracle.fault(f"{host.name} noted {host.broker.core.faults.by_place}")
-            if isinstance(world, JointWorld):
-                for fault in world.wrong_owners():
-                    oracle.fault(fault)
+            for fault in wrong_owners(world) if plan.is_roaming else ():
+                oracle.fault(fault)
         for fault in oracle.retained.judge({each.name: retained_of(each) for each in world.up()}):
             oracle.fault(fault)
     except ProtocolError as error:
@@ -79,3 +82,133 @@ def shrunk(plan: TrialPlan, tries: int = 300) -> TrialPlan:
         if sum(len(steps) for steps in kept) < size and run_trial(smaller).faults:
             plan = smaller
     return plan
+
+
+# What a mesh at rest shows ---------------------------------------------------------------------
+
+
+def retained_of(host: SimulatedHost) -> dict[str, str]:
+    """Payloads by topic, as a subscriber to everything would get them."""
+    retained = host.broker.core.retained
+    now = host.clock.at(host.timeline.now)
+    found = retained.search("#", now) + retained.search("$app/#", now)
+    return {message.topic: message.payload.decode() for message in found}
+
+
+def wrong_interests(world: World) -> list[str]:
+    """What a neighbour holds of us against what the definition of the mode says."""
+    faults: list[str] = []
+    up = {host.name: host for host in world.up()}
+    for host in up.values():
+        faults += _missing_filters(world, host)
+        for name, link in host.mesh.by_name.items():
+            if name not in up:
+                continue
+            needed: set[str] = set()
+            for session in host.broker.core.sessions.values():
+                if session is not link.session:
+                    held_here = session.subscriptions.values()
+                    needed.update(each.filter for each in held_here if not each.share)
+            flooded = host.mesh.choosing.flooded
+            needed = {_collapsed(filter, flooded) for filter in needed}
+            back = up[name].mesh.by_name[host.name]
+            held = set(back.session.subscriptions)
+            expected = _expected(host.mesh.settings.mode, needed) if back.is_forwarding else set()
+            if host.mesh.advertisements.is_blind_for(link) and world.left:
+                expected = set()  # one that is away has not said in filters what it wants
+            if expected != held:
+                faults.append(f"{name} holds {sorted(held)} of {host.name}, not {sorted(expected)}")
+    return faults
+
+
+def wrong_trees(world: World) -> list[str]:
+    """At rest everybody who is joined uses one and the same tree, and nothing is left of others:
+    each link is as in a mesh that has just been started."""
+    faults: list[str] = []
+    up = {host.name: host for host in world.up()}
+    for host in up.values():
+        tree_links = host.mesh.tree_links
+        if tree_links is None:
+            continue
+        members = tree_links.view.tree
+        edges = sum(len(neighbours) for neighbours in members.values()) // 2
+        if edges != len(members) - 1:
+            faults.append(f"{host.name} has a tree of {len(members)} with {edges} links")
+        for name in members:
+            other = up[name].mesh.tree_links if name in up else None
+            if other is None or other.view.digest != tree_links.view.digest:
+                faults.append(f"{host.name} and {name} do not agree on the tree")
+        for name, link in host.mesh.by_name.items():
+            if name in up:
+                faults += _wrong_link(host, link, name in tree_links.view.neighbours())
+    return faults
+
+
+def _wrong_link(host: SimulatedHost, link: Link, is_chosen: bool) -> list[str]:
+    session = link.session
+    used = {link.in_tree, link.is_forwarding, session.takes_plain, session.gives_plain}
+    left = session.inflight or session.queue or session.spilled
+    if used != {is_chosen} or left or (not is_chosen and session.subscriptions):
+        return [
+            f"{host.name} to {link.name}: chosen {is_chosen}, in tree {link.in_tree}, forwarding "
+            f"{link.is_forwarding}, QoS 0 {session.takes_plain}, left {bool(left)}"
+        ]
+    return []
+
+
+def wrong_owners(world: World) -> list[str]:
+    """At rest a session is where its client is, and nowhere else."""
+    faults: list[str] = []
+    for client in world.clients.values():
+        owners = [
+            host.name
+            for host in world.hosts
+            if (session := host.broker.core.sessions.get(client.name)) is not None
+            and not host.mesh.roaming.moves.of(session).is_away()
+        ]
+        if owners != [client.host.name]:
+            where = client.host.name
+            faults.append(f"{client.name} is on {where}, its session on {owners}")
+    return faults
+
+
+def unlike_modes(world: World) -> list[str]:
+    """At rest everybody who is joined does as was decided last."""
+    up = {host.name: host.mesh for host in world.up()}
+    return [
+        f"{name} runs in mode {mesh.settings.mode}, {other} in {up[other].settings.mode}"
+        for name, mesh in up.items()
+        for other, link in mesh.by_name.items()
+        if link.connection is not None and up[other].settings.mode != mesh.settings.mode
+    ]
+
+
+def _missing_filters(world: World, host: SimulatedHost) -> list[str]:
+    """Every client's filters are known at its own broker."""
+    faults: list[str] = []
+    for client in world.clients.values():
+        if client.host is host:
+            session = host.broker.core.sessions.get(client.name)
+            known = set() if session is None else set(session.subscriptions)
+            if known != set(world.oracle.wanted_by(client.name)):
+                faults.append(f"{host.name} knows {sorted(known)} of {client.name}")
+    return faults
+
+
+def _collapsed(filter: str, flooded: Container[str]) -> str:
+    """As mode `auto` tells it, where the branch is flooded."""
+    branch = branch_of(filter)
+    return f"{branch}/#" if branch is not None and branch in flooded else filter
+
+
+def _expected(mode: str, needed: set[str]) -> set[str]:
+    if mode == "sf":
+        return needed
+    if mode in WITHOUT_FILTERS:
+        return set()  # what is wanted is not told as filters
+    spelled = {canonical(filter) for filter in needed}
+    return {
+        filter
+        for filter in spelled
+        if not any(contains(wider, filter) for wider in spelled if wider != filter)
+    }

@@ -6,6 +6,8 @@ acknowledged is sent again by the protocol.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Final
 
@@ -45,20 +47,14 @@ class ClientEnd(End):
         self.client.lost()
 
 
-class _Arrival(Event):
-    def __init__(self, end: End, data: bytes) -> None:
-        self.end = end
-        self.data = data
+class Deferred(Event):
+    """Calls a function at the time it was added for."""
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        self.function = function
 
     def fire(self, now: float) -> None:
-        end = self.end
-        if not end.is_open:
-            return
-        if self.data:
-            end.take(self.data, now)
-        else:
-            end.is_open = False
-            end.lost(now)
+        self.function()
 
 
 class TrialClient(Party):
@@ -134,7 +130,7 @@ class TrialClient(Party):
             other = end.other
             self.oracle.trace(f"{self.name} drops its connection")
             delay = self._random.choice((0.0, 0.1, 1.0))
-            self.timeline.add(self.timeline.now + delay, Losing(other, self.host))
+            self.timeline.add(self.timeline.now + delay, losing(other, self.host))
             self.lost()
 
     @property
@@ -169,10 +165,26 @@ class TrialClient(Party):
         if not self.plan.lasting:
             self.oracle.session_ended(self.name)
         self._asked.clear()
-        self.timeline.add(self.timeline.now + RETRY_SECONDS * self._random.random(), _Return(self))
+        self.timeline.add(self.timeline.now + RETRY_SECONDS * self._random.random(), self)
+
+    def fire(self, now: float) -> None:
+        """It is time to come back, if it is not there already."""
+        if self.end is None:
+            self.connect()
+            if self.end is None:
+                self.timeline.add(now + RETRY_SECONDS, self)
 
     def arrive(self, at: float, end: End, data: bytes, publications: int, interests: int) -> None:
-        self.timeline.add(at, _Arrival(end, data))
+        self.timeline.add(at, Deferred(partial(self._arrived, end, data)))
+
+    def _arrived(self, end: End, data: bytes) -> None:
+        if not end.is_open:
+            return
+        if data:
+            end.take(data, self.timeline.now)
+        else:
+            end.is_open = False
+            end.lost(self.timeline.now)
 
     def take(self, data: bytes) -> None:
         for packet in self.protocol.receive(data):
@@ -238,27 +250,15 @@ class TrialClient(Party):
             self.oracle.subscribed(self.name, filter, qos, self.plan.no_local)
 
 
-class _Return(Event):
-    def __init__(self, client: TrialClient) -> None:
-        self.client = client
+def losing(end: End, host: SimulatedHost) -> Event:
+    """A host notices that a connection is gone, unless it has been restarted by then."""
+    life = host.life
 
-    def fire(self, now: float) -> None:
-        if self.client.end is None:
-            self.client.connect()
-            if self.client.end is None:
-                self.client.timeline.add(now + RETRY_SECONDS, self)
+    def notice() -> None:
+        if host.life == life:
+            now = host.timeline.now
+            end.is_open = False
+            end.lost(host.clock.at(now))
+            host.end_turn(now)
 
-
-class Losing(Event):
-    """A host notices that a connection is gone."""
-
-    def __init__(self, end: End, host: SimulatedHost) -> None:
-        self.end = end
-        self.host = host
-        self.life = host.life
-
-    def fire(self, now: float) -> None:
-        if self.host.life == self.life:
-            self.end.is_open = False
-            self.end.lost(self.host.clock.at(now))
-            self.host.end_turn(now)
+    return Deferred(notice)

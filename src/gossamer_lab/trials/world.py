@@ -1,21 +1,27 @@
-"""A small mesh as a plan describes it, and the trouble that the plan makes."""
+"""A small mesh as a plan describes it, and the trouble that the plan makes.
+
+Links deliver in pieces, and watch that no message crosses them twice.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Final
 
+from gossamer.broker.retained_stamps import STAMP_PROPERTY
+from gossamer.session.message_names import NAME_BYTES, without_name
 from gossamer.sim.cable import Cable
 from gossamer.sim.disks import SlowDisk
 from gossamer.sim.host import HostClock, SimulatedHost, WorkCost
 from gossamer.sim.network import End, Road
-from gossamer.sim.timeline import Event, Timeline
+from gossamer.sim.timeline import Timeline
+from gossamer.wire.frames import header_length, packet_length
+from gossamer.wire.packets import PUBLISH
 from gossamer_lab.trials.oracle import Oracle
-from gossamer_lab.trials.plan import ClientPlan, TrialPlan, TrialStep
-from gossamer_lab.trials.roads import RoadWatch, RoughRoad
-from gossamer_lab.trials.shapes import is_firm
-from gossamer_lab.trials.trial_client import Losing, TrialClient
+from gossamer_lab.trials.plan import MOVE, TrialPlan, TrialStep, is_firm
+from gossamer_lab.trials.trial_client import Deferred, TrialClient, losing
 
 # Virtual seconds after which a mesh that was healed must be at rest.
 REST_SECONDS: Final = 60.0
@@ -23,6 +29,8 @@ REST_STEP: Final = 0.37  # in no step with anybody's heartbeats
 FLAPS: Final = 4
 # Time to notice that a connection is gone: at once, soon, or by the silence.
 NOTICE_SECONDS: Final = (0.0, 0.0, 0.1, 1.0)
+# Longer than any trouble: a client that moves and waits gets its session, never another one.
+ROAMING_SECONDS: Final = 300.0
 
 
 class World:
@@ -34,19 +42,18 @@ class World:
         self.timeline = Timeline()
         self.lines: list[str] = []
         self._keeps_trace = keeps_trace
-        self.oracle = Oracle([client.name for client in plan.clients], self.trace, self._is_ordered)
+        group, members = (plan.group, plan.members) if plan.is_roaming else ("", [])
+        names = [client.name for client in plan.clients]
+        self.oracle = Oracle(names, self.trace, self._is_ordered, group, members)
         self.hosts = [self._host(f"b{number}") for number in range(plan.brokers)]
         self.cables = [self._cable(*link) for link in plan.links]
         self.left: set[SimulatedHost] = set()  # brokers that are down until they join again
         self._firm: dict[tuple[int, int], bool] = {}
         self._changes = -1  # of the tree, when the mesh was last at rest
         self.clients: dict[str, TrialClient] = {}
-        self.connect(plan.clients)
-
-    def connect(self, plans: Iterable[ClientPlan]) -> None:
-        for plan in plans:
-            host = self.hosts[plan.broker]
-            client = TrialClient(host, plan, self.road(), self.road(), self.oracle, self.random)
+        for each in plan.clients:
+            host = self.hosts[each.broker]
+            client = TrialClient(host, each, self.road(), self.road(), self.oracle, self.random)
             self.clients[client.name] = client
             client.connect()
 
@@ -70,7 +77,7 @@ class World:
 
     def do(self, step: TrialStep) -> None:
         """One step of the plan, now."""
-        if step.verb in ("subscribe", "unsubscribe", "publish", "clear", "drop"):
+        if step.what in self.clients:
             self._client_does(self.clients[str(step.what)], step)
             return
         if step.verb == "split":
@@ -87,7 +94,7 @@ class World:
             self.restart(self.hosts[number])
         elif step.verb == "flap":
             for turn in range(FLAPS):
-                self._later(turn * 0.3, _Flap(self, self.cables[number]))
+                self._later(turn * 0.3, partial(self.cut, self.cables[number], 0.05))
         elif step.verb == "crash":
             self.crash(self.hosts[number], step.seconds)
         elif step.verb == "cut":
@@ -106,8 +113,23 @@ class World:
             client.publish(step.topic, step.qos, step.retain)
         elif step.verb == "clear":
             client.clear(step.topic)
+        elif step.verb == MOVE:
+            self._move(client, self.hosts[int(step.topic)])
         else:
             client.drop()
+
+    def _move(self, client: TrialClient, host: SimulatedHost) -> None:
+        """Its old broker may hear of it or not."""
+        if host is client.host:
+            return
+        self.oracle.moved(client.name, host.name)
+        if client.end is not None:
+            if self.random.random() < 0.5:
+                client.drop()
+            else:
+                client.end.is_open = False
+                client.lost()
+        client.host = host
 
     def switch(self, host: SimulatedHost, mode: str) -> None:
         """An operator's decision, on one broker."""
@@ -130,11 +152,20 @@ class World:
             end = client.end
             if client.host is host and end is not None and end.is_open:
                 end.is_open = False
-                self._later(self.random.choice(NOTICE_SECONDS), _ClientNotices(client, end))
+                self._later(self.random.choice(NOTICE_SECONDS), partial(self._missed, client, end))
         disk = host.disk
         assert isinstance(disk, SlowDisk)
         disk.lose_power()
-        self._later(seconds, _Restart(self, host))
+        self._later(seconds, partial(self._come_back, host, host.life))
+
+    def _missed(self, client: TrialClient, end: End) -> None:
+        """The client notices that its connection is gone, if it has no other by now."""
+        if client.end is end:
+            client.lost()
+
+    def _come_back(self, host: SimulatedHost, life: int) -> None:
+        if host.life == life:
+            self.restart(host)
 
     def restart(self, host: SimulatedHost) -> None:
         if not host.is_up and host not in self.left:
@@ -146,7 +177,10 @@ class World:
         self.trace(f"{cable.dialler.name} - {cable.acceptor.name} is cut for {seconds} s")
         cable.is_cut = True
         self._break(cable)
-        self._later(seconds, _Mend(cable))
+        self._later(seconds, partial(self._mend, cable))
+
+    def _mend(self, cable: Cable) -> None:
+        cable.is_cut = False
 
     def split(self, side: set[int], seconds: float) -> None:
         """Nothing gets from these brokers to the others."""
@@ -159,10 +193,11 @@ class World:
             host = end.owner
             assert isinstance(host, SimulatedHost)
             if host.is_up:
-                self._later(self.random.choice(NOTICE_SECONDS), Losing(end, host))
+                delay = self.random.choice(NOTICE_SECONDS)
+                self.timeline.add(self.timeline.now + delay, losing(end, host))
 
-    def _later(self, seconds: float, event: Event) -> None:
-        self.timeline.add(self.timeline.now + seconds, event)
+    def _later(self, seconds: float, function: Callable[[], None]) -> None:
+        self.timeline.add(self.timeline.now + seconds, Deferred(function))
 
     # Rest -----------------------------------------------------------------------------------------
 
@@ -236,11 +271,15 @@ class World:
     def _host(self, name: str) -> SimulatedHost:
         clock = HostClock(self._offset(), self.random.uniform(-1e-4, 1e-4))
         disk = SlowDisk(Random(self.random.random()), self.plan.disk)
-        return SimulatedHost(
+        host = SimulatedHost(
             *(self.timeline, name, self.plan.mode, disk, clock, WorkCost()),
             is_joint=True,
             topology=self.plan.topology,
         )
+        if self.plan.is_roaming:
+            host.roaming_seconds = ROAMING_SECONDS
+            host.mesh.settings.roaming_seconds = ROAMING_SECONDS
+        return host
 
     def _offset(self) -> float:
         return self.random.uniform(-self.plan.skew, self.plan.skew)
@@ -251,39 +290,58 @@ class World:
         return cable
 
 
-class _Restart(Event):
-    def __init__(self, world: World, host: SimulatedHost) -> None:
-        self.world = world
-        self.host = host
-        self.life = host.life
+class RoadWatch:
+    """No message crosses a link twice in one direction, but when a broken link is resumed. What
+    is retained is told again where it is missing."""
 
-    def fire(self, now: float) -> None:
-        if self.host.life == self.life:
-            self.world.restart(self.host)
+    def __init__(self, fault: Callable[[str], None]) -> None:
+        self._fault = fault
+        self._end: End | None = None
+        self._crossed: set[bytes] = set()
+
+    def see(self, end: End, data: bytes) -> None:
+        """Whole packets on their way to an end; an end belongs to one connection."""
+        if end is not self._end:
+            self._end = end
+            self._crossed = set()
+        position = 0
+        while position < len(data):
+            body = position + header_length(data, position)
+            stop = position + packet_length(data, position)
+            if data[position] >> 4 == PUBLISH:
+                self._see_publish(data[position], data[body:stop])
+            position = stop
+
+    def _see_publish(self, head: int, body: bytes) -> None:
+        after_topic = 2 + int.from_bytes(body[:2], "big")
+        name, _ = without_name(body, after_topic + (2 if head & 0x06 else 0))
+        name = name[:NAME_BYTES]
+        stamp = body.find(STAMP_PROPERTY.encode())
+        if stamp >= 0 and body[stamp + len(STAMP_PROPERTY) + 2 :].startswith(b"r;"):
+            return
+        if name and name in self._crossed:
+            self._fault(f"a message on {body[2:after_topic].decode()} crossed a link twice")
+        self._crossed.add(name)
 
 
-class _Flap(Event):
-    def __init__(self, world: World, cable: Cable) -> None:
-        self.world = world
-        self.cable = cable
+class RoughRoad(Road):
+    """Delivers in pieces, each in its own time."""
 
-    def fire(self, now: float) -> None:
-        self.world.cut(self.cable, 0.05)
+    def __init__(self, latency: float) -> None:
+        super().__init__(latency)
+        self.watch: RoadWatch | None = None
 
+    def carry(
+        self, end: End, data: bytes, leaves: float, publications: int, interests: int
+    ) -> None:
+        if self.watch is not None:
+            self.watch.see(end, data)
+        super().carry(end, data, leaves, publications, interests)
 
-class _Mend(Event):
-    def __init__(self, cable: Cable) -> None:
-        self.cable = cable
-
-    def fire(self, now: float) -> None:
-        self.cable.is_cut = False
-
-
-class _ClientNotices(Event):
-    def __init__(self, client: TrialClient, end: End) -> None:
-        self.client = client
-        self.end = end
-
-    def fire(self, now: float) -> None:
-        if self.client.end is self.end:
-            self.client.lost()
+    def deliver(self, end: End, data: bytes, at: float, publications: int, interests: int) -> None:
+        while len(data) > 1 and self.random.random() < 0.2:
+            size = self.random.randrange(1, len(data))
+            super().deliver(end, data[:size], at, 0, 0)
+            data = data[size:]
+            at += self.random.uniform(0.0, 0.01)
+        super().deliver(end, data, at, publications, interests)

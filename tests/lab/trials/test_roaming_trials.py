@@ -6,10 +6,8 @@ import pytest
 
 from gossamer.mesh.settings import MODES
 from gossamer.wire.packets import Publish
-from gossamer_lab.trials.joint_oracle import JointOracle
-from gossamer_lab.trials.joint_plan import GROUP_FILTERS, group_of, is_joint, make_joint_plan
-from gossamer_lab.trials.oracle import PublicationKey
-from gossamer_lab.trials.plan import make_plan, read_plan
+from gossamer_lab.trials.oracle import Oracle, PublicationKey
+from gossamer_lab.trials.plan import GROUP_FILTERS, make_plan, make_roaming_plan, read_plan
 from gossamer_lab.trials.trial import run_trial
 
 # For the trials of one mode: so many whatever they take, and more while there is time.
@@ -23,26 +21,26 @@ GROUP = "$share/crew/t"
 def test_a_mesh_is_one_broker_to_the_outside(mode: str) -> None:
     end = time.monotonic() + MOST_SECONDS
     for seed in range(MOST_TRIALS):
-        outcome = run_trial(make_joint_plan(seed, mode))
+        outcome = run_trial(make_roaming_plan(seed, mode))
         assert not outcome.faults, f"sim torture --first {seed} --seeds 1 --modes {mode} --roaming"
         if seed >= LEAST_TRIALS and time.monotonic() > end:
             break
 
 
 def test_nothing_overtakes_a_session_that_moves_while_the_tree_changes() -> None:
-    assert not run_trial(make_joint_plan(34, "pf")).faults
+    assert not run_trial(make_roaming_plan(34, "pf")).faults
 
 
 def test_a_plan_says_what_it_is() -> None:
-    plan = make_joint_plan(3)
-    assert is_joint(read_plan(plan.as_text()))
-    assert not is_joint(make_plan(3))
-    assert group_of(plan) == f"$share/crew/{GROUP_FILTERS[3]}"
+    plan = make_roaming_plan(3)
+    assert read_plan(plan.as_text()).is_roaming
+    assert not make_plan(3).is_roaming
+    assert plan.group == f"$share/crew/{GROUP_FILTERS[3]}"
 
 
-def watched() -> tuple[JointOracle, PublicationKey]:
+def watched() -> tuple[Oracle, PublicationKey]:
     """`m` and `n` share `t` since before the round in which `w` publishes at QoS 2."""
-    oracle = JointOracle(["m", "n", "w"], lambda _: None, ["m", "n"], GROUP)
+    oracle = Oracle(["m", "n", "w"], lambda _: None, group=GROUP, members=["m", "n"])
     for name in ("m", "n"):
         oracle.touched(name, GROUP)
         oracle.subscribed(name, GROUP, 2, False)
