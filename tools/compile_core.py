@@ -30,7 +30,7 @@ DIGEST = SOURCES / ".compiled-core"
 # Object files of earlier builds, by what made them.
 KEPT = ROOT / "build" / "core"
 
-ROOMS = ("budget", "wire", "topics", "bloom", "geo", "plus", "session", "broker", "mesh")
+ROOMS = ("budget", "wire", "topics", "bloom", "geo", "plus", "session", "broker", "client", "mesh")
 FILES = (
     # What every message of a session that lasts passes.
     "archive/collector.py",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.net.client.client import Client
+from gossamer.net.client import Client
 from gossamer.net.local.broker import LocalBroker
 from gossamer.net.local.ports import free_ports
 from gossamer_lab.torture.link import lasting

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.cli.main import run
-from gossamer.net.client.client import Client
+from gossamer.net.client import Client
 from gossamer.storage import files
 from gossamer.storage.files import FILE_NAME
 from gossamer.storage.sqlite_store import SqliteStore

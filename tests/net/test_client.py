@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.net.client import Client, Disconnected, Refused
-from gossamer.net.client.address import Address, parse_address
+from gossamer.net.client_socket import BrokerAddress, parse_address
 from gossamer.net.event_loop import run
 from gossamer.wire.packets import V5, V311, Publish, Request, Will
 from gossamer.wire.reasons import CLIENT_IDENTIFIER_NOT_VALID, SESSION_TAKEN_OVER
@@ -218,16 +218,16 @@ def test_nobody_there_is_an_os_error() -> None:
 @pytest.mark.parametrize(
     ("url", "address"),
     [
-        ("localhost", Address("mqtt", "localhost", 1883, "")),
-        ("localhost:1", Address("mqtt", "localhost", 1, "")),
-        ("mqtts://[::1]", Address("mqtts", "::1", 8883, "")),
-        ("ws://h:80", Address("ws", "h", 80, "/mqtt")),
-        ("wss://h/x", Address("wss", "h", 443, "/x")),
-        ("unix:///run/b.sock", Address("unix", "", 0, "/run/b.sock")),
-        ("unix:/run/b.sock", Address("unix", "", 0, "/run/b.sock")),
+        ("localhost", BrokerAddress("mqtt", "localhost", 1883, "")),
+        ("localhost:1", BrokerAddress("mqtt", "localhost", 1, "")),
+        ("mqtts://[::1]", BrokerAddress("mqtts", "::1", 8883, "")),
+        ("ws://h:80", BrokerAddress("ws", "h", 80, "/mqtt")),
+        ("wss://h/x", BrokerAddress("wss", "h", 443, "/x")),
+        ("unix:///run/b.sock", BrokerAddress("unix", "", 0, "/run/b.sock")),
+        ("unix:/run/b.sock", BrokerAddress("unix", "", 0, "/run/b.sock")),
     ],
 )
-def test_addresses(url: str, address: Address) -> None:
+def test_addresses(url: str, address: BrokerAddress) -> None:
     assert parse_address(url) == address
 
 

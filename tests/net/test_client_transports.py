@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.net.client import Client, Disconnected
-from gossamer.net.client.address import parse_address
-from gossamer.net.client.websocket import WebSocketClient
+from gossamer.net.client_socket import parse_address
 from gossamer.net.config import Config
 from gossamer.net.config.listeners import Listener, Tls
 from gossamer.net.event_loop import run
 from gossamer.net.websocket import HandshakePolicy, WebSocketServer
+from gossamer.net.websocket.client import WebSocketClient
 from gossamer.net.websocket.frames import PING, PONG, frame_of
 from tests.support.certificates import authority, client_context
 from tests.support.polling import PATIENCE

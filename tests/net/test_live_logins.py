@@ -8,8 +8,7 @@ from gossamer.broker.policy import Verdict
 from gossamer.net.auth.backend import Attempt, Backend
 from gossamer.net.auth.chain import Chain
 from gossamer.net.auth.passwords import HASHER, write_entries
-from gossamer.net.auth.scram import Verifier
-from gossamer.net.auth.scram_client import ScramClient
+from gossamer.net.auth.scram import ScramClient, Verifier
 from gossamer.net.client import Client
 from gossamer.wire import reasons
 from gossamer.wire.packets import V311, Auth, Connack, Connect, Pingreq, Pingresp

@@ -15,8 +15,7 @@ from gossamer.net.auth.backend import Attempt, Backend, refusal
 from gossamer.net.auth.chain import Chain
 from gossamer.net.auth.logins import LOWER_PRIORITY
 from gossamer.net.auth.passwords import HASHER, write_entries
-from gossamer.net.auth.scram import Verifier
-from gossamer.net.auth.scram_client import ScramClient
+from gossamer.net.auth.scram import ScramClient, Verifier
 from gossamer.net.auth.turns import Turns
 from gossamer.wire import reasons
 from gossamer.wire.packets import Auth, Connack, Connect

@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.broker.policy import AuthStep
-from gossamer.net.auth.saslprep import saslprep
-from gossamer.net.auth.scram import ScramExchange, Verifier, load_verifiers
-from gossamer.net.auth.scram_client import ScramClient
+from gossamer.net.auth.scram import ScramClient, ScramExchange, Verifier, load_verifiers, saslprep
 from gossamer.net.config import ConfigError
 from gossamer.wire import reasons
 

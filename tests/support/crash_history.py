@@ -7,7 +7,7 @@ import random
 
 from gossamer.broker.connection import Connection
 from gossamer.broker.policy import Origin
-from gossamer.net.client.protocol import ClientProtocol
+from gossamer.client.protocol import ClientProtocol
 from gossamer.storage.batch import Batch
 from gossamer.wire.packets import Acknowledgement, Connack, Connect, Packet, Publish, Request
 from gossamer_lab.torture.ledger import DeliveryLedger, MessageKey
@@ -40,7 +40,7 @@ class Peer:
     def disconnected(self) -> None:
         self.sink = self.connection = None
         self.to_broker = b""
-        self.protocol.connected = False
+        self.protocol.lost()
 
     def lose(self) -> None:
         if self.connection is not None:

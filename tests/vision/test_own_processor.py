@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.net.client.client import Client
+from gossamer.net.client import Client
 from tests.support.images import encoded
 from tests.support.processes import running_broker
 

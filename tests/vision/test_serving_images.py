@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.net.client.client import Client
+from gossamer.net.client import Client
 from gossamer.net.config import Config, parse
 from gossamer.net.processor_setup import SWITCHED_OFF, installed_processors, worker_settings
 from gossamer.wire.packets import Publish

@@ -7,8 +7,8 @@ from urllib.parse import unquote, urlsplit
 
 from gossamer.cli.errors import CommandError, WrongUse
 from gossamer.cli.options import ConnectionOptions
-from gossamer.net.auth.scram_client import ScramClient
-from gossamer.net.client import Client, Disconnected, Refused, Unanswered
+from gossamer.net.auth.scram import ScramClient
+from gossamer.net.client import Client, Disconnected, NoConnack, Refused
 from gossamer.topics.names import TopicError, check_filter, check_name
 from gossamer.wire import reasons
 from gossamer.wire.packets import V5, V311, Will
@@ -174,7 +174,7 @@ def trouble_in_one_line(place: str) -> Iterator[None]:
     except Refused as problem:
         words = f": {problem.text}" if problem.text else ""
         raise CommandError(f"{place} refused: {describe(problem.reason)}{words}") from None
-    except Unanswered:
+    except NoConnack:
         hint = (
             "does it require a client certificate (--cert, --key)?"
             if place.startswith(ENCRYPTED)

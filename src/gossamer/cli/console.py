@@ -187,7 +187,7 @@ def _reachable(host: str) -> str:
 
 
 def _checked(url: str) -> str:
-    from gossamer.net.client.address import parse_address
+    from gossamer.net.client_socket import parse_address
 
     try:
         parse_address(url)

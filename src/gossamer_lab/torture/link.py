@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from gossamer.net.client.protocol import ClientProtocol
+from gossamer.client.protocol import ClientProtocol
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.packets import Connack, Connect, Packet
 from gossamer.wire.properties import Properties
@@ -29,9 +29,9 @@ class TortureLink:
     def __init__(
         self, port: int, client_id: str, ledger: DeliveryLedger, seen: Callable[[Packet], None]
     ) -> None:
-        greeting = Connect(client_id, clean_start=False, properties=lasting())
+        connect = Connect(client_id, clean_start=False, properties=lasting())
         self.client_id = client_id
-        self.protocol = ClientProtocol(greeting)
+        self.protocol = ClientProtocol(connect)
         self._port = port
         self._ledger = ledger
         self._seen = seen
@@ -44,7 +44,7 @@ class TortureLink:
         while not self._stopping:
             with suppress(OSError):
                 await self._connect_once()
-            self.protocol.connected = False
+            self.protocol.lost()
             self._writer = None
             await asyncio.sleep(_RETRY_SECONDS)
 

@@ -5,7 +5,7 @@ import random
 import time
 from typing import Final
 
-from gossamer.net.client.client import Client
+from gossamer.net.client import Client
 from gossamer_lab.torture.ledger import DeliveryLedger
 
 _REMOVED: Final = 0

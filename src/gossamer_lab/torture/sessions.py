@@ -8,7 +8,7 @@ import asyncio
 import random
 from typing import Final, NamedTuple
 
-from gossamer.net.client.client import Client
+from gossamer.net.client import Client
 from gossamer_lab.torture.ledger import DeliveryLedger
 from gossamer_lab.torture.link import NEVER, lasting
 

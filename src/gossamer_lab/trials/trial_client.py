@@ -11,7 +11,7 @@ from functools import partial
 from random import Random
 from typing import Final
 
-from gossamer.net.client.protocol import ClientProtocol
+from gossamer.client.protocol import ClientProtocol
 from gossamer.sim.host import HostEnd, SimulatedHost
 from gossamer.sim.network import End, Party, Road, join
 from gossamer.sim.timeline import Event
@@ -151,7 +151,7 @@ class TrialClient(Party):
         self.end = near
         if self.plan.will_qos >= 0:
             self._will = self.oracle.leaving_will(self.name, WILL_TOPIC, self.plan.will_qos)
-            self.protocol.greeting.will = Will(WILL_TOPIC, self._will.payload(), self.plan.will_qos)
+            self.protocol.set_will(Will(WILL_TOPIC, self._will.payload(), self.plan.will_qos))
         self.protocol.open()
         self.send()
 
@@ -159,7 +159,7 @@ class TrialClient(Party):
         """The connection is gone: it will come back."""
         self.end = None
         if self.protocol.connected:
-            self.protocol.connected = False
+            self.protocol.lost()
             if self._will is not None and self.plan.lasting:
                 self.oracle.will_is_due(self._will)
         if not self.plan.lasting:

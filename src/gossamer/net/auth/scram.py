@@ -1,4 +1,4 @@
-"""SCRAM-SHA-256 (RFC 5802 and 7677), the server's side: one exchange as a small machine.
+"""SCRAM-SHA-256 (RFC 5802 and 7677): the broker's side, the client's, and SASLprep (RFC 4013).
 
 The broker keeps verifiers, not passwords: who steals the file cannot log in with it. Not scramp's:
 that refuses an authorization name and salts below 12 bytes, which files in use may have, tells
@@ -10,21 +10,37 @@ import hashlib
 import hmac
 import os
 import secrets
+import stringprep
+import unicodedata
 from pathlib import Path
 from typing import Final
 
 from gossamer.broker.policy import AuthStep, Exchange, Verdict
+from gossamer.client.login import EnhancedAuthentication
 from gossamer.net.auth.passwords import read_entries
-from gossamer.net.auth.saslprep import saslprep
 from gossamer.net.config.section import ConfigError
 from gossamer.wire.reasons import NOT_AUTHORIZED, SUCCESS
 
 METHOD: Final = "SCRAM-SHA-256"
 ITERATIONS: Final = 15_000  # Above the 4,096 that RFC 7677 asks for; paid by the client, once.
 FEWEST_ITERATIONS: Final = 4096
+# A broker that asks for more would keep its client busy for minutes.
+MOST_ITERATIONS: Final = 1_000_000
 LONGEST_MESSAGE: Final = 4096
 _NONCE_BYTES: Final = 18
 _FAKE_SECRET: Final = os.urandom(32)
+
+_PROHIBITED: Final = (
+    stringprep.in_table_c12,
+    stringprep.in_table_c21_c22,
+    stringprep.in_table_c3,
+    stringprep.in_table_c4,
+    stringprep.in_table_c5,
+    stringprep.in_table_c6,
+    stringprep.in_table_c7,
+    stringprep.in_table_c8,
+    stringprep.in_table_c9,
+)
 
 
 class Verifier:
@@ -140,6 +156,74 @@ def _fake_verifier(user: str) -> Verifier:
     """For a user who is not there: always the same salt, so that nobody learns it by asking."""
     salt = mac(_FAKE_SECRET, user.encode())[:16]
     return Verifier(salt, ITERATIONS, os.urandom(32), os.urandom(32))
+
+
+class ScramClient(EnhancedAuthentication):
+    """The client's side: it proves the password and checks that the broker knows it.
+
+    One identity; every `first()` starts a new exchange. ValueError where trust ends.
+    """
+
+    def __init__(self, user: str, password: str, nonce: str = "") -> None:
+        super().__init__(METHOD)
+        self._name = saslprep(user).replace("=", "=3D").replace(",", "=2C")
+        self._password = password
+        self._given_nonce = nonce
+        self._nonce = ""
+        self._expected = b""  # the server's signature
+
+    def first(self) -> bytes:
+        """The first message; goes into CONNECT."""
+        self._nonce = self._given_nonce or secrets.token_urlsafe(_NONCE_BYTES)
+        self._expected = b""
+        return f"n,,{self._bare()}".encode()
+
+    def respond(self, challenge: bytes) -> bytes:
+        """The proof; goes into AUTH."""
+        text = challenge.decode()
+        fields = parse_fields(text, "r", "s", "i")
+        iterations = int(fields["i"])
+        if not fields["r"].startswith(self._nonce) or len(fields["r"]) == len(self._nonce):
+            raise ValueError("the broker's nonce does not extend ours")
+        if not 1 <= iterations <= MOST_ITERATIONS:
+            raise ValueError("an unreasonable number of iterations")
+        salt = base64.b64decode(fields["s"], validate=True)
+        salted = salted_password(self._password, salt, iterations)
+        without_proof = f"c=biws,r={fields['r']}"
+        transcript = f"{self._bare()},{text},{without_proof}".encode()
+        client_key = mac(salted, b"Client Key")
+        proof = xor(client_key, mac(sha256(client_key), transcript))
+        self._expected = mac(mac(salted, b"Server Key"), transcript)
+        return f"{without_proof},p={_b64(proof)}".encode()
+
+    def verify(self, final: bytes) -> None:
+        """The broker's signature; came in CONNACK."""
+        signature = base64.b64encode(self._expected)
+        if not self._expected or not hmac.compare_digest(final, b"v=" + signature):
+            raise ValueError("the broker does not know the password")
+
+    def _bare(self) -> str:
+        return f"n={self._name},r={self._nonce}"
+
+
+def saslprep(text: str) -> str:
+    """The prepared text; ValueError if it holds what RFC 4013 prohibits."""
+    if text.isascii() and text.isprintable():
+        return text
+    mapped = "".join(
+        " " if stringprep.in_table_c12(one) else one
+        for one in text
+        if not stringprep.in_table_b1(one)
+    )
+    prepared = unicodedata.normalize("NFKC", mapped)
+    if any(table(one) for one in prepared for table in _PROHIBITED):
+        raise ValueError("a character that SASLprep prohibits")
+    right_to_left = [stringprep.in_table_d1(one) for one in prepared]
+    if any(right_to_left):
+        mixed = any(stringprep.in_table_d2(one) for one in prepared)
+        if mixed or not (right_to_left[0] and right_to_left[-1]):
+            raise ValueError("right-to-left text mixed with other text")
+    return prepared
 
 
 def parse_fields(text: str, *names: str) -> dict[str, str]:

@@ -4,6 +4,8 @@ A publication at QoS 2 is remembered by its packet identifier, in the session of
 it is released. Here a session belongs to one partition of one batch, a row's identifier is its
 number in it, and nothing is released. If the batch is written again, the session is resumed, and
 rows that had arrived are known by their number. The session of the batch before is ended.
+
+It is no `ClientProtocol`: that numbers publications itself, and releases them.
 """
 
 import socket
@@ -11,7 +13,7 @@ import ssl
 from types import TracebackType
 from typing import Final, Self
 
-from gossamer.net.client.address import DEFAULT_PORTS, parse_address
+from gossamer.net.client_socket import DEFAULT_PORTS, parse_address
 from gossamer.spark.sink.errors import Broken, SinkError, refused
 from gossamer.spark.sink.settings import SinkSettings
 from gossamer.wire.codec import decode, encode

@@ -14,7 +14,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from gossamer.net.client.address import parse_address
+from gossamer.net.client_socket import parse_address
 from gossamer.spark import options as parse
 
 NAMES: Final = (

@@ -5,7 +5,7 @@ import time
 from contextlib import suppress
 from typing import Final
 
-from gossamer.net.client.client import Client
+from gossamer.net.client import Client
 from gossamer_lab.torture.soak.trends import Measure
 
 # Machines are shared, and cut links make those wait whose way led over them.

@@ -10,7 +10,7 @@ import asyncio
 import random
 from typing import Final
 
-from gossamer.net.client.client import Client
+from gossamer.net.client import Client
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.packets import V5, V311, Request, Will
 from gossamer.wire.properties import Properties

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gossamer.net.client.errors import Refused
-from gossamer.net.client.protocol import ClientProtocol
+from gossamer.client.login import EnhancedAuthentication
+from gossamer.client.protocol import ClientProtocol, Refused
 from gossamer.wire.codec import decode, encode
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.packets import (
@@ -62,10 +62,10 @@ def connected(version: int = V5, offered: Properties | None = None) -> ClientPro
 
 
 def test_it_opens_with_connect_and_shows_the_answer() -> None:
-    greeting = Connect("c", V311, keep_alive=5)
-    client = ClientProtocol(greeting)
+    connect = Connect("c", V311, keep_alive=5)
+    client = ClientProtocol(connect)
     client.open()
-    assert sent(client) == [said(greeting)]
+    assert sent(client) == [said(connect)]
     assert not client.connected
     assert told(client, Connack(False, 0)) == [said(Connack(False, 0))]
     assert client.connected
@@ -221,10 +221,11 @@ def test_what_cannot_be_encoded_is_not_in_flight() -> None:
     assert client.unacknowledged == 0
 
 
-class Whisper:
-    """An authenticator that knows one answer."""
+class Whisper(EnhancedAuthentication):
+    """Knows one answer."""
 
-    method = "WHISPER"
+    def __init__(self) -> None:
+        super().__init__("WHISPER")
 
     def first(self) -> bytes | None:
         return b"hello"

@@ -4,15 +4,18 @@ What the application should see is returned by `receive` as the packets themselv
 Publish (each QoS 2 message once), the last Acknowledgement of a publication, Suback, Unsuback,
 Pingresp, Auth (re-authentication succeeded) and Disconnect. What must be sent waits in `take`.
 
-The object outlives a connection: `open` again, and if the broker still has the session, what was
-not acknowledged is sent again.
+The object outlives a connection: after `lost`, `open` again, and if the broker still has the
+session, what was not acknowledged is sent again.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final
 
-from gossamer.net.client.authenticator import Authenticator
-from gossamer.net.client.errors import Refused
+from mypy_extensions import mypyc_attr
+
+from gossamer.client.login import EnhancedAuthentication, Login, auth_packet, respond, verify
 from gossamer.wire.codec import decode, encode
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.packets import (
@@ -39,11 +42,11 @@ from gossamer.wire.packets import (
     Subscribe,
     Unsuback,
     Unsubscribe,
+    Will,
 )
 from gossamer.wire.properties import Properties
 from gossamer.wire.reasons import (
     CONTINUE_AUTHENTICATION,
-    NOT_AUTHORIZED,
     PACKET_IDENTIFIER_NOT_FOUND,
     PACKET_TOO_LARGE,
     PROTOCOL_ERROR,
@@ -61,14 +64,29 @@ LAST_PACKET_ID: Final = 65_535
 DEFAULT_RECEIVE_MAXIMUM: Final = 65_535
 
 
-class ClientProtocol:
-    """One client: `greeting` is the CONNECT that it opens each connection with."""
+@mypyc_attr(native_class=False)  # mypyc makes no classes of this one
+class Refused(ConnectionError):
+    """The broker said no to a CONNECT or a PUBLISH; `reason` is its code."""
 
-    def __init__(self, greeting: Connect, authenticator: Authenticator | None = None) -> None:
-        self.greeting = greeting
-        self.version = greeting.version
+    def __init__(self, what: str, reason: int, text: str = "") -> None:
+        super().__init__(f"{what} refused with 0x{reason:02x}" + (f": {text}" if text else ""))
+        self.reason = reason
+        self.text = text
+
+
+class ClientProtocol:
+    """One client; `connect` is what it opens each connection with."""
+
+    def __init__(
+        self, connect: Connect, authentication: EnhancedAuthentication | None = None
+    ) -> None:
+        self.version = connect.version
         self.connected = False
-        self._authenticator = authenticator
+        self.client_id = connect.client_id  # chosen, or assigned by the broker
+        self.keep_alive = connect.keep_alive  # seconds; asked for, or set by the broker
+        self._connect = connect
+        self._authentication = authentication
+        self._login: Login | None = None  # while it lasts
         self._stream = PacketStream()
         self._outbox: list[bytes] = []
         self._last_id = 0
@@ -79,17 +97,6 @@ class ClientProtocol:
         self._largest: int | None = None  # the broker's Maximum Packet Size
         self._incoming: set[int] = set()  # QoS 2 messages that wait for their PUBREL
         self._aliases: dict[int, str] = {}
-        self._handlers: dict[int, Callable[[Packet], Packet | None]] = {
-            CONNACK: self._on_connack,
-            PUBLISH: self._on_publish,
-            PUBACK: self._on_final,
-            PUBREC: self._on_pubrec,
-            PUBREL: self._on_pubrel,
-            PUBCOMP: self._on_final,
-            SUBACK: self._on_answer,
-            UNSUBACK: self._on_answer,
-            AUTH: self._on_auth,
-        }
 
     @property
     def unacknowledged(self) -> int:
@@ -98,17 +105,22 @@ class ClientProtocol:
 
     def open(self) -> None:
         """Start a connection: forgets the last one's bytes, keeps the session's state."""
-        self.connected = False
+        self.lost()
         self._stream = PacketStream()
         self._outbox.clear()
         self._requests.clear()
         self._aliases.clear()
-        if self._authenticator is not None:
-            properties = self.greeting.properties or Properties()
-            properties.authentication_method = self._authenticator.method
-            properties.authentication_data = self._authenticator.first()
-            self.greeting.properties = properties
-        self._send(self.greeting)
+        self._connect.client_id = self.client_id
+        self._login = Login(self._connect, self._authentication)
+        self._outbox.append(self._login.request)
+
+    def lost(self) -> None:
+        """The connection is gone."""
+        self.connected = False
+
+    def set_will(self, will: Will) -> None:
+        """The will of the connections that are opened from now on."""
+        self._connect.will = will
 
     def take(self) -> bytes:
         """Everything that is to be sent now; the caller sends it."""
@@ -165,9 +177,10 @@ class ClientProtocol:
 
     def reauthenticate(self) -> None:
         """Prove again who this is, on the running connection."""
-        if self._authenticator is None:
+        authentication = self._authentication
+        if authentication is None:
             raise ValueError("this client has nothing to authenticate with")
-        self._send_auth(RE_AUTHENTICATE, self._authenticator.first())
+        self._send(auth_packet(authentication, RE_AUTHENTICATE, authentication.first()))
 
     def disconnect(self, reason: int = 0, properties: Properties | None = None) -> None:
         self._send(Disconnect(reason, properties))
@@ -177,12 +190,12 @@ class ClientProtocol:
         """What the application should see. After a ProtocolError send `take` and close."""
         seen: list[Packet] = []
         try:
+            if not self.connected:
+                data = self._log_in(data, seen)
             for head, body in self._stream.feed(data):
                 packet = decode(head, body, self.version)
-                if not self.connected and packet.kind not in (CONNACK, AUTH):
-                    raise ProtocolError(PROTOCOL_ERROR, "a packet came before CONNACK")
-                handler = self._handlers.get(packet.kind)
-                event = packet if handler is None else handler(packet)
+                handler = _HANDLERS.get(packet.kind)
+                event = packet if handler is None else handler(self, packet)
                 if event is not None:
                     seen.append(event)
         except ProtocolError as error:
@@ -190,6 +203,22 @@ class ClientProtocol:
                 self.disconnect(error.reason)
             raise
         return seen
+
+    def _log_in(self, data: bytes, seen: list[Packet]) -> bytes:
+        """What came behind a CONNACK that accepted us; after one that refused, nothing counts."""
+        login = self._login
+        if login is None:
+            return b""
+        self._outbox.append(login.receive(data))
+        connack = login.connack
+        if connack is None:
+            return b""
+        self._login = None
+        seen.append(connack)
+        if connack.reason != SUCCESS:
+            return b""
+        self._accepted(connack)
+        return login.rest
 
     def _send(self, packet: Packet) -> None:
         self._outbox.append(encode(packet, self.version))
@@ -209,31 +238,23 @@ class ClientProtocol:
             self._inflight[packet_id] = packet
             self._send(packet)
 
-    def _send_auth(self, reason: int, data: bytes | None) -> None:
-        assert self._authenticator is not None
-        properties = Properties()
-        properties.authentication_method = self._authenticator.method
-        properties.authentication_data = data
-        self._send(Auth(reason, properties))
-
-    def _on_connack(self, packet: Packet) -> Packet:
-        assert isinstance(packet, Connack)
-        if self.connected:
-            raise ProtocolError(PROTOCOL_ERROR, "a second CONNACK")
-        if packet.reason != SUCCESS:
-            return packet
-        self._verify(packet.properties)
+    def _accepted(self, connack: Connack) -> None:
+        """What the broker decided in its CONNACK goes before what was asked for."""
+        offered = connack.properties or Properties()
         self.connected = True
-        maximum = packet.properties.receive_maximum if packet.properties else None
+        self.client_id = offered.assigned_client_id or self.client_id
+        self.keep_alive = self._connect.keep_alive
+        if offered.server_keep_alive is not None:  # [MQTT-3.1.2-21]
+            self.keep_alive = offered.server_keep_alive
+        maximum = offered.receive_maximum
         self._window = DEFAULT_RECEIVE_MAXIMUM if maximum is None else maximum
-        self._largest = packet.properties.maximum_packet_size if packet.properties else None
-        if packet.session_present:
+        self._largest = offered.maximum_packet_size
+        if connack.session_present:
             self._resend()
         else:
             self._inflight.clear()
             self._incoming.clear()
         self._send_waiting()
-        return packet
 
     def _resend(self) -> None:
         for packet in self._inflight.values():  # [MQTT-4.4.0-1], in the first order
@@ -259,7 +280,8 @@ class ClientProtocol:
         alias = packet.properties.topic_alias if packet.properties else None
         if alias is None:
             return
-        offered = self.greeting.properties.topic_alias_maximum if self.greeting.properties else None
+        asked = self._connect.properties
+        offered = asked.topic_alias_maximum if asked is not None else None
         if alias > (offered or 0):  # [MQTT-3.1.2-26]
             raise ProtocolError(TOPIC_ALIAS_INVALID, f"topic alias {alias} was not offered")
         packet.topic = packet.topic or self._aliases.get(alias, "")
@@ -267,12 +289,13 @@ class ClientProtocol:
             raise ProtocolError(PROTOCOL_ERROR, f"topic alias {alias} has no topic yet")
         self._aliases[alias] = packet.topic
 
-    def _on_pubrel(self, packet: Packet) -> None:
+    def _on_pubrel(self, packet: Packet) -> Packet | None:
         assert isinstance(packet, Acknowledgement)
         known = packet.packet_id in self._incoming
         self._incoming.discard(packet.packet_id)
         reason = SUCCESS if known else PACKET_IDENTIFIER_NOT_FOUND
         self._send(Acknowledgement(PUBCOMP, packet.packet_id, reason))
+        return None
 
     def _on_pubrec(self, packet: Packet) -> Packet | None:
         assert isinstance(packet, Acknowledgement)
@@ -302,23 +325,26 @@ class ClientProtocol:
 
     def _on_auth(self, packet: Packet) -> Packet | None:
         assert isinstance(packet, Auth)
-        if self._authenticator is None:
-            raise ProtocolError(PROTOCOL_ERROR, "AUTH, but no authentication method was named")
-        if packet.reason == CONTINUE_AUTHENTICATION:
-            challenge = packet.properties.authentication_data if packet.properties else None
-            try:
-                answer = self._authenticator.respond(challenge or b"")
-            except ValueError as error:
-                raise ProtocolError(NOT_AUTHORIZED, str(error)) from error
-            self._send_auth(CONTINUE_AUTHENTICATION, answer)
+        if packet.reason == CONTINUE_AUTHENTICATION or self._authentication is None:
+            self._send(respond(self._authentication, packet))
             return None
-        self._verify(packet.properties)
+        verify(self._authentication, packet.properties)
         return packet
 
-    def _verify(self, properties: Properties | None) -> None:
-        if self._authenticator is not None:
-            final = properties.authentication_data if properties else None
-            try:
-                self._authenticator.verify(final or b"")
-            except ValueError as error:
-                raise ProtocolError(NOT_AUTHORIZED, str(error)) from error
+
+def _second_connack(protocol: ClientProtocol, packet: Packet) -> Packet | None:
+    raise ProtocolError(PROTOCOL_ERROR, "a second CONNACK")
+
+
+# What is not named here goes to the application as it came.
+_HANDLERS: Final[dict[int, Callable[[ClientProtocol, Packet], Packet | None]]] = {
+    CONNACK: _second_connack,
+    PUBLISH: ClientProtocol._on_publish,
+    PUBACK: ClientProtocol._on_final,
+    PUBREC: ClientProtocol._on_pubrec,
+    PUBREL: ClientProtocol._on_pubrel,
+    PUBCOMP: ClientProtocol._on_final,
+    SUBACK: ClientProtocol._on_answer,
+    UNSUBACK: ClientProtocol._on_answer,
+    AUTH: ClientProtocol._on_auth,
+}
