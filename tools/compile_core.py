@@ -36,7 +36,7 @@ FILES = (
     "archive/collector.py",
     "storage/schema.py",
     "storage/rows.py",
-    "storage/lane_flight.py",
+    "storage/lane_inflight.py",
     "storage/index.py",
     "storage/batch.py",
     "storage/journal.py",

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.archive.archive import Archive
-from gossamer.archive.collector import Collector
 from gossamer.topics.match import matches
 from gossamer.wire.properties import Properties
 from tests.support.archives import Row, keep_up, read, settings, write
@@ -61,7 +60,7 @@ QUESTIONS = st.tuples(
 class History:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.archive = Archive(settings(folder), Collector())
+        self.archive = Archive(settings(folder))
         self.rows: list[Row] = []  # by offset
         self.earliest = 0
 
@@ -90,14 +89,14 @@ class History:
 
     def _reopen(self) -> None:
         self.archive.close()
-        self.archive = Archive(settings(self.folder), Collector(), len(self.rows))
+        self.archive = Archive(settings(self.folder), len(self.rows))
 
     def _forget(self) -> None:
         """Everything complete is old enough to go."""
         self.archive.roll(is_forced=True)
         self.archive.close()
         strict = settings(self.folder, retention_seconds=1.0)
-        self.archive = Archive(strict, Collector(), len(self.rows))
+        self.archive = Archive(strict, len(self.rows))
         keep_up(self.archive, roll=False)
         self.earliest = len(self.rows)
         self._reopen()

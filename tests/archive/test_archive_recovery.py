@@ -16,7 +16,7 @@ ROWS = [Row(payload=b"one"), Row(topic="t/2", payload=b"two"), Row(payload=b"thr
 
 
 def reopened(folder: Path, committed: int | None = None) -> Archive:
-    return Archive(settings(folder), Collector(), committed)
+    return Archive(settings(folder), committed)
 
 
 def log_of(folder: Path, first: int = 0) -> Path:

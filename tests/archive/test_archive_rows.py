@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from gossamer.archive.archive import Archive
-from gossamer.archive.collector import Collector
 from gossamer.archive.errors import RowsLost
 from gossamer.archive.sealed_segment import SealedSegment
 from gossamer.archive.selection import Selection
@@ -66,7 +65,7 @@ ROWS = [
 @pytest.fixture(params=["live", "sealed", "both"])
 def archive(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """The rows above in one log, in one sealed file, or half and half."""
-    archive = Archive(settings(tmp_path), Collector())
+    archive = Archive(settings(tmp_path))
     half = len(ROWS) // 2
     write(archive, ROWS[:half])
     if request.param == "both":
@@ -146,7 +145,7 @@ def test_it_describes_itself(archive: Archive) -> None:
 
 
 def test_a_run_of_packets_is_rows(tmp_path: Path) -> None:
-    archive = Archive(settings(tmp_path), Collector())
+    archive = Archive(settings(tmp_path))
     data = b"..HEADaaHEADbbHEADcc.."
     assert archive.collector.append_run(b"t", data, 2, 4, 6, 20, "p", "u", 1.0)
     assert archive.collector.append(b"t", b"d", 0, "p", "u", 1.0)
@@ -161,7 +160,7 @@ def test_a_run_of_packets_is_rows(tmp_path: Path) -> None:
 
 
 def test_publishers_are_left_out_where_they_are_not_kept(tmp_path: Path) -> None:
-    archive = Archive(settings(tmp_path), Collector())
+    archive = Archive(settings(tmp_path))
     archive.collector.keeps_publishers = False
     write(archive, [Row(publisher="c", user="ann"), Row(publisher="d", user="bob")])
     assert read(archive, columns=["publisher", "user"]) == [{"publisher": None, "user": None}] * 2
@@ -169,7 +168,7 @@ def test_publishers_are_left_out_where_they_are_not_kept(tmp_path: Path) -> None
 
 
 def test_whole_files_are_skipped_by_what_their_footers_say(tmp_path: Path) -> None:
-    archive = Archive(settings(tmp_path), Collector())
+    archive = Archive(settings(tmp_path))
     for number in range(3):
         write(archive, [Row(topic=f"t/{number}", time=number * 1_000_000 + 1)])
         keep_up(archive)
@@ -201,7 +200,7 @@ def test_topics_in_between_cannot_be_of_the_filter(filter: str, first: str, last
 
 
 def test_offsets_that_are_gone_are_an_error(tmp_path: Path) -> None:
-    archive = Archive(settings(tmp_path, retention_bytes=1), Collector())
+    archive = Archive(settings(tmp_path, retention_bytes=1))
     for _ in range(3):
         write(archive, [Row(), Row()])
         archive.roll(is_forced=True)

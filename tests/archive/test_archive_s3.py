@@ -13,7 +13,6 @@ pytest.importorskip("moto.server")
 from moto.server import ThreadedMotoServer
 
 from gossamer.archive.archive import Archive
-from gossamer.archive.collector import Collector
 from gossamer.archive.errors import ArchiveError
 from gossamer.archive.open_catalog import now_micros
 from gossamer.archive.sealed_segment import SealedSegment, open_folder
@@ -55,7 +54,7 @@ def names(uri: str) -> list[str]:
 
 @pytest.mark.processes
 def test_a_worker_seals_into_a_bucket(uri: str, tmp_path: Path) -> None:
-    archive = Archive(settings(tmp_path, sealed_uri=uri), Collector())
+    archive = Archive(settings(tmp_path, sealed_uri=uri))
     write(archive, [Row(topic=f"t/{number % 3}", payload=b"%d" % number) for number in range(500)])
     before = read(archive)
     archive.roll(is_forced=True)
@@ -67,16 +66,14 @@ def test_a_worker_seals_into_a_bucket(uri: str, tmp_path: Path) -> None:
     assert read(archive)[:500] == before
     assert len(read(archive, ["t/1"])) == 167
     archive.close()
-    again = Archive(settings(tmp_path, sealed_uri=uri), Collector())
+    again = Archive(settings(tmp_path, sealed_uri=uri))
     assert [row["offset"] for row in read(again)] == list(range(501))
     again.close()
 
 
 def test_retention_removes_objects(uri: str, tmp_path: Path) -> None:
     elsewhere = uri.replace("/archive?", "/other?")
-    archive = Archive(
-        settings(tmp_path, sealed_uri=elsewhere, retention_seconds=3600.0), Collector()
-    )
+    archive = Archive(settings(tmp_path, sealed_uri=elsewhere, retention_seconds=3600.0))
     write(archive, [Row(time=OLD)])
     keep_up(archive)
     write(archive, [Row(time=now_micros())])
@@ -89,4 +86,4 @@ def test_retention_removes_objects(uri: str, tmp_path: Path) -> None:
 def test_a_bucket_that_is_not_there(uri: str, tmp_path: Path) -> None:
     nowhere = uri.replace(f"s3://{BUCKET}/", "s3://nowhere/")
     with pytest.raises(ArchiveError, match="nowhere/archive/b1 cannot be used"):
-        Archive(settings(tmp_path, sealed_uri=nowhere), Collector())
+        Archive(settings(tmp_path, sealed_uri=nowhere))

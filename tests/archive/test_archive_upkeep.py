@@ -11,7 +11,7 @@ import pytest
 
 from gossamer.archive import archive as archive_module
 from gossamer.archive import log as log_module
-from gossamer.archive.archive import Archive
+from gossamer.archive.archive import Archive, ArchiveOnlyStore
 from gossamer.archive.catalog import end_of
 from gossamer.archive.collector import MOST_BLOCK_BYTES, Collector
 from gossamer.archive.errors import ArchiveError, ArchiveFull
@@ -20,7 +20,6 @@ from gossamer.archive.seal import SealingWorker, seal
 from gossamer.archive.sealed_segment import TIMES_KEY, TOPICS_KEY, SealedSegment
 from gossamer.archive.upkeep import Upkeep
 from gossamer.broker.archive_port import MOST_WAITING_BYTES
-from gossamer.storage.archive_only import ArchiveOnlyStore
 from tests.support.archives import BROKER, Row, keep_up, read, seal_here, settings, write
 from tests.support.polling import eventually
 
@@ -32,7 +31,7 @@ def full_disk(descriptor: int, data: bytes) -> None:
 
 
 def test_a_log_is_rolled_by_size(tmp_path: Path) -> None:
-    archive = Archive(settings(tmp_path, segment_bytes=1000), Collector())
+    archive = Archive(settings(tmp_path, segment_bytes=1000))
     for _ in range(20):
         write(archive, [Row(payload=bytes(100))])
     assert len(archive.catalog.segments) > 2
@@ -41,7 +40,7 @@ def test_a_log_is_rolled_by_size(tmp_path: Path) -> None:
 
 
 def test_a_log_is_rolled_by_age(tmp_path: Path) -> None:
-    archive = Archive(settings(tmp_path, segment_seconds=1e-9), Collector())
+    archive = Archive(settings(tmp_path, segment_seconds=1e-9))
     archive.roll()
     assert len(archive.catalog.segments) == 1, "an empty log need not be replaced"
     write(archive, [Row()])
@@ -57,7 +56,7 @@ def _size(segment: object) -> int:
 
 @pytest.mark.processes
 def test_a_worker_seals(tmp_path: Path) -> None:
-    archive = Archive(settings(tmp_path), Collector())
+    archive = Archive(settings(tmp_path))
     rows = [Row(topic=f"t/{number % 3}", payload=b"%d" % number) for number in range(1000)]
     write(archive, rows)
     before = read(archive)
@@ -85,7 +84,7 @@ def test_a_worker_says_why_it_failed(tmp_path: Path) -> None:
 
 
 def test_a_worker_without_its_broker_leaves_nothing(tmp_path: Path) -> None:
-    archive = Archive(settings(tmp_path), Collector())
+    archive = Archive(settings(tmp_path))
     write(archive, [Row()])
     archive.close()
     log = next((tmp_path / BROKER).glob("*.log"))
@@ -97,7 +96,7 @@ def test_a_worker_without_its_broker_leaves_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.processes
 def test_the_keeper_works_by_itself(tmp_path: Path) -> None:
-    archive = Archive(settings(tmp_path, segment_seconds=1e-9), Collector())
+    archive = Archive(settings(tmp_path, segment_seconds=1e-9))
     write(archive, [Row()])
     keeper = Upkeep(archive, seal_here)
     keeper.start()
@@ -109,7 +108,7 @@ def test_the_keeper_works_by_itself(tmp_path: Path) -> None:
 def test_sealed_files_on_another_filesystem(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     changes = {"sealed_uri": elsewhere.as_uri()}
-    archive = Archive(settings(tmp_path / "here", **changes), Collector())
+    archive = Archive(settings(tmp_path / "here", **changes))
     write(archive, [Row(), Row()])
     keep_up(archive)
     write(archive, [Row()])
@@ -118,13 +117,13 @@ def test_sealed_files_on_another_filesystem(tmp_path: Path) -> None:
     ]
     assert len(read(archive)) == 3
     archive.close()
-    again = Archive(settings(tmp_path / "here", **changes), Collector())
+    again = Archive(settings(tmp_path / "here", **changes))
     assert len(read(again)) == 3
     again.close()
 
 
 def test_retention_by_age_spares_what_is_new(tmp_path: Path) -> None:
-    archive = Archive(settings(tmp_path, retention_seconds=3600.0), Collector())
+    archive = Archive(settings(tmp_path, retention_seconds=3600.0))
     now = now_micros()
     for time in (OLD, OLD, now, OLD):
         write(archive, [Row(time=time)])
@@ -137,13 +136,13 @@ def test_retention_by_age_spares_what_is_new(tmp_path: Path) -> None:
 
 
 def test_retention_by_size_keeps_the_newest(tmp_path: Path) -> None:
-    archive = Archive(settings(tmp_path), Collector())
+    archive = Archive(settings(tmp_path))
     for _ in range(6):
         write(archive, [Row(payload=bytes(1000))])
         keep_up(archive)
     total = sum(_size(segment) for segment in archive.catalog.segments[:-1])
     archive.close()
-    limited = Archive(settings(tmp_path, retention_bytes=total // 2), Collector())
+    limited = Archive(settings(tmp_path, retention_bytes=total // 2))
     keep_up(limited, roll=False)
     assert 2 < limited.catalog.earliest < 6
     assert limited.next == 6
@@ -154,7 +153,7 @@ def test_retention_by_size_keeps_the_newest(tmp_path: Path) -> None:
 def test_a_full_disk_is_waited_out_where_everything_must_be_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    archive = Archive(settings(tmp_path), Collector())
+    archive = Archive(settings(tmp_path))
     write(archive, [Row(payload=b"1")])
     Row(payload=b"2").collect(archive.collector)
     blocks = archive.collector.take()
@@ -175,7 +174,7 @@ def test_a_full_disk_is_waited_out_where_everything_must_be_kept(
 def test_a_full_disk_drops_rows_where_the_broker_must_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    archive = Archive(settings(tmp_path, on_full="drop"), Collector())
+    archive = Archive(settings(tmp_path, on_full="drop"))
     write(archive, [Row(payload=b"1")])
     with monkeypatch.context() as patch:
         patch.setattr(log_module, "_write_all", full_disk)
@@ -195,7 +194,7 @@ def test_a_full_disk_drops_rows_where_the_broker_must_go_on(
 
 
 def test_a_torn_write_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    archive = Archive(settings(tmp_path, on_full="drop"), Collector())
+    archive = Archive(settings(tmp_path, on_full="drop"))
     write(archive, [Row()])
     size = end_of(archive.catalog.current), archive.catalog.current.position
     whole = log_module._write_all
@@ -228,15 +227,15 @@ def test_a_broker_without_a_store_waits_for_its_archive(tmp_path: Path) -> None:
     committed: list[int] = []
     alone.start(committed.append, lambda error: None)
     assert alone.journal.durable
-    Row().collect(alone.journal.collector)
+    Row().collect(alone.archive.collector)
     alone.journal.dirty = True
     number = alone.journal.batch
     alone.end_turn()
     eventually(lambda: committed == [number])
     assert alone.archive.next == 1
-    Row().collect(alone.journal.collector)
+    Row().collect(alone.archive.collector)
     alone.journal.dirty = True
     alone.close()
-    again = Archive(settings(tmp_path), Collector())
+    again = Archive(settings(tmp_path))
     assert again.next == 2
     again.close()

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from gossamer.archive.archive import Archive
-from gossamer.archive.collector import Collector
 from gossamer.archive.open_catalog import now_micros
 from gossamer.archive.retention import MICROSECONDS, RetentionTime, expired
 from tests.support.archives import Row, settings, write
@@ -27,7 +26,7 @@ class Clocks:
 @pytest.fixture
 def archive(tmp_path: Path) -> Archive:
     """A row a day for five days, each in a segment of its own."""
-    made = Archive(settings(tmp_path, retention_seconds=7 * 86_400.0), Collector())
+    made = Archive(settings(tmp_path, retention_seconds=7 * 86_400.0))
     for day in range(5):
         write(made, [Row(time=NOW - (4 - day) * DAY)])
         made.roll(is_forced=True)

@@ -15,7 +15,7 @@ from gossamer.session.queue import AWAY_BYTES, AWAY_MESSAGES, PRESENT_MESSAGES
 from gossamer.session.queue_policy import DROP_OLDEST, REFUSE
 from gossamer.session.records import DeliveryRecord
 from gossamer.storage import sqlite_store
-from gossamer.storage.errors import StoreDamaged
+from gossamer.storage.files import StoreDamaged
 from gossamer.wire import reasons
 from gossamer.wire.packets import PUBACK, PUBCOMP, PUBREC, V311, Acknowledgement, Publish
 from tests.support.disk_world import DiskWorld

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from gossamer.archive.archive import Archive
-from gossamer.archive.collector import Collector
 from gossamer.archive.errors import ArchiveDamaged
 from gossamer.archive.log import log_name
 from gossamer.archive.sealed_segment import sealed_name
@@ -21,7 +20,7 @@ def folder(tmp_path: Path) -> Path:
     """Rows 0 and 1 sealed, 2 to 5 in a log of four transactions."""
     properties = Properties()
     properties.user = [("k", "v")]
-    archive = Archive(settings(tmp_path), Collector())
+    archive = Archive(settings(tmp_path))
     noise = random.Random(8).randbytes(20_000)  # most of the sealed file
     write(archive, [Row("a", b"0"), Row("b", b"\xff" + noise, properties=properties)])
     keep_up(archive)
@@ -86,14 +85,14 @@ def test_a_damaged_log_is_found_and_mended(
     log = folder / BROKER / log_name(2)
     damage(log, 0.4)
     with pytest.raises(ArchiveDamaged):
-        Archive(settings(folder), Collector())
+        Archive(settings(folder))
     assert run(["archive", "verify", str(folder)]) == 1
     assert "damaged in the middle, after offset 2" in capsys.readouterr().err
     assert run(["archive", "verify", "--repair", str(folder)]) == 1
     captured = capsys.readouterr()
     assert "3 rows of it were saved" in captured.out
     assert "ends before offset 3, and the next segment begins with 4" in captured.err
-    archive = Archive(settings(folder), Collector())
+    archive = Archive(settings(folder))
     assert [row["offset"] for row in read(archive, end=3)] == [0, 1, 2]
     assert [row["offset"] for row in read(archive, start=4)] == [4, 5]
     assert archive.next == 6
@@ -103,7 +102,7 @@ def test_a_damaged_log_is_found_and_mended(
 def test_a_log_without_its_header_is_mended(folder: Path) -> None:
     damage(folder / BROKER / log_name(2), 0.02)
     assert run(["archive", "verify", "--repair", str(folder)]) == 0
-    archive = Archive(settings(folder), Collector())
+    archive = Archive(settings(folder))
     assert len(read(archive)) == 6
     archive.close()
 
@@ -119,20 +118,20 @@ def test_a_damaged_sealed_file_is_set_aside(
     assert run(["archive", "verify", "--repair", str(folder)]) == 0
     assert "the offsets 0 to 1 are lost" in capsys.readouterr().out
     assert sealed.with_name(sealed.name + ".damaged").exists()
-    archive = Archive(settings(folder), Collector())
+    archive = Archive(settings(folder))
     assert (archive.catalog.earliest, archive.next) == (2, 6)
     archive.close()
 
 
 def test_a_folder_in_use_is_not_mended(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    archive = Archive(settings(folder), Collector())
+    archive = Archive(settings(folder))
     assert run(["archive", "verify", "--repair", str(folder)]) == 1
     assert "in use" in capsys.readouterr().err
     archive.close()
 
 
 def test_a_gap_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    archive = Archive(settings(folder), Collector(), 9)
+    archive = Archive(settings(folder), 9)
     archive.close()
     assert run(["archive", "verify", str(folder)]) == 1
     assert "begins with 9" in capsys.readouterr().err

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.archive.archive import Archive
+from gossamer.archive.archive import Archive, open_beside
 from gossamer.broker.broker import Broker
 from gossamer.broker.policy import Origin
 from gossamer.broker.settings import Settings
@@ -33,7 +33,7 @@ class Opened:
 
     def __init__(self, folder: Path) -> None:
         self.store = SqliteStore(folder)
-        self.archive: Archive = self.store.open_archive(settings(folder / "archive", syncs=True))
+        self.archive: Archive = open_beside(self.store, settings(folder / "archive", syncs=True))
         self.commits = CommitWaiter()
         self.store.start(self.commits.committed, self.commits.failed)
 
@@ -47,7 +47,7 @@ class Opened:
 
 
 def archive_row(opened: Opened, row: Row) -> None:
-    row.collect(opened.store.journal.collector)
+    row.collect(opened.archive.collector)
     opened.store.journal.dirty = True
 
 
@@ -95,7 +95,7 @@ def test_an_archive_without_room_holds_the_acknowledgement_and_refuses_more(
     monkeypatch.setattr(writer, "RETRY_SECONDS", 0.01)
     opened = Opened(tmp_path)
     broker = Broker(Settings(), opened.store.journal, 0.0)
-    broker.begin_archiving(opened.store.journal.collector, ["kept/#"])
+    broker.begin_archiving(opened.archive.collector, ["kept/#"])
     sink = Sent()
     connection = broker.open(sink, Origin("127.0.0.1", "test"), 0.0)
 
@@ -106,7 +106,7 @@ def test_an_archive_without_room_holds_the_acknowledgement_and_refuses_more(
         return sink.data
 
     receive(Connect("c"))
-    collector = opened.store.journal.collector
+    collector = opened.archive.collector
     for properties in (None, _some_properties()):
         collector.accepts = True
         held = receive(Publish("kept/1", b"", 1, packet_id=1, properties=properties))

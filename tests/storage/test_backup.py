@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.archive.archive import open_beside
 from gossamer.storage import backup
 from gossamer.storage.backup import Backup, BackupError
 from gossamer.storage.check import check
@@ -31,7 +32,7 @@ class Traffic:
     def __init__(self, folder: Path, *, archives: bool = False) -> None:
         self.store = SqliteStore(folder / "data", "off")
         self.archive = (
-            self.store.open_archive(archive_settings(folder / "data" / "archive"))
+            open_beside(self.store, archive_settings(folder / "data" / "archive"))
             if archives
             else None
         )
@@ -45,7 +46,8 @@ class Traffic:
         message = a_message(f"t/{self.written}", PAYLOAD)
         journal.retained_saved(message)
         if self.archive is not None:
-            journal.collector.append(message.topic_bytes, PAYLOAD, 1, "c", "", float(self.written))
+            collector = self.archive.collector
+            collector.append(message.topic_bytes, PAYLOAD, 1, "c", "", float(self.written))
         self.written += 1
         batch = journal.batch
         self.store.end_turn()
@@ -169,13 +171,13 @@ def _hold_the_same(folder: Path) -> None:
     assert len(kept) >= BEFORE
     for more in range(2):
         store = SqliteStore(folder, "off")
-        archive = store.open_archive(archive_settings(folder / "archive"))
+        archive = open_beside(store, archive_settings(folder / "archive"))
         assert archive.next == len(kept) + more
         topics = [row["topic"] for row in read_archive(archive)]
         assert topics == [f"t/{number}" for number in range(len(kept) + more)]
         store.journal.retained_saved(a_message(f"t/{len(kept) + more}", b"new"))
         topic = f"t/{len(kept) + more}".encode()
-        store.journal.collector.append(topic, b"new", 1, "c", "", 0.0)
+        archive.collector.append(topic, b"new", 1, "c", "", 0.0)
         store.close()
 
 

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.session.journal import Written
 from gossamer.session.records import SessionRecord
 from gossamer.storage import writer
 from gossamer.storage.batch import Batch
+from gossamer.storage.files import StoreError
 from gossamer.storage.index import Index
 from gossamer.storage.journal import CollectingJournal
+from gossamer.storage.schema import SESSION
 from gossamer.storage.sqlite_store import SqliteStore
 from gossamer.storage.writer import Writer
 from tests.support.failing_files import FULL, SYNC_FAILED, WRITE_FAILED, FailingFiles
@@ -144,6 +145,7 @@ class Gate:
     """A target whose writes the test lets go on, one by one."""
 
     def __init__(self) -> None:
+        self.name = "the gate"
         self.begun = threading.Semaphore(0)
         self.go = threading.Semaphore(0)
         self.is_full = True
@@ -159,13 +161,17 @@ class Gate:
     def tidy(self) -> bool:
         return False
 
+    def failure(self, error: Exception) -> StoreError:
+        raise error
+
 
 def test_what_is_handed_over_during_a_retry_is_not_overwritten() -> None:
     """`takes` said yes while the batch waited; before the next one came, another try had begun."""
     gate = Gate()
     safe: list[int] = []
-    kept = Writer(gate, safe.append, lambda room: None, lambda error: None, Written())
     journal = CollectingJournal(Index())
+    kept = Writer(gate, journal)
+    kept.start(safe.append, lambda error: None)
     journal.session_saved(SessionRecord("first", "", 1))
     kept.hand_over(journal.take())
     for _ in range(2):  # a try that fails, and the next one, which is under way
@@ -178,6 +184,7 @@ def test_what_is_handed_over_during_a_retry_is_not_overwritten() -> None:
     assert gate.begun.acquire(timeout=PATIENCE)
     gate.is_full = False
     gate.go.release()
-    assert kept.stop()
+    kept.stop()
     assert safe == [2]
-    assert [row[1] for row in gate.written[0].sessions.puts.values()] == ["first", "second"]
+    assert kept.takes
+    assert [row[1] for row in gate.written[0].rows[SESSION].puts.values()] == ["first", "second"]

@@ -18,8 +18,8 @@ from gossamer.storage.check import check
 from gossamer.storage.export import export
 from gossamer.storage.files import FILE_NAME, open_existing
 from gossamer.storage.repair import repair
-from gossamer.storage.rows import message_row, operator_row, resealed, session_row
-from gossamer.storage.schema import MESSAGE, OPERATOR, RETAINED, SESSION
+from gossamer.storage.rows import message_row, sealed, session_row
+from gossamer.storage.schema import MESSAGE, OPERATOR, RETAINED, SESSION, put_statement
 from gossamer.storage.sqlite_store import SqliteStore
 from gossamer.storage.upgrade import upgrade
 from tests.support.store_model import a_message
@@ -169,18 +169,18 @@ def with_first_state(path: Path) -> dict[str, bytes]:
     with closing(sqlite3.connect(path)) as connection:
         for number, (client_id, note, _) in enumerate(NOTES, 1):
             row = session_row(number, SessionRecord(client_id, "u", 100), None)
-            row = resealed((*row[:9], note))
-            connection.execute(SESSION.put(1), row)
+            row = sealed((*row[:9], note))
+            connection.execute(put_statement(SESSION, 1), row)
         for number, (topic, payload) in enumerate(topics.items(), 1):
             message = a_message(topic, payload, rich=True)
-            connection.execute(MESSAGE.put(1), message_row(number, message))
-            connection.execute(RETAINED.put(1), (number,))
+            connection.execute(put_statement(MESSAGE, 1), message_row(number, message))
+            connection.execute(put_statement(RETAINED, 1), (number,))
             if "parked" in topic or "early" in topic:
                 packed[topic] = packed_message(a_message("$gossamer/errand", payload[1:], True))
             elif topic.startswith("$mesh/"):
                 packed[topic] = packed_message(message)
-        connection.execute(OPERATOR.put(1), operator_row(1, "$mesh/seen/0c0d", "7", b"bits"))
-        connection.execute(OPERATOR.put(1), operator_row(2, "$AVG/a", "part", b"{}"))
+        connection.execute(put_statement(OPERATOR, 1), sealed((1, "$mesh/seen/0c0d", "7", b"bits")))
+        connection.execute(put_statement(OPERATOR, 1), sealed((2, "$AVG/a", "part", b"{}")))
         connection.commit()
     return packed
 

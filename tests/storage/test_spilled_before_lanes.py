@@ -2,14 +2,14 @@
 
 from gossamer.session.records import SessionRecord
 from gossamer.storage.load import load
-from gossamer.storage.rows import Row, resealed, session_row, waiting_from
+from gossamer.storage.rows import Row, sealed, session_row, waiting_from
 from gossamer.storage.salvage import Salvage
 from gossamer.storage.schema import LANE, PLACES, SESSION, SPILL, WAITING
 from gossamer.storage.upgrade import upgraded
 
 
 def spilled(key: int, session: int, text: str) -> Row:
-    return resealed((key, session, 1, 0, "t", text.encode(), 1, 0, None, 0.0, "writer", "anna"))
+    return sealed((key, session, 1, 0, "t", text.encode(), 1, 0, None, 0.0, "writer", "anna"))
 
 
 def a_store() -> Salvage:

@@ -10,8 +10,15 @@ import pytest
 
 from gossamer.session.records import SessionRecord
 from gossamer.storage import files
-from gossamer.storage.errors import NoStore, NotAStore, StoreInUse, StoreTooNew
-from gossamer.storage.files import FILE_NAME, default_folder, open_existing
+from gossamer.storage.files import (
+    FILE_NAME,
+    NoStore,
+    NotAStore,
+    StoreInUse,
+    StoreTooNew,
+    default_folder,
+    open_existing,
+)
 from gossamer.storage.sqlite_store import SqliteStore
 from tests.support.store_model import a_message
 from tests.support.stores import SqliteUnderTest

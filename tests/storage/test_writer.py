@@ -7,8 +7,7 @@ import pytest
 
 from gossamer.session.records import DeliveryRecord, SessionRecord
 from gossamer.storage import writer
-from gossamer.storage.errors import StoreDamaged
-from gossamer.storage.files import FILE_NAME
+from gossamer.storage.files import FILE_NAME, StoreDamaged
 from gossamer.storage.sqlite_store import SqliteStore
 from tests.support.polling import eventually
 from tests.support.store_model import a_message

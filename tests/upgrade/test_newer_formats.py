@@ -22,8 +22,7 @@ from gossamer.archive import client, log
 from gossamer.archive import offline as inspecting
 from gossamer.archive import replay_protocol as frames
 from gossamer.archive import sealed_segment as sealed
-from gossamer.archive.archive import Archive
-from gossamer.archive.collector import Collector
+from gossamer.archive.archive import Archive, open_beside
 from gossamer.archive.errors import ArchiveError
 from gossamer.archive.selection import Selection
 from gossamer.bloom import wire as bloom
@@ -38,9 +37,8 @@ from gossamer.storage import check as checking
 from gossamer.storage import export as exporting
 from gossamer.storage import repair as repairing
 from gossamer.storage import schema
-from gossamer.storage.errors import StoreError
-from gossamer.storage.files import FILE_NAME
-from gossamer.storage.rows import operator_row
+from gossamer.storage.files import FILE_NAME, StoreError
+from gossamer.storage.rows import sealed as sealed_row
 from gossamer.storage.sqlite_store import SqliteStore
 from gossamer.wire.errors import ProtocolError
 from tests.support.archives import keep_up, read, settings
@@ -107,7 +105,7 @@ def test_newer_values_in_a_store(data: Path) -> None:
     with sqlite3.connect(path) as connection:
         key, state, part, value, _ = connection.execute("SELECT * FROM operator").fetchone()
         newer = json.dumps([SAVED_VERSION + 1, *json.loads(value)[1:]]).encode()
-        row = operator_row(key, state, part, newer)
+        row = sealed_row((key, state, part, newer))
         connection.execute("REPLACE INTO operator VALUES (?, ?, ?, ?, ?)", row)
     connection.close()
     before = rows_in(path)
@@ -161,13 +159,13 @@ def raise_segment(data: Path) -> None:
 def open_with_store(data: Path) -> None:
     store = SqliteStore(data)
     try:
-        store.open_archive(settings(data / "archive", broker=NAME))
+        open_beside(store, settings(data / "archive", broker=NAME))
     finally:
         store.close()
 
 
 ARCHIVE_WAYS: dict[str, Way] = {
-    "start": lambda data: Archive(settings(data / "archive", broker=NAME), Collector()),
+    "start": lambda data: Archive(settings(data / "archive", broker=NAME)),
     "verify": lambda data: inspecting.verify(data / "archive" / NAME),
     "repair": lambda data: inspecting.repair(data / "archive" / NAME),
     "read": lambda data: list(inspecting.open_reader(data / "archive" / NAME).read(Selection())),
@@ -206,7 +204,7 @@ def test_a_newer_segment_among_known_ones(data: Path) -> None:
 
 def test_what_this_version_seals_states_its_format(data: Path) -> None:
     before = segments_of(data)
-    archive = Archive(settings(data / "archive", broker=NAME), Collector())
+    archive = Archive(settings(data / "archive", broker=NAME))
     keep_up(archive)
     new = set(segments_of(data)) - set(before)
     assert new

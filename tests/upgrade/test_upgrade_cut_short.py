@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.storage.errors import StoreError
-from gossamer.storage.files import FILE_NAME
+from gossamer.storage.files import FILE_NAME, StoreError
 from gossamer.storage.schema import FORMAT
 from gossamer.storage.sqlite_store import SqliteStore
 from tests.support.fixtures.process import HERE, environment

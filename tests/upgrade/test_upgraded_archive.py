@@ -10,8 +10,7 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from gossamer.archive.archive import Archive
-from gossamer.archive.collector import Collector
+from gossamer.archive.archive import Archive, open_beside
 from gossamer.archive.offline import verify
 from gossamer.storage.sqlite_store import SqliteStore
 from tests.support.archives import Row, keep_up, read, settings, write
@@ -29,7 +28,7 @@ def told(fixture: Fixture) -> dict[str, Any]:
 def open_archive(data: Path, name: str) -> tuple[SqliteStore, Archive]:
     """As a broker does: with the store that shares its transactions."""
     store = SqliteStore(data)
-    archive = store.open_archive(settings(data / "archive", broker=name))
+    archive = open_beside(store, settings(data / "archive", broker=name))
     return store, archive
 
 
@@ -81,6 +80,6 @@ def test_old_logs_are_sealed_by_this_version(data: Path, told: dict[str, Any]) -
 def test_it_is_whole_and_can_be_read_without_its_store(data: Path, told: dict[str, Any]) -> None:
     folder = data / "archive" / told["name"]
     assert verify(folder) == []
-    archive = Archive(settings(data / "archive", broker=told["name"]), Collector())
+    archive = Archive(settings(data / "archive", broker=told["name"]))
     assert seen(archive) == told["rows"]
     archive.close()

@@ -7,37 +7,48 @@ neither has. Offsets are given here, one after the other, and never again.
 
 import logging
 import os
+import shutil
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 from gossamer.archive.catalog import Catalog
 from gossamer.archive.collector import Block, Collector
 from gossamer.archive.errors import ArchiveFull
 from gossamer.archive.log import LogFile, create_log
-from gossamer.archive.open_catalog import lock, now_micros, open_catalog
+from gossamer.archive.open_catalog import find_logs, lock, now_micros, open_catalog
 from gossamer.archive.reader import Reader
-from gossamer.archive.sealed_segment import open_folder
-from gossamer.archive.settings import ArchiveSettings
+from gossamer.archive.sealed_segment import open_folder, parse_name
+from gossamer.archive.settings import FOLDER_NAME, ArchiveSettings
+from gossamer.session.journal import Journal
+from gossamer.storage.backup import BackupError
+from gossamer.storage.batch import Batch
+from gossamer.storage.files import StoreError
+from gossamer.storage.sqlite_store import SqliteStore
+from gossamer.storage.writer import Writer
 
 logger = logging.getLogger("gossamer.archive")
 
 MICROSECONDS: Final = 1_000_000
 # A disk that was full is tried again after this long, where rows are dropped meanwhile.
 RETRY_SECONDS: Final = 5.0
+# Upkeep may seal or remove a file while it is linked for a copy: then another look is taken.
+_MOST_LOOKS: Final = 100
 
 
 class Archive:
-    """Opened for one process alone. `committed` is the store's word, see `recovery`."""
+    """Opened for one process alone. `committed` is the store's word, see `recovery`.
 
-    def __init__(
-        self, settings: ArchiveSettings, collector: Collector, committed: int | None = None
-    ) -> None:
+    It is a `Participant` in the store's transactions (`storage/writer.py`).
+    """
+
+    def __init__(self, settings: ArchiveSettings, committed: int | None = None) -> None:
         self.settings = settings
-        self.collector = collector
-        collector.is_required = settings.on_full == "refuse"
+        self.collector = Collector()
+        self.collector.is_required = settings.on_full == "refuse"
         self._lock = lock(settings.logs)
         try:
             self.files, self.sealed_folder = open_folder(settings.sealed)
@@ -55,6 +66,10 @@ class Archive:
     @property
     def next(self) -> int:
         return self.catalog.next
+
+    def take(self) -> list[Block]:
+        """What was collected for the transaction that ends now."""
+        return self.collector.take()
 
     @contextmanager
     def transaction(self, blocks: Sequence[Block], *, is_joint: bool) -> Iterator[int]:
@@ -96,6 +111,38 @@ class Archive:
             )
             if log.next > log.first and (is_old or is_forced):
                 self._begin_log(log)
+
+    def begin_copy(self, folder: Path) -> None:
+        """For a backup. On the writer's thread, so that no transaction is under way: the log that
+        goes on is one without rows, and of it the copy has its own."""
+        logs = self._logs_in(folder)
+        logs.mkdir(parents=True, mode=0o700)
+        self.roll(is_forced=True)
+        shutil.copyfile(self.catalog.current.path, logs / self.catalog.current.path.name)
+
+    def finish_copy(self, folder: Path) -> tuple[int, str]:
+        """Everything before the log that goes on: complete files, which never change. How many
+        that are, and where sealed segments are that are not copied."""
+        logs = self._logs_in(folder)
+        [last] = find_logs(logs)
+        end = int(last.stem)
+        for _ in range(_MOST_LOOKS):
+            found = [path for path in find_logs(self.settings.logs) if int(path.stem) < end]
+            for path in self.settings.logs.iterdir():
+                offsets = parse_name(path.name)
+                if offsets is not None and offsets[0] < end:
+                    found.append(path)
+            try:
+                for path in found:
+                    if not (logs / path.name).exists():
+                        _link(path, logs / path.name)
+            except FileNotFoundError:
+                continue
+            return len(found), self.settings.sealed_uri
+        raise BackupError(f"the files in {self.settings.logs} change too often to be copied")
+
+    def _logs_in(self, copy: Path) -> Path:
+        return copy / FOLDER_NAME / self.settings.broker
 
     def close(self) -> None:
         with self._writing:
@@ -150,3 +197,76 @@ class Archive:
             )
         self._dropped_at = 0.0
         self.collector.accepts = True
+
+
+def open_beside(store: SqliteStore, settings: ArchiveSettings) -> Archive:
+    """The archive of a broker with a store: both share their transactions from the first turn."""
+    archive = Archive(settings, store.position())
+    store.join(archive)
+    return archive
+
+
+def _link(path: Path, copy: Path) -> None:
+    """Where it cannot be linked (another disk), it is copied."""
+    try:
+        os.link(path, copy)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        try:
+            shutil.copyfile(path, copy)
+        except OSError:
+            copy.unlink(missing_ok=True)
+            raise
+
+
+class ArchiveJournal(Journal):
+    """Collects rows for the archive and nothing else."""
+
+    def __init__(self, collector: Collector, is_durable: bool) -> None:
+        super().__init__()
+        self.durable = is_durable
+        self._collector = collector
+
+    def take(self) -> Batch:
+        taken = Batch(self.batch, {})
+        taken.joint = self._collector.take()
+        self.batch += 1
+        self.dirty = False
+        return taken
+
+
+class ArchiveOnlyStore:
+    """In the place of a store, for a broker that keeps nothing but its archive: acknowledgements
+    wait for that alone. See `SqliteStore` for what its methods promise."""
+
+    def __init__(self, settings: ArchiveSettings, is_durable: bool = True) -> None:
+        self.name = f"the archive {settings.logs}"
+        self.archive = Archive(settings)
+        self.journal = ArchiveJournal(self.archive.collector, is_durable)
+        self._writer = Writer(self, self.journal)
+
+    def start(
+        self,
+        committed: Callable[[int], None],
+        failed: Callable[[StoreError], None],
+        was_read: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._writer.start(committed, failed)
+
+    def end_turn(self) -> None:
+        self._writer.end_turn()
+
+    def close(self) -> None:
+        self._writer.stop()
+        self.archive.close()
+
+    def write(self, batch: Batch) -> None:
+        with self.archive.transaction(batch.joint, is_joint=False):
+            pass
+
+    def tidy(self) -> bool:
+        return False
+
+    def failure(self, error: Exception) -> StoreError:
+        return StoreError(f"the archive cannot be written: {error}")

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from gossamer.storage.writer import NoRoom
+
 
 class ArchiveError(Exception):
     """The archive cannot be used; the text is for the operator."""
@@ -56,5 +58,5 @@ class RowsLost(ArchiveError):
         super().__init__(f"the offsets {start} to {end - 1} are not in the archive any more")
 
 
-class ArchiveFull(ArchiveError):
+class ArchiveFull(ArchiveError, NoRoom):
     """The disk took nothing, and the configuration says that nothing may be left out."""

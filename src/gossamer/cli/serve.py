@@ -39,14 +39,12 @@ from gossamer.net.reload import Reloader
 from gossamer.net.resolved_config import ResolvedConfig, read_resolved, settings_of
 from gossamer.net.server import Server
 from gossamer.session.journal import Journal
-from gossamer.storage.errors import StoreError
-from gossamer.storage.files import default_folder
+from gossamer.storage.files import StoreError, default_folder
 from gossamer.storage.sqlite_store import SYNC_MODES, SqliteStore
 from gossamer.vision.registry import Installed
 
 if TYPE_CHECKING:
-    from gossamer.archive.archive import Archive
-    from gossamer.storage.archive_only import ArchiveOnlyStore
+    from gossamer.archive.archive import Archive, ArchiveOnlyStore
 
 logger = logging.getLogger(__name__)
 

@@ -12,8 +12,7 @@ from gossamer.storage.files import default_folder
 from gossamer.storage.sqlite_store import SqliteStore
 
 if TYPE_CHECKING:
-    from gossamer.archive.archive import Archive
-    from gossamer.storage.archive_only import ArchiveOnlyStore
+    from gossamer.archive.archive import Archive, ArchiveOnlyStore
 
 # Of a broker without a mesh.
 DEFAULT_NAME: Final = "broker"
@@ -53,10 +52,10 @@ def open_archive(
     if settings is None:
         return None, store
     try:
-        from gossamer.storage.archive_only import ArchiveOnlyStore
+        from gossamer.archive.archive import ArchiveOnlyStore, open_beside
     except ImportError as error:
         raise MissingPyarrow from error
     if store is not None:
-        return store.open_archive(settings), store
+        return open_beside(store, settings), store
     only = ArchiveOnlyStore(settings, is_durable=config.store.sync != "off")
     return only.archive, only

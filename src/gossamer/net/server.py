@@ -21,8 +21,8 @@ from gossamer.net.mesh_links import MeshLinks
 from gossamer.net.resolved_config import ResolvedConfig, read_resolved
 from gossamer.net.tracing import BrokerTracer, Spans
 from gossamer.net.transport import Host
-from gossamer.storage.errors import StoreError
-from gossamer.storage.store import Store
+from gossamer.storage.files import StoreError
+from gossamer.storage.writer import Store
 
 if TYPE_CHECKING:
     from gossamer.archive.archive import Archive

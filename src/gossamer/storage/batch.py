@@ -1,14 +1,13 @@
 """The changes of one transaction, coalesced: what came and went within it costs nothing."""
 
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
-from gossamer.archive.collector import Block
 from gossamer.session.message import Message
 from gossamer.storage.rows import Row, message_row
 from gossamer.storage.schema import (
     DELIVERY,
-    FLIGHT,
     INCOMING,
+    INFLIGHT,
     KEPT,
     LANE,
     MESSAGE,
@@ -20,6 +19,14 @@ from gossamer.storage.schema import (
     WAITING,
     Table,
 )
+
+# The tables whose rows are collected as they are, in the order in which they are written.
+_ROWS: Final = (
+    *(SESSION, SUBSCRIPTION, DELIVERY, INCOMING),
+    *(RETAINED, OPERATOR, KEPT, LANE, INFLIGHT),
+)
+# Two tables have the keys of another one, so that one says which of them are new.
+_KEYS_OF: Final = {RETAINED: MESSAGE, INFLIGHT: LANE}
 
 Value = TypeVar("Value")
 
@@ -38,6 +45,11 @@ class Changes(Generic[Value]):
         self.puts: dict[int, Value] = {}
         self.deletes: set[int] = set()
 
+    def new_key(self) -> int:
+        key = self.next
+        self.next = key + 1
+        return key
+
     def put(self, key: int, value: Value) -> None:
         self.puts[key] = value
 
@@ -52,9 +64,6 @@ class Changes(Generic[Value]):
             self.delete(key)
         self.puts.update(later.puts)
         self.next = later.next
-
-    def successor(self) -> "Changes[Value]":
-        return Changes(self.next)
 
     def __len__(self) -> int:
         return len(self.puts) + len(self.deletes)
@@ -96,84 +105,37 @@ class LaneChanges:
 class Batch:
     """One transaction: the changes of every table. Deletes are applied before puts."""
 
-    __slots__ = (
-        "blocks",
-        "deliveries",
-        "flights",
-        "incoming",
-        "kept",
-        "lanes",
-        "messages",
-        "number",
-        "operators",
-        "retained",
-        "sessions",
-        "subscriptions",
-        "waiting",
-    )
+    __slots__ = ("deliveries", "incoming", "joint", "messages", "number", "rows", "waiting")
 
-    def __init__(
-        self,
-        number: int,
-        messages: Changes[Message],
-        sessions: Changes[Row],
-        subscriptions: Changes[Row],
-        deliveries: Changes[Row],
-        incoming: Changes[Row],
-        retained: Changes[Row],
-        operators: Changes[Row],
-        kept: Changes[Row],
-        lanes: Changes[Row],
-        flights: Changes[Row],
-    ) -> None:
+    def __init__(self, number: int, first: dict[Table, int]) -> None:
+        """`first` has the first key of each table that was never used, 1 where it is not named."""
         self.number = number
-        self.messages = messages  # as objects: a row is made only for those that stay
-        self.sessions = sessions
-        self.subscriptions = subscriptions
-        self.deliveries = deliveries
-        self.incoming = incoming
-        self.retained = retained
-        self.operators = operators
-        self.kept = kept
-        self.lanes = lanes
-        self.flights = flights  # by lane
+        self.messages: Changes[Message] = Changes(first.get(MESSAGE, 1))  # rows for those that stay
+        self.rows: dict[Table, Changes[Row]] = {
+            table: Changes(first.get(_KEYS_OF.get(table, table), 1)) for table in _ROWS
+        }
+        self.deliveries = self.rows[DELIVERY]  # these two are needed for every message
+        self.incoming = self.rows[INCOMING]
         self.waiting = LaneChanges()
-        self.blocks: list[Block] = []  # for the archive
+        self.joint: list[Any] = []  # of whoever shares the transaction: the archive's rows
 
     def successor(self) -> "Batch":
         """The empty batch that follows."""
-        return Batch(
-            self.number + 1,
-            self.messages.successor(),
-            self.sessions.successor(),
-            self.subscriptions.successor(),
-            self.deliveries.successor(),
-            self.incoming.successor(),
-            Changes(self.messages.next),
-            self.operators.successor(),
-            self.kept.successor(),
-            self.lanes.successor(),
-            Changes(self.lanes.next),
-        )
+        following = {table: changes.next for table, changes in self.rows.items()}
+        following[MESSAGE] = self.messages.next
+        return Batch(self.number + 1, following)
 
     def absorb(self, later: "Batch") -> None:
         """Take in the batch that follows: the two become one transaction with the later number."""
         self.number = later.number
         self.messages.absorb(later.messages)
-        self.sessions.absorb(later.sessions)
-        self.subscriptions.absorb(later.subscriptions)
-        self.deliveries.absorb(later.deliveries)
-        self.incoming.absorb(later.incoming)
-        self.retained.absorb(later.retained)
-        self.operators.absorb(later.operators)
-        self.kept.absorb(later.kept)
-        self.lanes.absorb(later.lanes)
-        self.flights.absorb(later.flights)
+        for table, changes in self.rows.items():
+            changes.absorb(later.rows[table])
         self.waiting.absorb(later.waiting)
-        self.blocks += later.blocks
+        self.joint += later.joint
 
     def deletes(self) -> list[tuple[Table, list[int]]]:
-        rest = [(table, sorted(changes.deletes)) for table, changes in self._rows()]
+        rest = [(table, sorted(changes.deletes)) for table, changes in self.rows.items()]
         gone = (WAITING, sorted(self.waiting.gone))
         return [(MESSAGE, sorted(self.messages.deletes)), *rest, gone]
 
@@ -184,23 +146,10 @@ class Batch:
     def puts(self) -> list[tuple[Table, list[Row]]]:
         """Rows to insert or replace, table by table."""
         messages = [message_row(key, message) for key, message in self.messages.puts.items()]
-        rest = [(table, list(changes.puts.values())) for table, changes in self._rows()]
+        rest = [(table, list(changes.puts.values())) for table, changes in self.rows.items()]
         return [(MESSAGE, messages), *rest, (WAITING, self.waiting.rows())]
-
-    def _rows(self) -> tuple[tuple[Table, Changes[Row]], ...]:
-        return (
-            (SESSION, self.sessions),
-            (SUBSCRIPTION, self.subscriptions),
-            (DELIVERY, self.deliveries),
-            (INCOMING, self.incoming),
-            (RETAINED, self.retained),
-            (OPERATOR, self.operators),
-            (KEPT, self.kept),
-            (LANE, self.lanes),
-            (FLIGHT, self.flights),
-        )
 
     def __len__(self) -> int:
         """The changes to the store's tables."""
-        changed = len(self.messages) + sum(len(changes) for _, changes in self._rows())
+        changed = len(self.messages) + sum(len(changes) for changes in self.rows.values())
         return changed + len(self.waiting)

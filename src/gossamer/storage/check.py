@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from gossamer.session.records import Snapshot
-from gossamer.storage.errors import StoreDamaged
-from gossamer.storage.files import DAMAGE, open_existing
+from gossamer.storage.files import DAMAGE, StoreDamaged, open_existing
 from gossamer.storage.load import load
 from gossamer.storage.salvage import salvage
 

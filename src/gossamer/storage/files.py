@@ -1,4 +1,7 @@
-"""Where a store lives, who may read it, and how its file is opened."""
+"""Where a store lives, who may read it, how its file is opened, and what can be wrong with it.
+
+The text of every error names the file and says what to do.
+"""
 
 import logging
 import os
@@ -8,14 +11,6 @@ import struct
 from pathlib import Path
 from typing import Final
 
-from gossamer.storage.errors import (
-    NoStore,
-    NotAStore,
-    StoreDamaged,
-    StoreInUse,
-    StoreNotUpgraded,
-    StoreTooNew,
-)
 from gossamer.storage.schema import APPLICATION, FORMAT, creation
 from gossamer.storage.upgrade import upgrade
 
@@ -26,7 +21,7 @@ FILE_NAME: Final = "gossamer.db"
 # SQLite's companions of a file in WAL mode.
 COMPANIONS: Final = ("-wal", "-shm")
 
-# SQLite's default, named because `grafting` relies on it.
+# SQLite's default, named because `salvage` relies on it.
 PAGE_BYTES: Final = 4096
 
 # How long to wait for the lock: a broker that was just killed may not have let go yet.
@@ -43,6 +38,80 @@ DAMAGE: Final = (sqlite3.DatabaseError, UnicodeDecodeError)
 _HEAD: Final = struct.Struct(">60xI4xI")
 
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+
+
+class StoreError(Exception):
+    """The store cannot be used; the text is for the operator."""
+
+
+class StoreDamaged(StoreError):
+    """The file does not hold what was written into it."""
+
+    def __init__(self, path: Path, problems: list[str]) -> None:
+        self.path = path
+        self.problems = problems
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        super().__init__(
+            f"the store {path} is damaged: {problems[0]}{more}; check it with `gossamer store "
+            "check`, "
+            f"repair it with `gossamer store repair`, save what can be read with "
+            f"`gossamer store export` (each with --data {path.parent})"
+        )
+
+
+class StoreInUse(StoreError):
+    """Another process holds the file."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"the store {path} is in use by another process: stop it, "
+            f"or give this one its own folder with --data"
+        )
+
+
+class StoreTooNew(StoreError):
+    """Written by a later version; reading it with this one could lose state."""
+
+    def __init__(self, path: Path, found: int, known: int) -> None:
+        super().__init__(
+            f"the store {path} has format {found} and this version knows {known}; it is left as it "
+            f"is: use a newer gossamer, restore what was saved before the upgrade, or name another "
+            f"folder with --data"
+        )
+
+
+class ValuesTooNew(StoreError):
+    """What a later version saved inside of a store whose format is known."""
+
+    def __init__(self, path: Path, what: str, found: int, known: int) -> None:
+        super().__init__(
+            f"the store {path} has {what} of version {found} and this version knows {known}; it is "
+            f"left as it is: use a newer gossamer, or restore what was saved before the upgrade"
+        )
+
+
+class StoreNotUpgraded(StoreError):
+    """Of an earlier format, and the disk did not take what the present one needs."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            f"the store {path} is of an earlier version and could not be upgraded to this one "
+            f"({why}): it is unchanged; free disk space and start again"
+        )
+
+
+class NotAStore(StoreError):
+    """An SQLite file, but of another program."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path} is not a gossamer store: choose another folder with --data")
+
+
+class NoStore(StoreError):
+    """Nothing there to look at."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"there is no store at {path}: name its folder with --data")
 
 
 def default_folder() -> Path:

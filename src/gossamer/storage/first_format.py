@@ -14,7 +14,7 @@ from typing import Final
 
 from gossamer.session.message import Message
 from gossamer.session.message_bytes import packed_message
-from gossamer.storage.rows import Row, kept_row, message_from, operator_from, resealed, unsealed
+from gossamer.storage.rows import Row, message_from, sealed, unsealed
 from gossamer.storage.schema import KEPT, MESSAGE, OPERATOR, RETAINED, SESSION, Table
 
 _NEIGHBOUR: Final = "$mesh/"
@@ -60,7 +60,7 @@ def to_rooms(rows: Mapping[Table, Iterable[Row]]) -> Moves:
                 content = unsealed(row)
             except ValueError:
                 continue
-            sessions.append(resealed((*content[:_NOTE], "", *content[_NOTE + 1 :])))
+            sessions.append(sealed((*content[:_NOTE], "", *content[_NOTE + 1 :])))
             found.update({(room, key): value for room, key, value in kept})
     retained: list[int] = []
     present = {row[0] for row in rows[RETAINED]}
@@ -74,7 +74,7 @@ def to_rooms(rows: Mapping[Table, Iterable[Row]]) -> Moves:
     for row in rows[OPERATOR]:
         if str(row[1]).startswith(_NAMES):
             try:
-                state, part, data = operator_from(row)
+                _, state, part, data = unsealed(row)
             except ValueError:
                 continue
             operators.append(row[0])
@@ -85,7 +85,7 @@ def to_rooms(rows: Mapping[Table, Iterable[Row]]) -> Moves:
     kept_rows: list[Row] = []
     for (room, key), value in found.items():
         number += 1
-        kept_rows.append(kept_row(number, room, key, value))
+        kept_rows.append(sealed((number, room, key, value)))
     moves.puts = {SESSION: sessions, KEPT: kept_rows}
     moves.deletes = {RETAINED: retained, OPERATOR: operators}
     return moves

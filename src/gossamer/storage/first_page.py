@@ -12,8 +12,14 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from gossamer.storage.errors import StoreDamaged
-from gossamer.storage.files import FILE_NAME, PAGE_BYTES, companions, open_existing, open_store
+from gossamer.storage.files import (
+    FILE_NAME,
+    PAGE_BYTES,
+    StoreDamaged,
+    companions,
+    open_existing,
+    open_store,
+)
 
 # Fields of SQLite's file header, each a big-endian number of four bytes.
 _CHANGE_COUNTER: Final = 24

@@ -5,8 +5,9 @@ Counts how often each stored message is referred to; the last one to let go dele
 
 from gossamer.session.message import Message
 from gossamer.session.records import DeliveryRecord
-from gossamer.storage.lane_flight import LaneFlight
+from gossamer.storage.lane_inflight import LaneInflight
 from gossamer.storage.rows import Row
+from gossamer.storage.schema import Table
 
 
 class StoredMessage:
@@ -34,8 +35,8 @@ class Lane:
     """Where the end of one session's queue is in the store."""
 
     __slots__ = (
-        "flight",
-        "is_flight_kept",
+        "inflight",
+        "is_inflight_kept",
         "is_shared",
         "key",
         "last_number",
@@ -55,8 +56,8 @@ class Lane:
         self.size = 0  # their bytes, as the queue counts them
         self.last_number = 0
         self.is_shared = False
-        self.flight = LaneFlight()  # what was sent from here
-        self.is_flight_kept = False  # whether there is a row of it
+        self.inflight = LaneInflight()  # what was sent from here
+        self.is_inflight_kept = False  # whether there is a row of it
 
     def values(self) -> tuple[int, int, int, int, int, int]:
         """What its row holds."""
@@ -67,15 +68,7 @@ class Lane:
 class SessionIndex:
     """The keys of everything that one session owns."""
 
-    __slots__ = (
-        "deliveries",
-        "incoming",
-        "key",
-        "lane",
-        "sent",
-        "subscriptions",
-        "will",
-    )
+    __slots__ = ("deliveries", "incoming", "key", "lane", "sent", "subscriptions", "will")
 
     def __init__(self, key: int) -> None:
         self.key = key
@@ -91,21 +84,7 @@ class SessionIndex:
 class Index:
     """The keys of the whole store, and the first key of each table that was never used."""
 
-    __slots__ = (
-        "messages",
-        "next_delivery",
-        "next_incoming",
-        "next_kept",
-        "next_lane",
-        "next_message",
-        "next_operator",
-        "next_session",
-        "next_subscription",
-        "operators",
-        "retained",
-        "rooms",
-        "sessions",
-    )
+    __slots__ = ("messages", "next", "operators", "retained", "rooms", "sessions")
 
     def __init__(self) -> None:
         self.sessions: dict[str, SessionIndex] = {}
@@ -113,14 +92,7 @@ class Index:
         self.retained: dict[str, StoredMessage] = {}
         self.operators: dict[str, dict[str, int]] = {}  # a state's key, and its parts by name
         self.rooms: dict[str, dict[str, int]] = {}  # a room's name, and what it keeps by key
-        self.next_message = 1
-        self.next_session = 1
-        self.next_subscription = 1
-        self.next_delivery = 1
-        self.next_incoming = 1
-        self.next_operator = 1
-        self.next_kept = 1
-        self.next_lane = 1
+        self.next: dict[Table, int] = {}  # 1 for tables that are not named
 
 
 def estate_name(lane: int) -> str:

@@ -3,7 +3,9 @@
 Whatever may change later is copied at the call; messages never change and are only referred to.
 """
 
-from gossamer.archive.collector import Collector
+from collections.abc import Callable
+from typing import Any
+
 from gossamer.session.journal import Journal
 from gossamer.session.message import Message
 from gossamer.session.records import DeliveryRecord, SessionRecord, SubscriptionRecord
@@ -16,20 +18,30 @@ from gossamer.storage.index import (
     StoredMessage,
     estate_name,
 )
-from gossamer.storage.lane_flight import LaneFlight
+from gossamer.storage.lane_inflight import LaneInflight
 from gossamer.storage.rows import (
+    Row,
     delivery_released,
     delivery_row,
     delivery_sent,
-    flight_row,
-    kept_row,
+    inflight_row,
     lane_row,
-    operator_row,
+    sealed,
     session_row,
     subscription_row,
     waiting_row,
 )
-from gossamer.storage.schema import PLACES
+from gossamer.storage.schema import (
+    INCOMING,
+    INFLIGHT,
+    KEPT,
+    LANE,
+    OPERATOR,
+    PLACES,
+    RETAINED,
+    SESSION,
+    SUBSCRIPTION,
+)
 
 
 class CollectingJournal(Journal):
@@ -41,8 +53,9 @@ class CollectingJournal(Journal):
         self.spills = True
         self.durable = True
         self._index = index
-        self.collector = Collector()  # of the archive: its rows belong to the transaction
-        self._batch = first_batch(index, self.batch)
+        # Asked as a transaction ends: what somebody else has to write belongs to it.
+        self.take_joint: Callable[[], list[Any]] = _nothing_joint
+        self._batch = Batch(self.batch, index.next)
         self._changed_lanes: dict[int, Lane] = {}
         for name, session in index.sessions.items():
             if session.lane is not None:
@@ -55,18 +68,18 @@ class CollectingJournal(Journal):
         for saver in self.savers:
             saver.save()
         self._collect_parts()
-        for lane in self._changed_lanes.values():
-            self._batch.lanes.put(lane.key, lane_row(lane.key, lane.values()))
-            flight = lane.flight
-            if flight:
-                row = flight_row(lane.key, flight.taken, flight.runs)
-                self._batch.flights.put(lane.key, row)
-            elif lane.is_flight_kept:
-                self._batch.flights.delete(lane.key)
-            lane.is_flight_kept = len(flight) > 0
-        self._changed_lanes = {}
         taken = self._batch
-        taken.blocks = self.collector.take()
+        for lane in self._changed_lanes.values():
+            taken.rows[LANE].put(lane.key, lane_row(lane.key, lane.values()))
+            inflight = lane.inflight
+            if inflight:
+                row = inflight_row(lane.key, inflight.taken, inflight.runs)
+                taken.rows[INFLIGHT].put(lane.key, row)
+            elif lane.is_inflight_kept:
+                taken.rows[INFLIGHT].delete(lane.key)
+            lane.is_inflight_kept = len(inflight) > 0
+        self._changed_lanes = {}
+        taken.joint = self.take_joint()
         self._batch = taken.successor()
         self.batch = self._batch.number
         self.dirty = False
@@ -74,11 +87,10 @@ class CollectingJournal(Journal):
 
     def session_saved(self, record: SessionRecord) -> None:
         self.dirty = True
-        changes = self._batch.sessions
+        changes = self._batch.rows[SESSION]
         session = self._index.sessions.get(record.client_id)
         if session is None:
-            session = SessionIndex(changes.next)
-            changes.next += 1
+            session = SessionIndex(changes.new_key())
             self._index.sessions[record.client_id] = session
         old_will = session.will
         session.will = self._referred(record.will) if record.will is not None else None
@@ -92,11 +104,12 @@ class CollectingJournal(Journal):
         if session is None:
             return
         self.dirty = True
-        self._batch.sessions.delete(session.key)
+        rows = self._batch.rows
+        rows[SESSION].delete(session.key)
         for key in session.subscriptions.values():
-            self._batch.subscriptions.delete(key)
+            rows[SUBSCRIPTION].delete(key)
         for key in session.incoming.values():
-            self._batch.incoming.delete(key)
+            rows[INCOMING].delete(key)
         for delivery in session.deliveries.values():
             self._forget(delivery)
         if session.lane is not None:
@@ -107,12 +120,8 @@ class CollectingJournal(Journal):
     def subscription_saved(self, client_id: str, record: SubscriptionRecord) -> None:
         self.dirty = True
         session = self._index.sessions[client_id]
-        changes = self._batch.subscriptions
-        key = session.subscriptions.get(record.filter)
-        if key is None:
-            key = changes.next
-            changes.next = key + 1
-            session.subscriptions[record.filter] = key
+        changes = self._batch.rows[SUBSCRIPTION]
+        key = _key_of(record.filter, session.subscriptions, changes)
         changes.put(key, subscription_row(key, session.key, record))
 
     def subscription_removed(self, client_id: str, filter: str) -> None:
@@ -120,14 +129,13 @@ class CollectingJournal(Journal):
         key = session.subscriptions.pop(filter, None) if session is not None else None
         if key is not None:
             self.dirty = True
-            self._batch.subscriptions.delete(key)
+            self._batch.rows[SUBSCRIPTION].delete(key)
 
     def delivery_queued(self, client_id: str, record: DeliveryRecord) -> None:
         self.dirty = True
         session = self._index.sessions[client_id]
         changes = self._batch.deliveries
-        key = changes.next
-        changes.next = key + 1
+        key = changes.new_key()
         message = record.message
         if message is None:
             stored = None
@@ -161,8 +169,7 @@ class CollectingJournal(Journal):
             # Only its number and its packet identifier are needed from now on.
             place, record = sent
             changes = self._batch.deliveries
-            key = changes.next
-            changes.next = key + 1
+            key = changes.new_key()
             row = delivery_released(delivery_row(key, session.key, record, None))
             session.deliveries[number] = StoredDelivery(row, None)
             changes.puts[key] = row
@@ -188,9 +195,7 @@ class CollectingJournal(Journal):
         session = self._index.sessions[client_id]
         lane = session.lane
         if lane is None:
-            changes = self._batch.lanes
-            lane = session.lane = Lane(changes.next, session.key)
-            changes.next += 1
+            lane = session.lane = Lane(self._batch.rows[LANE].new_key(), session.key)
         key = lane.key * PLACES + lane.next
         row = waiting_row(key, session.key, record, message)
         self._batch.waiting.puts.setdefault(lane.key, []).append(row)
@@ -203,8 +208,7 @@ class CollectingJournal(Journal):
         self._changed_lanes[lane.key] = lane
 
     def unspill(self, client_id: str) -> list[DeliveryRecord]:
-        session = self._index.sessions.get(client_id)
-        lane = session.lane if session is not None else None
+        lane = self._lane(client_id)
         if lane is None:
             return []
         records = self.read_lane(lane)
@@ -213,18 +217,16 @@ class CollectingJournal(Journal):
         return records
 
     def spilled_mark(self, client_id: str) -> int:
-        session = self._index.sessions.get(client_id)
-        return 0 if session is None or session.lane is None else session.lane.read
+        lane = self._lane(client_id)
+        return 0 if lane is None else lane.read
 
     def spilled_again(self, client_id: str, mark: int) -> None:
-        session = self._index.sessions.get(client_id)
-        lane = session.lane if session is not None else None
+        lane = self._lane(client_id)
         if lane is not None and mark < lane.read:
             lane.read = mark
 
     def spilled_names(self, client_id: str) -> list[bytes]:
-        session = self._index.sessions.get(client_id)
-        lane = session.lane if session is not None else None
+        lane = self._lane(client_id)
         return [] if lane is None else self.read_names(lane)
 
     def read_names(self, lane: Lane) -> list[bytes]:
@@ -239,7 +241,7 @@ class CollectingJournal(Journal):
         lane = session.lane if session is not None else None
         if session is None or lane is None:
             return
-        if not lane.flight.take(record.place, record.packet_id):
+        if not lane.inflight.take(record.place, record.packet_id):
             self.spilled_removed(client_id, record, True)
             self.delivery_queued(client_id, record)
             return
@@ -255,14 +257,14 @@ class CollectingJournal(Journal):
             return
         self.dirty = True
         self._leaves(lane, record)
-        if lane.messages == 0 and not lane.flight:
+        if lane.messages == 0 and not lane.inflight:
             session.lane = None
             self._end(lane)
             if not session.key:
                 del self._index.sessions[client_id]
                 self.estates.remove(client_id)
             return
-        if is_first and not lane.flight:
+        if is_first and not lane.inflight:
             self._batch.waiting.cuts[lane.key] = record.place
         else:
             self._batch.waiting.gone.add(lane.key * PLACES + record.place)
@@ -281,8 +283,8 @@ class CollectingJournal(Journal):
         lane = session.lane
         assert lane is not None
         self.dirty = True
-        cut = lane.flight.leave(place)
-        if lane.messages == 0 and not lane.flight:
+        cut = lane.inflight.leave(place)
+        if lane.messages == 0 and not lane.inflight:
             session.lane = None
             self._end(lane)
             return
@@ -300,9 +302,9 @@ class CollectingJournal(Journal):
             self._end(lane)
             return
         lane.session = 0
-        if lane.flight:
-            self._batch.waiting.cuts[lane.key] = lane.flight.taken
-            lane.flight = LaneFlight()
+        if lane.inflight:
+            self._batch.waiting.cuts[lane.key] = lane.inflight.taken
+            lane.inflight = LaneInflight()
         self._changed_lanes[lane.key] = lane
         name = estate_name(lane.key)
         estate = SessionIndex(0)
@@ -312,8 +314,8 @@ class CollectingJournal(Journal):
 
     def _end(self, lane: Lane) -> None:
         self._changed_lanes.pop(lane.key, None)
-        self._batch.lanes.delete(lane.key)
-        self._batch.flights.delete(lane.key)
+        self._batch.rows[LANE].delete(lane.key)
+        self._batch.rows[INFLIGHT].delete(lane.key)
         self._batch.waiting.end(lane.key)
 
     def incoming_added(self, client_id: str, packet_id: int) -> None:
@@ -322,8 +324,7 @@ class CollectingJournal(Journal):
             return
         self.dirty = True
         changes = self._batch.incoming
-        key = changes.next
-        changes.next = key + 1
+        key = changes.new_key()
         session.incoming[packet_id] = key
         changes.put(key, (key, session.key, packet_id))
 
@@ -339,63 +340,57 @@ class CollectingJournal(Journal):
         self.retained_removed(message.topic)
         self.dirty = True
         self._index.retained[message.topic] = stored
-        self._batch.retained.put(stored.key, (stored.key,))
+        self._batch.rows[RETAINED].put(stored.key, (stored.key,))
 
     def retained_removed(self, topic: str) -> None:
         stored = self._index.retained.pop(topic, None)
         if stored is not None:
             self.dirty = True
-            self._batch.retained.delete(stored.key)
+            self._batch.rows[RETAINED].delete(stored.key)
             self._let_go(stored)
 
     def operator_saved(self, state: str, part: str, data: bytes) -> None:
         """One part of an operator's state, new or changed."""
         self.dirty = True
-        changes = self._batch.operators
-        parts = self._index.operators.setdefault(state, {})
-        key = parts.get(part)
-        if key is None:
-            key = changes.next
-            changes.next = key + 1
-            parts[part] = key
-        changes.put(key, operator_row(key, state, part, data))
+        changes = self._batch.rows[OPERATOR]
+        key = _key_of(part, self._index.operators.setdefault(state, {}), changes)
+        changes.put(key, sealed((key, state, part, data)))
 
     def keep(self, room: str, key: str, value: bytes) -> None:
         self.dirty = True
-        changes = self._batch.kept
-        keys = self._index.rooms.setdefault(room, {})
-        number = keys.get(key)
-        if number is None:
-            number = changes.next
-            changes.next = number + 1
-            keys[key] = number
-        changes.put(number, kept_row(number, room, key, value))
+        changes = self._batch.rows[KEPT]
+        number = _key_of(key, self._index.rooms.setdefault(room, {}), changes)
+        changes.put(number, sealed((number, room, key, value)))
 
     def drop(self, room: str, key: str) -> None:
         keys = self._index.rooms.get(room)
         number = keys.pop(key, None) if keys is not None else None
         if number is not None:
             self.dirty = True
-            self._batch.kept.delete(number)
+            self._batch.rows[KEPT].delete(number)
             if not keys:
                 del self._index.rooms[room]
 
     def drop_room(self, room: str) -> None:
         for number in self._index.rooms.pop(room, {}).values():
             self.dirty = True
-            self._batch.kept.delete(number)
+            self._batch.rows[KEPT].delete(number)
 
     def _collect_parts(self) -> None:
         for state in self.parts.take_dropped():
             for key in self._index.operators.pop(state, {}).values():
-                self._batch.operators.delete(key)
+                self._batch.rows[OPERATOR].delete(key)
         for state, part, data in self.parts.take_changed():
             if data is not None:
                 self.operator_saved(state, part, data)
                 continue
             gone = self._index.operators.get(state, {}).pop(part, None)
             if gone is not None:
-                self._batch.operators.delete(gone)
+                self._batch.rows[OPERATOR].delete(gone)
+
+    def _lane(self, client_id: str) -> Lane | None:
+        session = self._index.sessions.get(client_id)
+        return session.lane if session is not None else None
 
     def _delivery(self, client_id: str, number: int) -> StoredDelivery | None:
         session = self._index.sessions.get(client_id)
@@ -412,8 +407,7 @@ class CollectingJournal(Journal):
         stored = messages.get(message.stored)
         if stored is None or stored.message is not message:  # another store may have numbered it
             changes = self._batch.messages
-            key = changes.next
-            changes.next = key + 1
+            key = changes.new_key()
             stored = StoredMessage(key, message)
             message.stored = key
             messages[key] = stored
@@ -428,18 +422,13 @@ class CollectingJournal(Journal):
             self._batch.messages.delete(stored.key)
 
 
-def first_batch(index: Index, number: int) -> Batch:
-    """The batch that follows what the index knows."""
-    return Batch(
-        number,
-        Changes(index.next_message),
-        Changes(index.next_session),
-        Changes(index.next_subscription),
-        Changes(index.next_delivery),
-        Changes(index.next_incoming),
-        Changes(index.next_message),
-        Changes(index.next_operator),
-        Changes(index.next_kept),
-        Changes(index.next_lane),
-        Changes(index.next_lane),
-    )
+def _key_of(name: str, keys: dict[str, int], changes: Changes[Row]) -> int:
+    """The key of the row that this name has, or gets."""
+    key = keys.get(name)
+    if key is None:
+        key = keys[name] = changes.new_key()
+    return key
+
+
+def _nothing_joint() -> list[Any]:
+    return []

@@ -21,26 +21,25 @@ from gossamer.storage.index import (
     StoredMessage,
     estate_name,
 )
-from gossamer.storage.lane_flight import LaneFlight
+from gossamer.storage.lane_inflight import LaneInflight
 from gossamer.storage.rows import (
     Row,
     UnreadableRow,
     damaged_waiting,
     delivery_from,
-    flight_from,
-    kept_from,
+    inflight_from,
     lane_from,
     message_from,
-    operator_from,
     packet_id_from,
     session_from,
     subscription_from,
+    unsealed,
     waiting_from,
 )
 from gossamer.storage.schema import (
     DELIVERY,
-    FLIGHT,
     INCOMING,
+    INFLIGHT,
     KEPT,
     LANE,
     MESSAGE,
@@ -87,32 +86,35 @@ class _Loading:
         self.lanes: dict[int, Lane] = {}
 
     def run(self, rows: Rows, waiting: Waiting | None) -> Loaded:
-        index = self.index
-        index.next_message = self._read(MESSAGE, rows, self._message)
-        index.next_session = self._read(SESSION, rows, self._session)
-        index.next_subscription = self._read(SUBSCRIPTION, rows, self._subscription)
-        index.next_delivery = self._read(DELIVERY, rows, self._delivery)
-        index.next_incoming = self._read(INCOMING, rows, self._incoming)
-        self._read(RETAINED, rows, self._retained)
-        index.next_operator = self._read(OPERATOR, rows, self._operator)
-        index.next_kept = self._read(KEPT, rows, self._kept)
-        index.next_lane = self._read(LANE, rows, self._lane)
-        self._read(FLIGHT, rows, self._flight)
-        self._read(SPILL, rows, self._spilled)
+        # What is referred to is taken in before what refers to it.
+        take: tuple[tuple[Table, Callable[[Row], None]], ...] = (
+            (MESSAGE, self._message),
+            (SESSION, self._session),
+            (SUBSCRIPTION, self._subscription),
+            (DELIVERY, self._delivery),
+            (INCOMING, self._incoming),
+            (RETAINED, self._retained),
+            (OPERATOR, self._operator),
+            (KEPT, self._kept),
+            (LANE, self._lane),
+            (INFLIGHT, self._inflight),
+            (SPILL, self._spilled),
+        )
+        for table, method in take:
+            self.index.next[table] = self._read(table, rows, method)
         if waiting is None:  # a salvage, which wants everything
             self._read(WAITING, rows, self._waiting)
         else:
-            self._read_flights(waiting)
+            self._read_inflight(waiting)
             for stored, owner in self.by_key.values():
                 if owner.lane is not None:
                     self._read_head(stored, owner.lane, waiting)
         for session, _ in self.by_key.values():
             session.deliveries.sort(key=lambda delivery: delivery.number)
-        self.loaded.orphans = [
-            key for key, stored in index.messages.items() if stored.references == 0
-        ]
+        messages = self.index.messages
+        self.loaded.orphans = [key for key, stored in messages.items() if stored.references == 0]
         for key in self.loaded.orphans:
-            del index.messages[key]
+            del messages[key]
         return self.loaded
 
     def _read(self, table: Table, rows: Rows, take: Callable[[Row], None]) -> int:
@@ -185,32 +187,32 @@ class _Loading:
         stored.spilled_bytes = size
         stored.last_number = last_number
 
-    def _flight(self, row: Row) -> None:
+    def _inflight(self, row: Row) -> None:
         lane = self.lanes.get(row[0])
         if lane is None:
             raise UnreadableRow(f"lane {row[0]} is missing")
-        taken, runs = flight_from(row)
-        lane.flight = LaneFlight(taken, runs)
-        lane.is_flight_kept = True
+        taken, runs = inflight_from(row)
+        lane.inflight = LaneInflight(taken, runs)
+        lane.is_inflight_kept = True
         lane.read = taken
 
-    def _read_flights(self, waiting: Waiting) -> None:
+    def _read_inflight(self, waiting: Waiting) -> None:
         for lane in self.lanes.values():
-            if lane.is_flight_kept:
+            if lane.is_inflight_kept:
                 first = lane.key * PLACES
-                rows = waiting(first, first + lane.flight.taken)
-                self._read(WAITING, {WAITING: rows}, self._in_flight)
+                rows = waiting(first, first + lane.inflight.taken)
+                self._read(WAITING, {WAITING: rows}, self._sent)
 
-    def _in_flight(self, row: Row) -> None:
+    def _sent(self, row: Row) -> None:
         """What was sent from a lane, and is in it until it is acknowledged."""
         stored, session = self._owner(row)
         record = waiting_from(row)
         lane = self.lanes[row[0] // PLACES]
-        record.packet_id = lane.flight.packet_id(record.place)
+        record.packet_id = lane.inflight.packet_id(record.place)
         record.state = SENT
         if record.number in session.deliveries or record.number in session.sent:
             raise UnreadableRow(f"delivery number {record.number} is there twice")
-        lane.flight.restore(record.place)
+        lane.inflight.restore(record.place)
         session.sent[record.number] = (record.place, record)
         record.place = 0  # for the core it is a delivery like others
         stored.deliveries.append(record)
@@ -253,8 +255,8 @@ class _Loading:
         if lane is not None and row[1] in self.by_key:
             stored, session = self._owner(row)
             record = waiting_from(row)
-            if record.place <= lane.flight.taken:
-                record.packet_id = lane.flight.packet_id(record.place)
+            if record.place <= lane.inflight.taken:
+                record.packet_id = lane.inflight.packet_id(record.place)
                 record.state = SENT
             stored.deliveries.append(record)
             session.lane = None
@@ -279,7 +281,7 @@ class _Loading:
         self.loaded.snapshot.retained.append(message.message)
 
     def _operator(self, row: Row) -> None:
-        state, part, data = operator_from(row)
+        _, state, part, data = unsealed(row)
         parts = self.index.operators.setdefault(state, {})
         if part in parts:
             raise UnreadableRow(f"the part {part!r} of {state!r} is there twice")
@@ -287,7 +289,7 @@ class _Loading:
         self.loaded.snapshot.operators.append((state, part, data))
 
     def _kept(self, row: Row) -> None:
-        room, key, value = kept_from(row)
+        _, room, key, value = unsealed(row)
         keys = self.index.rooms.setdefault(room, {})
         if key in keys:
             raise UnreadableRow(f"the key {key!r} of {room!r} is there twice")

@@ -47,11 +47,6 @@ def sealed(row: Row) -> Row:
     return (*row, crc32(marshal.dumps(row, _STABLE_FORMAT)))
 
 
-def resealed(content: Row) -> Row:
-    """What `unsealed` gave, changed."""
-    return sealed(content)
-
-
 def unsealed(row: Row) -> Row:
     """Without the checksum, which must be right."""
     content = row[:-1]
@@ -255,12 +250,12 @@ def lane_from(row: Row) -> tuple[int, int, int, int, int, int]:
     return session, following, last_number, messages, size, shared
 
 
-def flight_row(lane: int, taken: int, runs: Iterable[tuple[int, int]]) -> Row:
+def inflight_row(lane: int, taken: int, runs: Iterable[tuple[int, int]]) -> Row:
     """The last place that was sent, and where runs of packet identifiers begin."""
     return sealed((lane, taken, ",".join([f"{place}:{first}" for place, first in runs])))
 
 
-def flight_from(row: Row) -> tuple[int, list[tuple[int, int]]]:
+def inflight_from(row: Row) -> tuple[int, list[tuple[int, int]]]:
     _, taken, text = unsealed(row)
     runs = [one.split(":") for one in text.split(",")]
     return taken, [(int(place), int(packet_id)) for place, packet_id in runs]
@@ -300,26 +295,6 @@ def delivery_from(row: Row, message: Message | None) -> DeliveryRecord:
         state,
         share or "",
     )
-
-
-def operator_row(key: int, state: str, part: str, data: bytes) -> Row:
-    return sealed((key, state, part, data))
-
-
-def operator_from(row: Row) -> tuple[str, str, bytes]:
-    """The state's key, the part's name and its bytes."""
-    _, state, part, data = unsealed(row)
-    return state, part, data
-
-
-def kept_row(number: int, room: str, key: str, value: bytes) -> Row:
-    return sealed((number, room, key, value))
-
-
-def kept_from(row: Row) -> tuple[str, str, bytes]:
-    """The room, the key and the value."""
-    _, room, key, value = unsealed(row)
-    return room, key, value
 
 
 def packet_id_from(row: Row) -> int:

@@ -20,164 +20,79 @@ MOST_ROWS: Final = 256
 
 
 class Table:
-    """One table: its name and its columns, of which the first is the key."""
+    """One table: its name and its columns as SQL has them, of which the first is the key."""
 
-    def __init__(self, name: str, columns: tuple[tuple[str, str], ...]) -> None:
+    def __init__(self, name: str, columns: str) -> None:
+        names = [column.split()[0] for column in columns.split(", ")]
         self.name = name
-        self.columns = columns
-        self.key = columns[0][0]
-        self.names = ", ".join(column for column, _ in columns)
+        self.key = names[0]
+        self.names = ", ".join(names)
         self.select = f"SELECT {self.names} FROM {name}"
-
-    def create(self) -> str:
-        rest = "".join(f", {column} {kind}" for column, kind in self.columns[1:])
-        return f"CREATE TABLE {self.name} ({self.key} INTEGER PRIMARY KEY{rest})"
-
-    def put(self, rows: int) -> str:
-        """Insert or replace that many rows."""
-        row = "(" + ", ".join("?" * len(self.columns)) + ")"
-        return f"REPLACE INTO {self.name} VALUES " + ", ".join([row] * rows)
-
-    def delete(self, rows: int) -> str:
-        return f"DELETE FROM {self.name} WHERE {self.key} IN ({', '.join('?' * rows)})"
+        self.create = f"CREATE TABLE {name} ({columns})"
+        self.placeholders = "(" + ", ".join("?" * len(names)) + ")"  # of one row
 
 
+# Of a message, wherever it is; `properties` is a JSON object or NULL.
+_MESSAGE_COLUMNS: Final = (
+    "topic TEXT, payload BLOB, qos INTEGER, retain INTEGER, properties TEXT, expires_at REAL, "
+    "publisher TEXT, user TEXT"
+)
+
+# `will` is a message or NULL; `note` is empty since format 2, which has `kept`.
 SESSION: Final = Table(
     "session",
-    (
-        ("id", "INTEGER"),
-        ("client_id", "TEXT"),
-        ("user", "TEXT"),
-        ("expiry", "INTEGER"),
-        ("disconnected_at", "REAL"),
-        ("will", "INTEGER"),  # a message, or NULL
-        ("will_delay", "INTEGER"),
-        ("will_due", "REAL"),
-        ("is_311", "INTEGER"),
-        ("note", "TEXT"),  # empty since format 2, which has `kept`
-        ("checksum", "INTEGER"),
-    ),
+    "id INTEGER PRIMARY KEY, client_id TEXT, user TEXT, expiry INTEGER, disconnected_at REAL, "
+    "will INTEGER, will_delay INTEGER, will_due REAL, is_311 INTEGER, note TEXT, checksum INTEGER",
 )
+# `user` is a JSON list of pairs or NULL.
 SUBSCRIPTION: Final = Table(
     "subscription",
-    (
-        ("id", "INTEGER"),
-        ("session", "INTEGER"),
-        ("filter", "TEXT"),
-        ("qos", "INTEGER"),
-        ("no_local", "INTEGER"),
-        ("retain_as_published", "INTEGER"),
-        ("retain_handling", "INTEGER"),
-        ("identifier", "INTEGER"),
-        ("user", "TEXT"),  # JSON list of pairs, or NULL
-        ("checksum", "INTEGER"),
-    ),
+    "id INTEGER PRIMARY KEY, session INTEGER, filter TEXT, qos INTEGER, no_local INTEGER, "
+    "retain_as_published INTEGER, retain_handling INTEGER, identifier INTEGER, user TEXT, "
+    "checksum INTEGER",
 )
-MESSAGE: Final = Table(
-    "message",
-    (
-        ("id", "INTEGER"),
-        ("topic", "TEXT"),
-        ("payload", "BLOB"),
-        ("qos", "INTEGER"),
-        ("retain", "INTEGER"),
-        ("properties", "TEXT"),  # JSON object, or NULL
-        ("expires_at", "REAL"),
-        ("publisher", "TEXT"),
-        ("user", "TEXT"),
-        ("checksum", "INTEGER"),
-    ),
-)
+MESSAGE: Final = Table("message", f"id INTEGER PRIMARY KEY, {_MESSAGE_COLUMNS}, checksum INTEGER")
+# `message` is NULL once released; `identifiers` are "1,2", or NULL for none; `share` is the shared
+# subscription that it was drawn for, or NULL.
 DELIVERY: Final = Table(
     "delivery",
-    (
-        ("id", "INTEGER"),
-        ("session", "INTEGER"),
-        ("number", "INTEGER"),
-        ("message", "INTEGER"),  # NULL once released
-        ("qos", "INTEGER"),
-        ("retain", "INTEGER"),
-        ("identifiers", "TEXT"),  # "1,2", or NULL for none
-        ("share", "TEXT"),  # the shared subscription it was drawn for, or NULL
-        ("packet_id", "INTEGER"),
-        ("state", "INTEGER"),
-    ),
+    "id INTEGER PRIMARY KEY, session INTEGER, number INTEGER, message INTEGER, qos INTEGER, "
+    "retain INTEGER, identifiers TEXT, share TEXT, packet_id INTEGER, state INTEGER",
 )
-INCOMING: Final = Table(
-    "incoming",
-    (("id", "INTEGER"), ("session", "INTEGER"), ("packet_id", "INTEGER")),
-)
-RETAINED: Final = Table("retained", (("message", "INTEGER"),))
+INCOMING: Final = Table("incoming", "id INTEGER PRIMARY KEY, session INTEGER, packet_id INTEGER")
+RETAINED: Final = Table("retained", "message INTEGER PRIMARY KEY")
+# `state` is the key of an operator's state, `part` the name of one part of it.
 OPERATOR: Final = Table(
-    "operator",
-    (
-        ("id", "INTEGER"),
-        ("state", "TEXT"),  # the key of an operator's state
-        ("part", "TEXT"),  # the name of one part of it
-        ("data", "BLOB"),
-        ("checksum", "INTEGER"),
-    ),
+    "operator", "id INTEGER PRIMARY KEY, state TEXT, part TEXT, data BLOB, checksum INTEGER"
 )
 # What rooms of the broker keep for themselves.
 KEPT: Final = Table(
-    "kept",
-    (
-        ("id", "INTEGER"),
-        ("room", "TEXT"),
-        ("key", "TEXT"),
-        ("value", "BLOB"),
-        ("checksum", "INTEGER"),
-    ),
+    "kept", "id INTEGER PRIMARY KEY, room TEXT, key TEXT, value BLOB, checksum INTEGER"
 )
 
 # A queue that is longer than memory should hold has a lane: its end is in `waiting`, each delivery
 # with its whole message, and is read back a few at a time. A lane has keys of its own there, so
 # that one session's messages lie together and leave from the front. It ends when it is empty; what
 # is found without a lane was left by one that ended, and is deleted in time.
+#
+# `session` is 0 if it has ended and left messages of shared groups; `next` is the place of the
+# delivery that comes next; `shared` says whether some are of shared groups.
 LANE: Final = Table(
     "lane",
-    (
-        ("id", "INTEGER"),
-        ("session", "INTEGER"),  # 0 if it has ended and left messages of shared groups
-        ("next", "INTEGER"),  # the place of the delivery that comes next
-        ("last_number", "INTEGER"),  # of its deliveries
-        ("messages", "INTEGER"),
-        ("bytes", "INTEGER"),
-        ("shared", "INTEGER"),  # whether some are of shared groups
-        ("checksum", "INTEGER"),
-    ),
+    "id INTEGER PRIMARY KEY, session INTEGER, next INTEGER, last_number INTEGER, "
+    "messages INTEGER, bytes INTEGER, shared INTEGER, checksum INTEGER",
 )
+# The key is the lane and the place in it.
 WAITING: Final = Table(
     "waiting",
-    (
-        ("id", "INTEGER"),  # the lane, and the place in it
-        ("session", "INTEGER"),
-        ("number", "INTEGER"),
-        ("delivery_qos", "INTEGER"),
-        ("delivery_retain", "INTEGER"),
-        ("identifiers", "TEXT"),
-        ("share", "TEXT"),
-        ("topic", "TEXT"),
-        ("payload", "BLOB"),
-        ("qos", "INTEGER"),
-        ("retain", "INTEGER"),
-        ("properties", "TEXT"),
-        ("expires_at", "REAL"),
-        ("publisher", "TEXT"),
-        ("user", "TEXT"),
-        ("checksum", "INTEGER"),
-    ),
+    "id INTEGER PRIMARY KEY, session INTEGER, number INTEGER, delivery_qos INTEGER, "
+    f"delivery_retain INTEGER, identifiers TEXT, share TEXT, {_MESSAGE_COLUMNS}, checksum INTEGER",
 )
 # What was sent from a lane stays in `waiting` until it is acknowledged. This says what that is, for
-# lanes that have any: see `lane_flight.py`.
-FLIGHT: Final = Table(
-    "flight",
-    (
-        ("id", "INTEGER"),  # the lane
-        ("taken", "INTEGER"),  # the last place that was sent
-        ("runs", "TEXT"),  # "1:20,7:30": from place 1 packet identifiers 20, 21, …
-        ("checksum", "INTEGER"),
-    ),
+# lanes that have any (see `lane_inflight.py`): the lane, the last place that was sent, and
+# "1:20,7:30" where from place 1 on packet identifiers are 20, 21, … and from place 7 on 30, 31, …
+INFLIGHT: Final = Table(
+    "flight", "id INTEGER PRIMARY KEY, taken INTEGER, runs TEXT, checksum INTEGER"
 )
 PLACES: Final = 1 << 32  # of one lane
 READ_LANE: Final = f"{WAITING.select} WHERE id > ? AND id < ? ORDER BY id LIMIT ?"
@@ -201,44 +116,18 @@ FIRST_WAITING: Final = "SELECT MIN(id) FROM waiting WHERE id >= ?"
 # unreadable.
 SPILL: Final = Table(
     "spill",
-    (
-        ("id", "INTEGER"),
-        ("session", "INTEGER"),
-        ("delivery_qos", "INTEGER"),
-        ("delivery_retain", "INTEGER"),
-        ("topic", "TEXT"),
-        ("payload", "BLOB"),
-        ("qos", "INTEGER"),
-        ("retain", "INTEGER"),
-        ("properties", "TEXT"),
-        ("expires_at", "REAL"),
-        ("publisher", "TEXT"),
-        ("user", "TEXT"),
-        ("checksum", "INTEGER"),
-    ),
+    "id INTEGER PRIMARY KEY, session INTEGER, delivery_qos INTEGER, delivery_retain INTEGER, "
+    f"{_MESSAGE_COLUMNS}, checksum INTEGER",
 )
-# The archive's next offset as of the last transaction that it shares with the store.
+# The next offset of whoever shares the store's transactions, as of the last one that it shares.
 CREATE_POSITION: Final = (
     "CREATE TABLE IF NOT EXISTS archive (id INTEGER PRIMARY KEY, position INTEGER)"
 )
 READ_POSITION: Final = "SELECT position FROM archive"
 PUT_POSITION: Final = "REPLACE INTO archive VALUES (1, ?)"
 
-# What is read at the start, in this order: what is referred to comes before what refers to it.
-TABLES: Final = (
-    MESSAGE,
-    SESSION,
-    SUBSCRIPTION,
-    DELIVERY,
-    INCOMING,
-    RETAINED,
-    OPERATOR,
-    KEPT,
-    LANE,
-    FLIGHT,
-    SPILL,
-)
-# In the order of creation, which `first_page.py` relies on: new ones come last.
+# In the order of creation, which `salvage.py` relies on: new ones come last. What is referred to
+# comes before what refers to it.
 CREATED: Final = (
     MESSAGE,
     SESSION,
@@ -251,14 +140,16 @@ CREATED: Final = (
     KEPT,
     LANE,
     WAITING,
-    FLIGHT,
+    INFLIGHT,
 )
+# What is read at the start; of what waits, only what is inflight is.
+TABLES: Final = tuple([table for table in CREATED if table is not WAITING])
 
 
 def creation() -> list[str]:
     """The statements that make an empty file a store."""
     return [
-        *[table.create() for table in CREATED],
+        *[table.create for table in CREATED],
         f"PRAGMA application_id = {APPLICATION}",
         f"PRAGMA user_version = {FORMAT}",
     ]
@@ -266,12 +157,13 @@ def creation() -> list[str]:
 
 @cache
 def put_statement(table: Table, rows: int) -> str:
-    return table.put(rows)
+    """Insert or replace that many rows."""
+    return f"REPLACE INTO {table.name} VALUES " + ", ".join([table.placeholders] * rows)
 
 
 @cache
 def delete_statement(table: Table, rows: int) -> str:
-    return table.delete(rows)
+    return f"DELETE FROM {table.name} WHERE {table.key} IN ({', '.join('?' * rows)})"
 
 
 def chunks(total: int) -> list[int]:

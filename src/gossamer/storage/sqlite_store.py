@@ -11,30 +11,35 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from gossamer.plus.state import SAVED_VERSION, saved_version
 from gossamer.session.records import DeliveryRecord, Snapshot
 from gossamer.storage.backup import Backup, Progress, back_up
-from gossamer.storage.errors import StoreDamaged, StoreError, ValuesTooNew
-from gossamer.storage.files import DAMAGE, FILE_NAME, companions, open_store
+from gossamer.storage.files import (
+    DAMAGE,
+    FILE_NAME,
+    StoreDamaged,
+    StoreError,
+    ValuesTooNew,
+    companions,
+    open_store,
+)
 from gossamer.storage.index import Index, Lane
 from gossamer.storage.journal import CollectingJournal
 from gossamer.storage.lane_reader import lane_records, lane_rows, set_aside
 from gossamer.storage.load import Loaded, load
 from gossamer.storage.schema import (
     CREATE_POSITION,
+    LANE,
     MESSAGE,
     PLACES,
     PUT_POSITION,
     READ_POSITION,
     TABLES,
+    delete_statement,
 )
-from gossamer.storage.writer import SqliteTarget, Writer
-
-if TYPE_CHECKING:
-    from gossamer.archive.archive import Archive
-    from gossamer.archive.settings import ArchiveSettings
+from gossamer.storage.writer import Participant, SqliteTarget, Writer
 
 logger = logging.getLogger("gossamer.storage")
 
@@ -61,12 +66,6 @@ MEASURE_SECONDS: Final = 1.0
 # Kept in memory of the file's pages (negative: KiB). Tables are read and cut at the front and grow
 # at the end, so that more would only hold what is not needed again.
 _PAGE_CACHE: Final = -2 * 1024
-
-
-def _ignore_commit(_batch: int) -> None: ...
-
-
-def _ignore_failure(_error: StoreError) -> None: ...
 
 
 def _ignore_reading() -> None: ...
@@ -114,8 +113,7 @@ class SqliteStore:
     def __init__(self, folder: Path, sync: Sync = "full") -> None:
         """Open and read the store in `folder`, or raise a `StoreError` that says what to do."""
         self.path = folder / FILE_NAME
-        self._committed: Callable[[int], None] = _ignore_commit
-        self._failed: Callable[[StoreError], None] = _ignore_failure
+        self._committed: Callable[[int], None] = lambda batch: None
         self._was_read: Callable[[], None] = _ignore_reading
         self.written_at = _written_at(self.path)
         self.queue_share = QUEUE_SHARE  # of the free disk, for what waits
@@ -129,7 +127,8 @@ class SqliteStore:
             # deletion needs as much room as it frees.
             self._connection.execute("PRAGMA secure_delete = FAST")
             loaded = _load(self._connection, self.path)
-            self._target = SqliteTarget(self._connection, companions(self.path)[0])
+            log = companions(self.path)[0]
+            self._target = SqliteTarget(self._connection, self.path, log)
             _find_ended(self._target, loaded.index, self.path)
         except BaseException:
             self._connection.close()
@@ -137,26 +136,22 @@ class SqliteStore:
         self.snapshot: Snapshot = loaded.snapshot
         self.journal = SqliteJournal(loaded.index)
         self.journal.durable = sync != "off"
-        self._writer = Writer(
-            self._target,
-            self._was_committed,
-            self._room,
-            lambda error: self._failed(StoreDamaged(self.path, [str(error)])),
-            self.journal.written,
-        )
+        self._writer = Writer(self._target, self.journal)
         self.journal.ask = self._ask
         self.journal.names_of = self._names
 
-    def open_archive(self, settings: "ArchiveSettings") -> "Archive":
-        """Before the first turn: from then on the archive shares the store's transactions."""
-        from gossamer.archive.archive import Archive
-
+    def position(self) -> int | None:
+        """The offset that was next for whoever shares the transactions, after the last of them."""
         self._connection.execute(CREATE_POSITION)
         found = self._connection.execute(READ_POSITION).fetchone()
-        archive = Archive(settings, self.journal.collector, None if found is None else found[0])
-        self._connection.execute(PUT_POSITION, (archive.next,))
-        self._target.archive = archive
-        return archive
+        return None if found is None else int(found[0])
+
+    def join(self, participant: Participant) -> None:
+        """Before the first turn: from then on it shares the store's transactions, and is closed
+        with the store."""
+        self._connection.execute(PUT_POSITION, (participant.next,))
+        self._target.participant = participant
+        self.journal.take_joint = participant.take
 
     def start(
         self,
@@ -171,31 +166,27 @@ class SqliteStore:
         `was_read`: something that was spilled can be taken back; the shell tells the core so.
         """
         self._committed = committed
-        self._failed = failed
         self._was_read = was_read
+        self._writer.start(self._was_committed, failed)
 
     def end_turn(self) -> None:
         """Have written what this turn changed, unless a batch is being written right now."""
-        if self.journal.dirty and self._writer.takes:
-            self._writer.hand_over(self.journal.take())
+        if self.journal.dirty:
+            self._writer.end_turn()
 
     def back_up(self, folder: Path, progress: Progress) -> Backup:
         """A copy of everything in a folder that is not there yet; BackupError if there is none.
 
         It waits, so not on the event loop: batches are written and promises kept meanwhile.
         """
-        return back_up(folder, self._connection, self._writer, self._target.archive, progress)
+        return back_up(folder, self._connection, self._writer, self._target.participant, progress)
 
     def close(self) -> None:
         """Write everything that is left and let go of the file."""
-        if self.journal.dirty:
-            self._writer.hand_over(self.journal.take())
-        everything = self._writer.stop()
+        self._writer.stop()
         self._connection.close()
-        if self._target.archive is not None:
-            self._target.archive.close()
-        if not everything:
-            logger.error("the last changes could not be written to %s", self.path)
+        if self._target.participant is not None:
+            self._target.participant.close()
 
     def _was_committed(self, batch: int) -> None:
         now = time.monotonic()
@@ -253,11 +244,6 @@ class SqliteStore:
             set_aside(self._connection, damaged)
         return records
 
-    def _room(self, there_is: bool) -> None:
-        if there_is and not self.journal.accepts:
-            logger.warning("the store %s can be written again", self.path)
-        self.journal.accepts = there_is
-
 
 def _load(connection: sqlite3.Connection, path: Path) -> Loaded:
     try:
@@ -272,7 +258,7 @@ def _load(connection: sqlite3.Connection, path: Path) -> Loaded:
         raise StoreDamaged(path, loaded.problems)
     if loaded.damaged:
         set_aside(connection, loaded.damaged)
-    connection.executemany(MESSAGE.delete(1), [(key,) for key in loaded.orphans])
+    connection.executemany(delete_statement(MESSAGE, 1), [(key,) for key in loaded.orphans])
     return loaded
 
 
@@ -283,4 +269,4 @@ def _find_ended(target: SqliteTarget, index: Index, path: Path) -> None:
         last = target.find_ended(lanes)
     except DAMAGE as error:
         raise StoreDamaged(path, [str(error)]) from error
-    index.next_lane = max(index.next_lane, last + 1)
+    index.next[LANE] = max(index.next[LANE], last + 1)

@@ -17,8 +17,8 @@ from gossamer.storage.schema import (
     CREATE_POSITION,
     CREATED,
     DELIVERY,
-    FLIGHT,
     FORMAT,
+    INFLIGHT,
     KEPT,
     LANE,
     PLACES,
@@ -27,11 +27,13 @@ from gossamer.storage.schema import (
     SPILL,
     WAITING,
     Table,
+    delete_statement,
+    put_statement,
 )
 
 logger = logging.getLogger("gossamer.storage")
 
-# Up to this size a file is rewritten after an upgrade, so that its tables begin where `grafting`
+# Up to this size a file is rewritten after an upgrade, so that its tables begin where `salvage`
 # looks for them if the first page is lost. A larger one would make the start wait.
 _REWRITTEN_BYTES: Final = 256 * 1024 * 1024
 
@@ -83,7 +85,7 @@ def _spill_to_lanes(rows: Rows) -> Moves:
 STEPS: Final = {
     2: Step((KEPT,), to_rooms),
     3: Step((LANE, WAITING), _spill_to_lanes),
-    4: Step((FLIGHT,), lambda rows: Moves()),
+    4: Step((INFLIGHT,), lambda rows: Moves()),
 }
 
 
@@ -129,7 +131,7 @@ def absent_before(version: int) -> set[Table]:
 def _take(connection: sqlite3.Connection, step: Step) -> None:
     position = _without_archive_table(connection)
     for table in step.creates:
-        connection.execute(table.create())
+        connection.execute(table.create)
     if position is not None:
         connection.execute(CREATE_POSITION)
         connection.execute(PUT_POSITION, position)
@@ -137,9 +139,9 @@ def _take(connection: sqlite3.Connection, step: Step) -> None:
     known = [table for table in CREATED if table.name in there]
     moves = step.moves({table: connection.execute(table.select) for table in known})
     for table, keys in moves.deletes.items():
-        connection.executemany(table.delete(1), [(key,) for key in keys])
+        connection.executemany(delete_statement(table, 1), [(key,) for key in keys])
     for table, rows in moves.puts.items():
-        connection.executemany(table.put(1), rows)
+        connection.executemany(put_statement(table, 1), rows)
 
 
 def _without_archive_table(connection: sqlite3.Connection) -> tuple[int] | None:

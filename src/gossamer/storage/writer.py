@@ -11,12 +11,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Any, Final, Protocol
 
-from gossamer.archive.errors import ArchiveFull
 from gossamer.session.journal import Written
 from gossamer.storage.batch import Batch
+from gossamer.storage.files import StoreDamaged, StoreError
 from gossamer.storage.schema import (
     CLEAR_LANE,
     CUT_LANE,
@@ -27,9 +28,6 @@ from gossamer.storage.schema import (
     delete_statement,
     put_statement,
 )
-
-if TYPE_CHECKING:
-    from gossamer.archive.archive import Archive
 
 logger = logging.getLogger("gossamer.storage")
 
@@ -44,12 +42,44 @@ CLEARED_AT_ONCE: Final = 1_000
 CHECKPOINT_BYTES: Final = 16 * 1024 * 1024
 
 
+class NoRoom(Exception):
+    """Somebody who shares the store's transactions has no room on its disk; it may have later."""
+
+
 # What a disk raises that takes nothing now and may take it later.
-NO_ROOM: Final = (sqlite3.OperationalError, ArchiveFull)
+NO_ROOM: Final = (sqlite3.OperationalError, NoRoom)
+
+
+class Participant(Protocol):
+    """Somebody else whose records belong to the store's transactions: both have one, or neither.
+
+    The archive is one. Its offset as of the last transaction is kept with the store, so that both
+    agree after a crash. All but `take` and `finish_copy` is called on the writer's thread.
+    """
+
+    @property
+    def next(self) -> int:
+        """The offset that it gives next."""
+
+    def take(self) -> list[Any]:
+        """On the core's thread, as a transaction ends: what is to be written with it."""
+
+    def transaction(self, records: list[Any], *, is_joint: bool) -> AbstractContextManager[int]:
+        """Writes them; the body commits the rest, with the next offset to remember. NoRoom if the
+        disk takes nothing. `is_joint` says that there is a rest."""
+
+    def begin_copy(self, folder: Path) -> None:
+        """For a backup, at the moment for which it stands: what comes from now on is not in it."""
+
+    def finish_copy(self, folder: Path) -> tuple[int, str]:
+        """On any thread: copies what was there then. The number of its files, and where others
+        are that are not copied, "" if all are."""
+
+    def close(self) -> None: ...
 
 
 def write(connection: sqlite3.Connection, batch: Batch, position: int | None = None) -> None:
-    """Run one batch as one transaction, with the archive's next offset if it shares it; on an
+    """Run one batch as one transaction, with the next offset of whoever shares it; on an
     error nothing of it is done."""
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -75,8 +105,28 @@ def write(connection: sqlite3.Connection, batch: Batch, position: int | None = N
         raise
 
 
+class Store(Protocol):
+    """What a shell needs of whatever makes its broker's promises last."""
+
+    def start(
+        self,
+        committed: Callable[[int], None],
+        failed: Callable[[StoreError], None],
+        was_read: Callable[[], None],
+    ) -> None:
+        """Name the callbacks; all are called on the writer's thread."""
+
+    def end_turn(self) -> None:
+        """Have written what this turn changed, unless a batch is being written right now."""
+
+    def close(self) -> None:
+        """Write everything that is left."""
+
+
 class Target(Protocol):
     """Where batches go."""
+
+    name: str  # such as "the store /var/lib/…", for people
 
     def write(self, batch: Batch) -> None:
         """Makes it last, whole or not at all."""
@@ -84,15 +134,30 @@ class Target(Protocol):
     def tidy(self) -> bool:
         """After a batch was reported; whether something is left to do when there is time."""
 
+    def failure(self, error: Exception) -> StoreError:
+        """What ends the writer, as the shell is to hear of it."""
+
+
+class Source(Protocol):
+    """Where batches come from: a journal."""
+
+    dirty: bool
+    accepts: bool
+    written: Written
+
+    def take(self) -> Batch: ...
+
 
 class SqliteTarget:
-    """A database, and the archive that shares its transactions if there is one."""
+    """A database, and whoever shares its transactions."""
 
-    def __init__(self, connection: sqlite3.Connection, log: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path, log: Path) -> None:
+        self.name = f"the store {path}"
         self._connection = connection
+        self._path = path
         self._log = log
         self._ended: list[int] = []  # lanes of which rows may be left
-        self.archive: Archive | None = None
+        self.participant: Participant | None = None
 
     def find_ended(self, lanes: set[int]) -> int:
         """At the start: what waits without a lane is left over; the last lane that has any."""
@@ -106,11 +171,11 @@ class SqliteTarget:
                 self._ended.append(last)
 
     def write(self, batch: Batch) -> None:
-        if self.archive is None:
+        if self.participant is None:
             write(self._connection, batch)
         else:
             is_joint = len(batch) > 0
-            with self.archive.transaction(batch.blocks, is_joint=is_joint) as position:
+            with self.participant.transaction(batch.joint, is_joint=is_joint) as position:
                 if is_joint:
                     write(self._connection, batch, position)
         self._ended += batch.waiting.ended
@@ -129,30 +194,30 @@ class SqliteTarget:
             return False
         return bool(self._ended)
 
+    def failure(self, error: Exception) -> StoreError:
+        return StoreDamaged(self._path, [str(error)])
+
+
+def _ignore_commit(_batch: int) -> None: ...
+
+
+def _ignore_failure(_error: StoreError) -> None: ...
+
 
 class Writer:
-    """Takes a batch when idle; calls `committed`, on its own thread, when it is safe.
+    """Takes a batch of the journal when idle; reports, on its own thread, when it is safe.
 
-    `room` is called with False when the disk stops taking batches and with True when it takes them
-    again; `failed` when the file turns out to be damaged, which ends the writer.
+    The journal hears when the disk stops taking batches and when it takes them again (`accepts`).
 
     What is asked of it with `ask` runs on the same thread between two batches, also while a full
     disk is waited out: the file is locked for this one connection, so whoever reads it reads here.
     """
 
-    def __init__(
-        self,
-        target: Target,
-        committed: Callable[[int], None],
-        room: Callable[[bool], None],
-        failed: Callable[[Exception], None],
-        written: Written,
-    ) -> None:
+    def __init__(self, target: Target, journal: Source) -> None:
         self._target = target
-        self._written = written
-        self._committed = committed
-        self._room = room
-        self._failed = failed
+        self._journal = journal
+        self._committed: Callable[[int], None] = _ignore_commit
+        self._failed: Callable[[StoreError], None] = _ignore_failure
         self._changed = threading.Condition()
         self._pending: Batch | None = None  # handed over, and not being written at this moment
         self._questions: deque[Callable[[], None]] = deque()
@@ -165,6 +230,17 @@ class Writer:
         self._broken: Exception | None = None  # what ended it in the midst of a question
         self._thread = threading.Thread(target=self._run, name="gossamer-store", daemon=True)
         self._thread.start()
+
+    def start(self, committed: Callable[[int], None], failed: Callable[[StoreError], None]) -> None:
+        """Name the callbacks: `committed` gets the number of the last batch that is safe; after
+        `failed` nothing is written any more."""
+        self._committed = committed
+        self._failed = failed
+
+    def end_turn(self) -> None:
+        """Have written what this turn changed, unless a batch is being written right now."""
+        if self._journal.dirty and self.takes:
+            self.hand_over(self._journal.take())
 
     @property
     def takes(self) -> bool:
@@ -204,13 +280,16 @@ class Writer:
     def is_alive(self) -> bool:
         return self._thread.is_alive()
 
-    def stop(self) -> bool:
-        """Write what was handed over and end; whether it could be written."""
+    def stop(self) -> None:
+        """Write everything that is left, and end."""
+        if self._journal.dirty:
+            self.hand_over(self._journal.take())
         with self._changed:
             self._stopping = True
             self._changed.notify()
         self._thread.join()
-        return self._pending is None
+        if self._pending is not None:
+            logger.error("the last changes could not be written to %s", self._target.name)
 
     def _run(self) -> None:
         try:
@@ -227,7 +306,7 @@ class Writer:
                         return
                     self._untidy = self._target.tidy()
         except Exception as error:  # what cannot write or read must not go on promising
-            self._failed(error)
+            self._failed(self._target.failure(error))
 
     def _next(self) -> tuple[Batch | None, list[Callable[[], None]]]:
         """Waits for something to do; nothing at all means that it is time to tidy, or to end."""
@@ -264,19 +343,19 @@ class Writer:
             self._target.write(batch)
         except NO_ROOM as error:
             return self._wait_for_room(batch, error)
-        self._written.microseconds += (time.monotonic_ns() - began) // 1_000
-        self._done(batch)
-        return True
-
-    def _done(self, batch: Batch) -> None:
-        self._written.commits += 1
-        self._written.rows += len(batch)
+        written = self._journal.written
+        written.microseconds += (time.monotonic_ns() - began) // 1_000
+        written.commits += 1
+        written.rows += len(batch)
         with self._changed:
             self._writing = False
             self._retrying = False
         self._committed(batch.number)
-        self._room(True)
+        if not self._journal.accepts:
+            logger.warning("%s can be written again", self._target.name)
+        self._journal.accepts = True
         self._untidy = self._target.tidy()
+        return True
 
     def _wait_for_room(self, batch: Batch, error: Exception) -> bool:
         """Keep the batch for another try; False when there will be none."""
@@ -284,8 +363,8 @@ class Writer:
             is_first = not self._retrying
             self._retrying = True
         if is_first:
-            logger.error("the store cannot be written (%s): retrying", error)
-            self._room(False)
+            logger.error("%s cannot be written (%s): retrying", self._target.name, error)
+            self._journal.accepts = False
         with self._changed:
             # `takes` was asked while this batch waited, so a later one may have come since.
             if self._pending is not None:

@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 
 from gossamer.archive.archive import Archive
 from gossamer.archive.client import Address, Credentials, Request, read
-from gossamer.archive.collector import Collector
 from gossamer.archive.replay import ReplayAnswer, Rights
 from gossamer.archive.replay_protocol import MOST_REQUEST_BYTES, read_frame
 from gossamer.archive.sealed_segment import SealedSegment
@@ -51,7 +50,7 @@ class ArchiveRates:
 def measure(rows: int) -> ArchiveRates:
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
         settings = ArchiveSettings(Path(folder), "bench", segment_bytes=1 << 40)
-        archive = Archive(settings, Collector())
+        archive = Archive(settings)
         try:
             return _measure(archive, rows)
         finally:

@@ -10,7 +10,6 @@ from typing import Final
 
 from gossamer import __version__
 from gossamer.archive.archive import Archive
-from gossamer.archive.collector import Collector
 from gossamer.archive.settings import ArchiveSettings
 from gossamer.archive.upkeep import Upkeep
 from gossamer.net.local.ports import free_port
@@ -61,7 +60,7 @@ def fill(folder: Path, rows: int, topics: int, payloads: list[bytes], *, seals: 
     """Messages of so many sensors, in the log or sealed into Parquet."""
     size = ArchiveSettings.segment_bytes if seals else NEVER_BYTES
     settings = ArchiveSettings(folder, BROKER, segment_bytes=size, syncs=False)
-    archive = Archive(settings, Collector())
+    archive = Archive(settings)
     try:
         _write(archive, rows, topics, payloads)
         if seals:

@@ -19,7 +19,7 @@ MOST_RUNS: Final = 64
 _HIGHEST_PACKET_ID: Final = 0xFFFF
 
 
-class LaneFlight:
+class LaneInflight:
     """The places of one lane that are in flight, in order, and their packet identifiers."""
 
     __slots__ = ("_order", "_there", "runs", "taken")

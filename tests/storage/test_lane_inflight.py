@@ -10,7 +10,7 @@ import pytest
 from gossamer.session.records import QUEUED, SENT, DeliveryRecord, SessionRecord
 from gossamer.session.sizes import stored_bytes
 from gossamer.storage.check import check
-from gossamer.storage.lane_flight import MOST_RUNS, LaneFlight
+from gossamer.storage.lane_inflight import MOST_RUNS, LaneInflight
 from gossamer.storage.rows import UnreadableRow
 from gossamer.storage.schema import FORMAT
 from tests.support.polling import eventually
@@ -23,7 +23,7 @@ def read_back(store: SqliteUnderTest) -> list[DeliveryRecord]:
 
 
 def test_the_lane_is_cut_up_to_the_first_that_is_in_flight() -> None:
-    flight = LaneFlight()
+    flight = LaneInflight()
     for place in range(1, 6):
         assert flight.take(place, place + 10)
     assert list(flight.runs) == [(1, 11)]
@@ -38,7 +38,7 @@ def test_the_lane_is_cut_up_to_the_first_that_is_in_flight() -> None:
 
 
 def test_runs_that_have_left_are_forgotten() -> None:
-    flight = LaneFlight()
+    flight = LaneInflight()
     for place in range(1, 10_000):
         assert flight.take(place, place * 7 % 65_535 + 1)
         if place > 10:
@@ -47,7 +47,7 @@ def test_runs_that_have_left_are_forgotten() -> None:
 
 
 def test_an_identifier_that_cannot_be_is_damage() -> None:
-    flight = LaneFlight(20, [(5, 65_530)])
+    flight = LaneInflight(20, [(5, 65_530)])
     assert flight.packet_id(10) == 65_535
     for place in (4, 11):
         with pytest.raises(UnreadableRow):
