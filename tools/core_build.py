@@ -42,8 +42,9 @@ HOT_PARTS = frozenset(
         *("broker.publish_fast", "broker.publish_from_neighbour", "broker.queue_rights"),
         *("broker.rates", "broker.retained", "broker.retained_delivery", "broker.routes"),
         *("broker.archive_port", "broker.timers", "broker.usage"),
-        *("plus.aggregates", "plus.engine", "plus.fields", "plus.filter_operator", "plus.nodes"),
-        *("plus.publication", "plus.state", "plus.temporal", "plus.values", "plus.windows"),
+        *("plus.engine", "plus.filter_operator", "plus.operators", "plus.plan"),
+        *("plus.publication", "plus.rules", "plus.spatial", "plus.state", "plus.temporal"),
+        *("plus.values",),
     )
 )
 HOT, COLD = "-O3", "-O1"

@@ -7,7 +7,7 @@ import pytest
 from gossamer.broker.connection import Connection
 from gossamer.broker.policy import Permissions
 from gossamer.broker.timers import Timer, Timers
-from gossamer.plus.aggregates.base import Aggregate
+from gossamer.plus.operators.aggregate import Aggregate
 from gossamer.session.faults import Faults
 from gossamer.session.identity import Identity
 from gossamer.session.message import Message

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.console.filter_builder import BUILT_IN, WantedFilter, built, read_capabilities
-from gossamer.plus.capabilities import capabilities
 from gossamer.plus.grammar import parse
-from gossamer.plus.vocabulary import ProcessorKind, Vocabulary
-from gossamer.plus.windows import Window
+from gossamer.plus.operators.kinds import ProcessorKind
+from gossamer.plus.operators.windows import Window
+from gossamer.plus.vocabulary import Vocabulary
 
 CIRCLE = (("gpl_circleStatic", "1;km;1;43.72;10.40;2"),)
 VOCABULARY = Vocabulary(processors=[ProcessorKind("CNTPPL", "people", "value")])
@@ -97,6 +97,6 @@ def test_capabilities_are_sorted_for_the_form() -> None:
         [Window("MINUTE", 60.0)],
         [ProcessorKind("CNTPPL", "people", "value"), ProcessorKind("X", "x", "json", "no model")],
     )
-    read = read_capabilities(capabilities(vocabulary))
+    read = read_capabilities(vocabulary.capabilities())
     assert read.windows == ("MINUTE",)
     assert list(read.processors) == ["CNTPPL"]

@@ -20,8 +20,8 @@ from gossamer.net.config import Config
 from gossamer.net.config.listeners import Listener
 from gossamer.plus.engine import Engine
 from gossamer.plus.jobs import Job
+from gossamer.plus.operators.windows import Window
 from gossamer.plus.vocabulary import Vocabulary
-from gossamer.plus.windows import Window
 from tests.support.plus import PROCESSORS
 from tests.support.polling import PATIENCE, eventually
 from tests.support.running_broker import running_listeners

@@ -4,11 +4,9 @@ from functools import partial
 
 from gossamer.broker.broker import Broker
 from gossamer.broker.processor_port import ProcessorPort
-from gossamer.plus.aggregates.table import FUNCTIONS
 from gossamer.plus.engine import Engine
 from gossamer.plus.jobs import Job
-from gossamer.plus.rules import RULES
-from gossamer.plus.windows import DEFAULT_WINDOWS
+from gossamer.plus.registry import AGGREGATES, DEFAULT_WINDOWS, RULES
 from gossamer.session.journal import Journal
 from tests.leaks.message_paths import Paths, send
 from tests.support.leakage import Round
@@ -17,12 +15,12 @@ from tests.support.memory import World
 from tests.support.plus import PROCESSORS, VOCABULARY
 
 FILTERS = {
-    **{f"${rule.keyword}": f"${rule.keyword};20/s/+" for rule in RULES},
-    **{f"${function.keyword}": f"${function.keyword}/s/+" for function in FUNCTIONS},
+    **{f"${rule.keyword}": f"${rule.keyword};20/s/+" for rule in RULES.values()},
+    **{f"${function.keyword}": f"${function.keyword}/s/+" for function in AGGREGATES.values()},
     **{
-        f"${window.name}{function.keyword}": f"${window.name}{function.keyword}/s/1"
+        f"${window.keyword}{function.keyword}": f"${window.keyword}{function.keyword}/s/1"
         for window in DEFAULT_WINDOWS[1:2]
-        for function in FUNCTIONS
+        for function in AGGREGATES.values()
     },
 }
 

@@ -7,7 +7,7 @@ import pytest
 from gossamer.net.config import ConfigError, parse
 from gossamer.net.operator_setup import engine_of
 from gossamer.net.resolved_config import read_resolved, settings_of
-from gossamer.plus.vocabulary import ProcessorKind
+from gossamer.plus.operators.kinds import ProcessorKind
 
 ARCHIVE = '[store]\nkind = "memory"\n[archive]\nfolder = "{folder}"\n'
 OFFLOAD = '[plus.offload]\noperators = {operators}\nwindows = "1 h"\nusers = ["spark"]\n'

@@ -2,11 +2,12 @@
 
 import pytest
 
-from gossamer.plus.errors import PlusError
 from gossamer.plus.grammar import is_operator_filter, parse
 from gossamer.plus.limits import MAX_LISTED_TOPICS
-from gossamer.plus.vocabulary import ProcessorKind, Vocabulary
-from gossamer.plus.windows import Window
+from gossamer.plus.operators.kinds import ProcessorKind
+from gossamer.plus.operators.windows import Window
+from gossamer.plus.plan import PlusError
+from gossamer.plus.vocabulary import Vocabulary
 from tests.support.plus import VOCABULARY
 
 
@@ -42,7 +43,7 @@ def test_a_whole_plan() -> None:
     assert plan.spatial is not None
     assert (plan.spatial.function, plan.spatial.names_participants) == ("SUM", True)
     assert plan.temporal is not None
-    assert (plan.temporal.window.name, plan.temporal.function) == ("HOURLY", "AVG")
+    assert (plan.temporal.window.keyword, plan.temporal.function) == ("HOURLY", "AVG")
     assert plan.temporal.field is not None
     assert plan.temporal.field.steps == ("a", "b")
     assert plan.processor is not None

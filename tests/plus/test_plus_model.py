@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.plus.aggregates.sketch import RELATIVE_ERROR
 from gossamer.plus.engine import Engine
-from gossamer.plus.options import Options
+from gossamer.plus.operators.kinds import Options
+from gossamer.plus.operators.quantile import RELATIVE_ERROR
 from gossamer.plus.publication import Publication
 from gossamer.plus.state import OperatorState
 from gossamer.topics.match import matches

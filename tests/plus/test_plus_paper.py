@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from gossamer.plus.capabilities import capabilities
-from gossamer.plus.errors import PlusError
 from gossamer.plus.grammar import parse
+from gossamer.plus.plan import PlusError
 from tests.support.plus import VOCABULARY, Bench
 
 DAY = 86_400.0
@@ -141,7 +140,7 @@ def test_counting_people() -> None:
 
 
 def test_figure_1() -> None:
-    listed = json.loads(capabilities(VOCABULARY))
+    listed = json.loads(VOCABULARY.capabilities())
     people = {"keyword": "$CNTPPL", "desc": "counts people in an image", "returns": "value"}
     assert people.items() <= listed[0].items()
     keywords = {entry["keyword"] for entry in listed}

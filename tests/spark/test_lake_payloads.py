@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.plus.fields import look_up, parse_field
-from gossamer.plus.values import read_document
+from gossamer.plus.values import look_up, parse_field, read_document
 from gossamer.spark.lake.event_time import NEWEST, OLDEST, event_time, pointer
 from gossamer.spark.lake.payloads import (
     DEEPEST,

@@ -7,7 +7,7 @@ import pytest
 
 from gossamer.cli.main import run
 from gossamer.net.local.ports import free_port
-from gossamer.spark.masters import NoMaster, reach
+from gossamer.spark.session import NoMaster, reach
 
 
 def test_a_master_that_listens_is_reached_and_others_are_not_asked() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.plus import ttl, values
+from gossamer.plus import publication, values
 from gossamer.topics.match import matches as core_matches
 from tests.cases.payloads import ODD, PLAIN
 
@@ -15,9 +15,8 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import functions as F
 
-from gossamer.spark.numbers import read_number, write_number
-from gossamer.spark.topics import matches
-from gossamer.spark.validity import read_time
+from gossamer.spark.compiler.topics import matches
+from gossamer.spark.compiler.values import read_number, read_time, write_number
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -103,7 +102,7 @@ def test_times(spark: "SparkSession") -> None:
     frame = spark.createDataFrame([(text,) for text in TIMES], "text string")
     for row in frame.select("text", read_time(F.col("text")).alias("seconds")).collect():
         try:
-            expected: float | None = ttl.read_time(row.text)
+            expected: float | None = publication.read_time(row.text)
         except ValueError:
             expected = None
         assert row.seconds == expected, row.text

@@ -17,7 +17,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, Observation
 
 from gossamer.spark import look, subscribe
-from gossamer.spark.images.worker import ExecutorWorker, ProcessorUnusable, worker_for
+from gossamer.spark.executor_worker import ExecutorWorker, ProcessorUnusable, worker_for
 from gossamer.vision.installation import default_models
 from gossamer.vision.settings import WorkerSettings
 from tests.support.images import encoded, png_of_zeros

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.plus.errors import PlusError
+from gossamer.plus.operators.windows import Window
+from gossamer.plus.plan import PlusError
+from gossamer.plus.registry import DEFAULT_WINDOWS
 from gossamer.plus.vocabulary import Vocabulary
-from gossamer.plus.windows import DEFAULT_WINDOWS, Window
 from tests.support.histories import Row, engine_results, history
 from tests.support.spark_frames import frame_of, in_files
 

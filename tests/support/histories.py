@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from gossamer.plus.engine import Engine
-from gossamer.plus.options import Options
+from gossamer.plus.operators.kinds import Options
 from gossamer.plus.publication import Publication
 from gossamer.plus.state import OperatorResult
 from gossamer.plus.vocabulary import Vocabulary

@@ -1,12 +1,13 @@
 """A bench for operators: subscriptions by their text, publications by topic and text."""
 
 from gossamer.plus.engine import Engine
+from gossamer.plus.grammar import read_options
 from gossamer.plus.limits import OperatorLimits
-from gossamer.plus.options import Options, read_options
+from gossamer.plus.operators.kinds import Options, ProcessorKind
 from gossamer.plus.publication import Publication
+from gossamer.plus.registry import DEFAULT_WINDOWS
 from gossamer.plus.state import OperatorResult, OperatorState
-from gossamer.plus.vocabulary import ProcessorKind, Vocabulary
-from gossamer.plus.windows import DEFAULT_WINDOWS
+from gossamer.plus.vocabulary import Vocabulary
 from gossamer.topics.match import matches
 from gossamer.wire.properties import Properties
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from gossamer.plus.nodes import OperatorPlan, RuleNode
+from gossamer.plus.plan import OperatorPlan, RuleNode
 from gossamer.plus.values import read_number
 from tests.support.plus import Delivery
 

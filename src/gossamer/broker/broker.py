@@ -19,9 +19,9 @@ from gossamer.broker.settings import Settings
 from gossamer.broker.stages import CLOSED, DECIDING
 from gossamer.broker.sys_topics import SysTopics
 from gossamer.broker.timers import Timer
-from gossamer.plus.capabilities import CAPABILITIES_TOPIC, capabilities
 from gossamer.plus.engine import Engine
 from gossamer.plus.jobs import Job
+from gossamer.plus.vocabulary import CAPABILITIES_TOPIC
 from gossamer.session.journal import Journal
 from gossamer.session.message import Message
 from gossamer.session.outbox import Outbox, Sink
@@ -58,7 +58,7 @@ class Broker:
         self._set_offset(wall_offset, now)
         self.core.hub.guard = QueueRights(self.core)
         self.core.operators.begin(now)
-        listed = capabilities(engine.vocabulary)
+        listed = engine.vocabulary.capabilities()
         publish(
             self.core,
             Message(CAPABILITIES_TOPIC, listed, RESULT_QOS, True, None, 0.0, "", ""),

@@ -47,7 +47,7 @@ def want(core: Core, state: OperatorState, now: float) -> None:
     """Somebody has subscribed to it."""
     filter, options = read_key(state.key)
     temporal = state.plan.temporal
-    windows = {} if temporal is None else {temporal.window.name: temporal.window.seconds}
+    windows = {} if temporal is None else {temporal.window.keyword: temporal.window.seconds}
     told = {
         "key": state.key,
         "filter": filter,

@@ -17,12 +17,11 @@ from gossamer.broker.subscription_sizes import charge_of_operation
 from gossamer.broker.timers import Timer
 from gossamer.budget.ledger import NOBODY
 from gossamer.plus.engine import AskedOperator, Engine, read_key
-from gossamer.plus.errors import PlusError
 from gossamer.plus.filter_operator import FilterOperator
 from gossamer.plus.jobs import Job
-from gossamer.plus.nodes import OperatorPlan
 from gossamer.plus.offload import OffloadedState
-from gossamer.plus.options import Options
+from gossamer.plus.operators.kinds import Options
+from gossamer.plus.plan import OperatorPlan, PlusError
 from gossamer.plus.publication import Publication
 from gossamer.plus.state import OperatorResult, OperatorState
 from gossamer.plus.values import INFINITY

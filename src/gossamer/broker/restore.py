@@ -10,7 +10,7 @@ from gossamer.broker.session_sizes import weigh_session
 from gossamer.broker.subscriptions import asked_of, enter, make
 from gossamer.geo.errors import GlpError
 from gossamer.geo.located import read_located
-from gossamer.plus.errors import PlusError
+from gossamer.plus.plan import PlusError
 from gossamer.session.message_bytes import unpacked_message
 from gossamer.session.records import Snapshot, StoredSession
 from gossamer.session.session import NEVER, Session

@@ -16,8 +16,8 @@ from gossamer.geo.errors import GlpError
 from gossamer.geo.glp import Glp, parse_sent
 from gossamer.geo.located import Located
 from gossamer.plus.engine import AskedOperator
-from gossamer.plus.errors import PlusError
-from gossamer.plus.options import OPTION_PREFIX
+from gossamer.plus.operators.kinds import OPTION_PREFIX
+from gossamer.plus.plan import PlusError
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
 from gossamer.session.subscription import Subscription

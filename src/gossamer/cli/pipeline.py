@@ -164,10 +164,9 @@ def _run(
     from rich.console import Console
 
     from gossamer.spark.java import NoJava
-    from gossamer.spark.masters import NoMaster
     from gossamer.spark.pipelines.pipeline import PipelineError
     from gossamer.spark.pipelines.run import PipelineRun
-    from gossamer.spark.session import LOCAL, start
+    from gossamer.spark.session import LOCAL, NoMaster, start
 
     console = Console(stderr=True)
     with PipelineProgress(console, pipeline.name) as progress:
@@ -219,9 +218,8 @@ def offload(
     """Compute operators that a broker offloads to Spark ([plus.offload]), until Ctrl-C."""
     pipelines()
     from gossamer.spark.java import NoJava
-    from gossamer.spark.masters import NoMaster
     from gossamer.spark.offload.answers import answer
-    from gossamer.spark.session import LOCAL, start
+    from gossamer.spark.session import LOCAL, NoMaster, start
     from gossamer.spark.sink.errors import SinkError
     from gossamer.vision.settings import WorkerSettings
 

@@ -10,8 +10,8 @@ from gossamer.console.broker_watch import BrokerWatch
 from gossamer.geo.errors import GlpError
 from gossamer.geo.glp import parse
 from gossamer.net.admin.client import AdminError
-from gossamer.plus.capabilities import CAPABILITIES_TOPIC, capabilities
-from gossamer.plus.vocabulary import Vocabulary
+from gossamer.plus.operators.plus_every import PLUS_EVERY
+from gossamer.plus.vocabulary import CAPABILITIES_TOPIC, Vocabulary
 from gossamer.topics.names import TopicError, check_filter
 
 
@@ -47,7 +47,7 @@ def read_capabilities(text: bytes | str) -> Capabilities:
     )
 
 
-BUILT_IN = read_capabilities(capabilities(Vocabulary()))
+BUILT_IN = read_capabilities(Vocabulary().capabilities())
 
 
 async def capabilities_of(broker: BrokerWatch) -> Capabilities:
@@ -59,7 +59,6 @@ async def capabilities_of(broker: BrokerWatch) -> Capabilities:
         return BUILT_IN
 
 
-EVERY: Final = "plus_every"
 EVENTS: Final = "gpl_events"
 ENCODED: Final = "%/$;+#"  # what an argument cannot hold as it is; % first
 
@@ -108,7 +107,7 @@ def built(wanted: WantedFilter) -> Built:
     if wanted.events and wanted.areas:
         user = (*user, (EVENTS, ",".join(wanted.events)))
     if wanted.every and wanted.over_topics:
-        user = (*user, (EVERY, wanted.every))
+        user = (*user, (PLUS_EVERY.keyword, wanted.every))
     return Built(filter, user, _trouble(wanted, chain, filter))
 
 

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from gossamer.net.config import Config
 from gossamer.net.config.plus import windows_of
 from gossamer.net.config.section import ConfigError
-from gossamer.plus.aggregates.table import FUNCTIONS_BY_KEYWORD
 from gossamer.plus.offload import OffloadRule
-from gossamer.plus.vocabulary import ProcessorKind, Vocabulary
+from gossamer.plus.operators.kinds import ProcessorKind
+from gossamer.plus.registry import AGGREGATES
+from gossamer.plus.vocabulary import Vocabulary
 from gossamer.vision.registry import installed_places
 
 
@@ -19,7 +20,7 @@ def offload_rule(config: Config) -> OffloadRule | None:
     if config.archive is None:
         raise ConfigError(["plus.offload: whoever answers reads the archive; add [archive]"])
     temporal = Vocabulary(windows_of(config.plus.windows)).temporal
-    known = {*FUNCTIONS_BY_KEYWORD, *temporal, *installed_places()}
+    known = {*AGGREGATES, *temporal, *installed_places()}
     problems = [
         f"plus.offload.operators: {keyword!r} is no aggregate and no processor"
         for keyword in section.operators

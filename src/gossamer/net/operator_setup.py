@@ -7,7 +7,8 @@ from gossamer.net.config.plus import windows_of
 from gossamer.net.offload_setup import offload_rule, usable_kinds
 from gossamer.plus.engine import Engine
 from gossamer.plus.limits import OperatorLimits
-from gossamer.plus.vocabulary import ProcessorKind, Vocabulary
+from gossamer.plus.operators.kinds import ProcessorKind
+from gossamer.plus.vocabulary import Vocabulary
 
 
 def engine_of(config: Config, processors: Iterable[ProcessorKind] = ()) -> Engine:

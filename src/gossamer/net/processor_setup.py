@@ -6,7 +6,8 @@ from gossamer.net.config import Config
 from gossamer.net.config.plus import Vision, windows_of
 from gossamer.net.server import Server
 from gossamer.plus.jobs import Job
-from gossamer.plus.vocabulary import ProcessorKind, Vocabulary
+from gossamer.plus.operators.kinds import ProcessorKind
+from gossamer.plus.vocabulary import Vocabulary
 from gossamer.vision.confinement import weaknesses
 from gossamer.vision.models import models_folder
 from gossamer.vision.pool import Pool, PoolLimits

@@ -4,20 +4,18 @@ The engine reads no clock and does no IO. The broker brings publications and the
 out are results, jobs for processors, and the parts of the states that should survive a restart.
 """
 
-from gossamer.plus.errors import PlusError
 from gossamer.plus.filter_operator import FilterOperator
-from gossamer.plus.grammar import parse
+from gossamer.plus.grammar import parse, read_options, settled
 from gossamer.plus.jobs import Job
 from gossamer.plus.limits import MAX_TOPIC_BYTES, OperatorLimits
-from gossamer.plus.nodes import OperatorPlan
 from gossamer.plus.offload import OffloadedState, OffloadRule
-from gossamer.plus.options import Options, read_options, settled
-from gossamer.plus.publication import Publication
+from gossamer.plus.operators.kinds import Options
+from gossamer.plus.plan import OperatorPlan, PlusError
+from gossamer.plus.publication import IMPLICIT_TTL, Publication
 from gossamer.plus.replies import AGGREGATE, fallback_topic, fits
 from gossamer.plus.spatial import SpatialState
 from gossamer.plus.state import OperatorResult, OperatorState, Services
 from gossamer.plus.temporal import SpatioTemporalState, TemporalState
-from gossamer.plus.ttl import IMPLICIT_TTL
 from gossamer.plus.vocabulary import Vocabulary
 
 

@@ -1,8 +1,8 @@
-"""The text of an operator subscription to its plan, or a refusal that says what is wrong where.
+"""An operator subscription to its plan and its options, or a refusal that says what is wrong where.
 
 The first level is a chain `$OP[;ARG…][$OP[;ARG…]…]`, the rest an ordinary filter. Arguments are
 percent-encoded where they hold one of `/ $ ; + # %`. Outermost first, a chain reads
-`rule* spatial? rule* temporal? processor?`.
+`rule* spatial? rule* temporal? processor?`. Options are MQTT 5 User Properties of the SUBSCRIBE.
 """
 
 import re
@@ -10,18 +10,24 @@ from itertools import product
 from typing import Final
 from urllib.parse import unquote
 
-from gossamer.plus.aggregates.table import FUNCTIONS_BY_KEYWORD
-from gossamer.plus.errors import PlusError
-from gossamer.plus.fields import Field, parse_field
 from gossamer.plus.limits import (
     MAX_CHAIN_CHARACTERS,
     MAX_LISTED_BYTES,
     MAX_LISTED_TOPICS,
     MAX_OPERATORS,
 )
-from gossamer.plus.nodes import OperatorPlan, ProcessorNode, RuleNode, SpatialNode, TemporalNode
-from gossamer.plus.rules import RULES_BY_KEYWORD
-from gossamer.plus.values import read_number
+from gossamer.plus.operators.kinds import Options
+from gossamer.plus.plan import (
+    Field,
+    OperatorPlan,
+    PlusError,
+    ProcessorNode,
+    RuleNode,
+    SpatialNode,
+    TemporalNode,
+)
+from gossamer.plus.registry import AGGREGATES, OPTIONS, RULES
+from gossamer.plus.values import parse_field, read_number
 from gossamer.plus.vocabulary import RESERVED, Vocabulary
 
 # What makes a filter ours. `$SYS/…`, and lower-case names that other brokers use
@@ -141,9 +147,9 @@ class _PlanReader:
 
     def _kind(self, link: _Link) -> int:
         keyword = link.keyword
-        if keyword in RULES_BY_KEYWORD:
+        if keyword in RULES:
             return _RULE
-        if keyword in FUNCTIONS_BY_KEYWORD:
+        if keyword in AGGREGATES:
             return _SPATIAL
         if keyword in self.vocabulary.temporal:
             return _TEMPORAL
@@ -163,7 +169,7 @@ class _PlanReader:
             raise link.error(f"a temporal operator cannot stand inside another ({before})")
 
     def _read_rule(self, link: _Link) -> None:
-        kind = RULES_BY_KEYWORD[link.keyword]
+        kind = RULES[link.keyword]
         operand = link.argument(0)
         value = read_number(operand.encode())
         number = value if value - value == 0.0 else None
@@ -191,7 +197,7 @@ class _PlanReader:
         if link.argument(0):
             raise link.error("its first argument must be empty; the second may name a field")
         window, function = self.vocabulary.temporal[link.keyword]
-        return TemporalNode(window, function, self._field(link))
+        return TemporalNode(window, function.keyword, self._field(link))
 
     def _processor(self, link: _Link) -> ProcessorNode:
         if link.arguments:
@@ -216,11 +222,7 @@ class _PlanReader:
                 raise link.error(
                     f"reads the result of ${self._temporal_keyword()}, which has no fields"
                 )
-            if (
-                self.spatial is not None
-                and link.keyword in RULES_BY_KEYWORD
-                and self._is_outer(link)
-            ):
+            if self.spatial is not None and link.keyword in RULES and self._is_outer(link):
                 raise link.error(
                     f"reads the result of ${self.spatial.function}, which has no fields"
                 )
@@ -230,7 +232,7 @@ class _PlanReader:
 
     def _temporal_keyword(self) -> str:
         assert self.temporal is not None
-        return self.temporal.window.name + self.temporal.function
+        return self.temporal.window.keyword + self.temporal.function
 
 
 def _reads(filter: str) -> tuple[str, ...]:
@@ -253,3 +255,27 @@ def _reads(filter: str) -> tuple[str, ...]:
     if size > MAX_LISTED_BYTES:
         raise PlusError(f"the lists name topics of {size} bytes; {MAX_LISTED_BYTES} is most")
     return tuple("/".join(levels) for levels in product(*choices))
+
+
+def read_options(user: list[tuple[str, str]]) -> Options:
+    """Raises PlusError for a value that is not allowed; other names are not ours."""
+    options = Options()
+    for name, value in user:
+        option = OPTIONS.get(name)
+        if option is not None:
+            option.read(options, value)
+    return options
+
+
+def settled(plan: OperatorPlan, options: Options) -> Options:
+    """The options as they matter to this plan: what the chain says wins, the rest is dropped.
+
+    Subscriptions that behave the same thus have the same key, and share their state.
+    """
+    spatial = plan.spatial
+    if spatial is None:
+        return Options()
+    stated = spatial.names_participants
+    wild = any(level in ("+", "#") for level in plan.filter.split("/"))
+    named = stated if stated is not None else options.names_participants
+    return Options(named and wild, options.every if plan.temporal is None else 0.0)

@@ -26,9 +26,6 @@ MAX_JSON_BYTES: Final = 1 << 20
 # The longest name that fits MQTT's two-byte length.
 MAX_TOPIC_BYTES: Final = 65_535
 
-# A day is the longest interval that a subscriber can reasonably wait between two results.
-MAX_EVERY_SECONDS: Final = 86_400.0
-
 
 def topic_bytes(topic: str) -> int:
     """What a state pays for one: names and results hold it more than once."""

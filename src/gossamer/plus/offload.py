@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from gossamer.plus.errors import PlusError
-from gossamer.plus.last_results import LastResults
-from gossamer.plus.nodes import OperatorPlan
-from gossamer.plus.options import EVERY_PROPERTY, Options
+from gossamer.plus.filter_operator import LastResults
+from gossamer.plus.operators.kinds import Options
+from gossamer.plus.operators.plus_every import PLUS_EVERY
+from gossamer.plus.plan import OperatorPlan, PlusError
 from gossamer.plus.publication import Publication
 from gossamer.plus.state import OperatorResult, OperatorState, Services
 from gossamer.plus.values import INFINITY
@@ -39,7 +39,9 @@ class OffloadRule:
         if not self.takes(plan):
             return
         if options.every > 0.0 and plan.temporal is None:
-            raise PlusError(f"{EVERY_PROPERTY} is not offered: {plan.chain} is computed elsewhere")
+            raise PlusError(
+                f"{PLUS_EVERY.keyword} is not offered: {plan.chain} is computed elsewhere"
+            )
         for read in plan.reads:
             if not any(contains(filter, read) for filter in self.archived):
                 raise PlusError(
@@ -53,7 +55,7 @@ def keywords_of(plan: OperatorPlan) -> list[str]:
     if plan.spatial is not None:
         found.append(plan.spatial.function)
     if plan.temporal is not None:
-        found.append(plan.temporal.window.name + plan.temporal.function)
+        found.append(plan.temporal.window.keyword + plan.temporal.function)
     if plan.processor is not None:
         found.append(plan.processor.keyword)
     return found

@@ -1,12 +1,28 @@
-"""A publication as the operators see it: parsed at most once, however many of them it touches."""
+"""A publication as the operators see it: parsed at most once, however many of them it touches.
 
+How long its value stays valid is explicit (Message Expiry, `plus_ttl`) or implicit.
+"""
+
+import re
+from calendar import timegm
+from datetime import date
 from typing import Final
 
-from gossamer.plus.fields import MISSING, Field, look_up
 from gossamer.plus.limits import MAX_JSON_BYTES
-from gossamer.plus.ttl import valid_until
-from gossamer.plus.values import INFINITY, NAN, read_document, read_number, text_of
+from gossamer.plus.plan import Field
+from gossamer.plus.values import (
+    INFINITY,
+    MISSING,
+    NAN,
+    look_up,
+    read_document,
+    read_number,
+    text_of,
+)
 from gossamer.wire.properties import Properties
+
+IMPLICIT_TTL: Final = 3_600.0
+TTL_PROPERTY: Final = "plus_ttl"
 
 # Why a value was skipped; the names under which skips are counted.
 NOT_NUMERIC: Final = "not_numeric"
@@ -26,26 +42,6 @@ NOT_AN_IMAGE: Final = "not_an_image"
 TOO_MANY_PIXELS: Final = "too_many_pixels"
 TIMED_OUT: Final = "timed_out"
 PROCESSOR_FAILED: Final = "processor_failed"
-
-REASONS: Final = (
-    NOT_NUMERIC,
-    NOT_FINITE,
-    NOT_UTF8,
-    NOT_JSON,
-    TOO_DEEP,
-    TOO_LARGE,
-    NO_FIELD,
-    BAD_TTL,
-    TOO_MANY_TOPICS,
-    NO_ROOM,
-    TOPIC_TOO_LONG,
-    OVERFLOW,
-    BUSY,
-    NOT_AN_IMAGE,
-    TOO_MANY_PIXELS,
-    TIMED_OUT,
-    PROCESSOR_FAILED,
-)
 
 _UNREAD: Final = object()
 
@@ -173,3 +169,44 @@ class Publication:
             self._document_trouble = TOO_DEEP
         except ValueError:
             self._document_trouble = NOT_JSON
+
+
+_RFC3339 = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(\.\d{1,9})?(?:[Zz]|([+-])(\d\d):(\d\d))",
+    re.ASCII,
+)
+
+
+def read_time(text: str) -> float:
+    """Seconds of the wall clock for an RFC 3339 time; raises ValueError for anything else."""
+    found = _RFC3339.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text[:40]!r} is not an RFC 3339 time")
+    year, month, day, hour, minute, second = [int(found[n]) for n in range(1, 7)]
+    date(year, month, day)  # refuses the 30th of February
+    if hour > 23 or minute > 59 or second > 60:
+        raise ValueError(f"{text!r} has no such time of day")
+    seconds = float(timegm((year, month, day, hour, minute, second)))
+    if found[7] is not None:
+        seconds += float(found[7])
+    if found[8] is not None:
+        offset = int(found[9]) * 3600 + int(found[10]) * 60
+        seconds += -offset if found[8] == "+" else offset
+    return seconds
+
+
+def valid_until(
+    expires_at: float, user: list[tuple[str, str]], otherwise: float, wall_offset: float = 0.0
+) -> float:
+    """The end of a value's validity, or `otherwise` if the publisher set none.
+
+    `expires_at` is where the Message Expiry Interval ends, 0 without one. Where both are given
+    the earlier holds, so that neither promise is broken. Raises ValueError for a bad `plus_ttl`.
+    """
+    ends = expires_at if expires_at > 0.0 else 0.0
+    for name, value in user:
+        if name == TTL_PROPERTY:
+            stated = read_time(value) - wall_offset
+            if ends == 0.0 or stated < ends:
+                ends = stated
+    return ends if ends != 0.0 else otherwise

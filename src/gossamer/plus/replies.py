@@ -8,7 +8,7 @@ with participating topics (RPT) puts their names there, `sens1;sens2`, sorted. I
 from typing import Final
 
 from gossamer.plus.limits import MAX_TOPIC_BYTES
-from gossamer.plus.nodes import OperatorPlan
+from gossamer.plus.plan import OperatorPlan
 
 AGGREGATE: Final = "$AGGREGATE"
 

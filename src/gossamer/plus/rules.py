@@ -1,43 +1,16 @@
-"""The rules `$EQ $NEQ $GT $GTE $LT $LTE $CONTAINS`: a table of comparisons, and how they judge."""
+"""How rules judge: publications, with a verdict, and the results of aggregates."""
 
-import operator
-from collections.abc import Callable
 from typing import Final
 
-from gossamer.plus.nodes import RuleNode
+from gossamer.plus.operators.kinds import NumberTest
+from gossamer.plus.plan import RuleNode
 from gossamer.plus.publication import NOT_NUMERIC, Publication
+from gossamer.plus.registry import RULES
 from gossamer.plus.values import write_number
 
 FAILS: Final = 0
 PASSES: Final = 1
 SKIPPED: Final = 2  # the value is not one the rule can judge; the publication's `trouble` says why
-
-NumberTest = Callable[[float, float], bool]
-TextTest = Callable[[str, str], bool]
-
-
-class RuleKind:
-    """What a keyword compares. A rule without a text comparison takes numbers only."""
-
-    def __init__(
-        self, keyword: str, description: str, numbers: NumberTest | None, texts: TextTest | None
-    ) -> None:
-        self.keyword = keyword
-        self.description = description
-        self.numbers = numbers
-        self.texts = texts
-
-
-RULES: Final = (
-    RuleKind("EQ", "passes values equal to the argument", operator.eq, operator.eq),
-    RuleKind("NEQ", "passes values different from the argument", operator.ne, operator.ne),
-    RuleKind("GT", "passes numbers greater than the argument", operator.gt, None),
-    RuleKind("GTE", "passes numbers greater than or equal to the argument", operator.ge, None),
-    RuleKind("LT", "passes numbers less than the argument", operator.lt, None),
-    RuleKind("LTE", "passes numbers less than or equal to the argument", operator.le, None),
-    RuleKind("CONTAINS", "passes text that contains the argument", None, operator.contains),
-)
-RULES_BY_KEYWORD: Final = {kind.keyword: kind for kind in RULES}
 
 
 class Check:
@@ -46,7 +19,7 @@ class Check:
     __slots__ = ("field", "number", "numbers", "operand", "texts")
 
     def __init__(self, rule: RuleNode) -> None:
-        kind = RULES_BY_KEYWORD[rule.keyword]
+        kind = RULES[rule.keyword]
         self.field = rule.field
         self.operand = rule.operand
         self.number = 0.0

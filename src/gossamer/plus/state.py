@@ -6,9 +6,8 @@ from typing import Final
 from gossamer.budget.ledger import Account
 from gossamer.plus.jobs import Jobs
 from gossamer.plus.limits import OperatorLimits
-from gossamer.plus.nodes import OperatorPlan
-from gossamer.plus.publication import BAD_TTL, BUSY, NO_ROOM, Publication
-from gossamer.plus.ttl import IMPLICIT_TTL
+from gossamer.plus.plan import OperatorPlan
+from gossamer.plus.publication import BAD_TTL, BUSY, IMPLICIT_TTL, NO_ROOM, Publication
 from gossamer.plus.values import INFINITY
 
 # The first item of every saved part, which is a JSON list. A store with a later one is not opened.
@@ -161,7 +160,7 @@ class Services:
         heappush(self._timers, (due, self._scheduled, state))
 
     def unschedule(self, state: OperatorState) -> None:
-        """It is due at no time; the timers does not keep it alive for long."""
+        """It is due at no time; the list of timers does not keep it alive for long."""
         if state.due == INFINITY:
             return
         state.due = INFINITY

@@ -5,11 +5,11 @@ A spatial operator around it folds the topics' results into one, at the same mom
 
 import json
 
-from gossamer.plus.aggregates.base import Aggregate
-from gossamer.plus.aggregates.table import FUNCTIONS_BY_KEYWORD
 from gossamer.plus.limits import BUCKET_BYTES, topic_bytes
-from gossamer.plus.nodes import OperatorPlan, SpatialNode, TemporalNode
+from gossamer.plus.operators.aggregate import Aggregate
+from gossamer.plus.plan import OperatorPlan, SpatialNode, TemporalNode
 from gossamer.plus.publication import OVERFLOW, TOO_MANY_TOPICS, TOPIC_TOO_LONG, Publication
+from gossamer.plus.registry import AGGREGATES
 from gossamer.plus.replies import ReplyTopic, fits
 from gossamer.plus.rules import admits_all, checks_of
 from gossamer.plus.state import SAVED_VERSION, OperatorResult, OperatorState, Services
@@ -30,7 +30,7 @@ class TemporalState(OperatorState):
         self, key: str, plan: OperatorPlan, services: Services, temporal: TemporalNode
     ) -> None:
         super().__init__(key, plan, services)
-        self._function = FUNCTIONS_BY_KEYWORD[temporal.function]
+        self._function = AGGREGATES[temporal.function]
         self._field = temporal.field
         self._window = temporal.window
         self._outer = checks_of(plan.outer)
@@ -188,7 +188,7 @@ class SpatioTemporalState(TemporalState):
         names_participants: bool,
     ) -> None:
         super().__init__(key, plan, services, temporal)
-        self._fold = FUNCTIONS_BY_KEYWORD[spatial.function]
+        self._fold = AGGREGATES[spatial.function]
         self._inner = checks_of(plan.inner)
         self._names_participants = names_participants
 

@@ -1,27 +1,17 @@
-"""Every operator keyword that this broker knows, for the grammar and the capabilities."""
+"""The operators that one broker knows: for the grammar, and for clients as `$SYS/capabilities`."""
 
+import json
 from collections.abc import Iterable
 from typing import Final
 
-from gossamer.plus.aggregates.table import FUNCTIONS, FUNCTIONS_BY_KEYWORD
-from gossamer.plus.rules import RULES_BY_KEYWORD
-from gossamer.plus.windows import DEFAULT_WINDOWS, Window
+from gossamer.plus.operators.kinds import AggregateKind, ProcessorKind
+from gossamer.plus.operators.windows import Window
+from gossamer.plus.registry import AGGREGATES, DEFAULT_WINDOWS, RULES
+
+CAPABILITIES_TOPIC: Final = "$SYS/capabilities"
 
 # First levels that look like an operator and are not.
 RESERVED: Final = ("SYS",)
-
-
-class ProcessorKind:
-    """What a processor says of itself. `returns` is "value" (a number) or "json".
-
-    `trouble` says why it cannot be had here, and what to do about it; "" where it can.
-    """
-
-    def __init__(self, keyword: str, description: str, returns: str, trouble: str = "") -> None:
-        self.keyword = keyword
-        self.description = description
-        self.returns = returns
-        self.trouble = trouble
 
 
 class Vocabulary:
@@ -32,11 +22,17 @@ class Vocabulary:
         windows: Iterable[Window] = DEFAULT_WINDOWS,
         processors: Iterable[ProcessorKind] = (),
     ) -> None:
-        self.windows: dict[str, Window] = {}
-        self.temporal: dict[str, tuple[Window, str]] = {}  # "DAILYAVG" → its window and "AVG"
+        # "DAILYAVG" → its window and function
+        self.temporal: dict[str, tuple[Window, AggregateKind]] = {}
         self.processors: dict[str, ProcessorKind] = {}
         for window in windows:
-            self._add_window(window)
+            for function in AGGREGATES.values():
+                keyword = window.keyword + function.keyword
+                if self.knows(keyword):
+                    raise ValueError(
+                        f"window {window.keyword}: ${keyword} already means something else"
+                    )
+                self.temporal[keyword] = (window, function)
         for processor in processors:
             if self.knows(processor.keyword):
                 raise ValueError(f"processor {processor.keyword}: the keyword is taken")
@@ -44,17 +40,45 @@ class Vocabulary:
 
     def knows(self, keyword: str) -> bool:
         return (
-            keyword in RULES_BY_KEYWORD
-            or keyword in FUNCTIONS_BY_KEYWORD
+            keyword in RULES
+            or keyword in AGGREGATES
             or keyword in self.temporal
             or keyword in self.processors
             or keyword in RESERVED
         )
 
-    def _add_window(self, window: Window) -> None:
-        self.windows[window.name] = window
-        for function in FUNCTIONS:
-            keyword = window.name + function.keyword
-            if self.knows(keyword):
-                raise ValueError(f"window {window.name}: ${keyword} already means something else")
-            self.temporal[keyword] = (window, function.keyword)
+    def capabilities(self) -> bytes:
+        """A JSON list of every operator, in the shape of the paper's Figure 1.
+
+        Processors first, then rules, aggregates over topics and aggregates over time.
+        """
+        entries = [_processor(kind) for kind in self.processors.values()]
+        entries += [
+            _entry(rule.keyword, rule.description, "payload", "rule") for rule in RULES.values()
+        ]
+        entries += [
+            _entry(one.keyword, f"{one.description} over the topics that match", "value", "spatial")
+            for one in AGGREGATES.values()
+        ]
+        entries += [
+            _entry(
+                keyword,
+                f"{function.description} of each topic in {window.description}",
+                "value",
+                "temporal",
+            )
+            for keyword, (window, function) in self.temporal.items()
+        ]
+        return json.dumps(entries, separators=(",", ":")).encode()
+
+
+def _processor(kind: ProcessorKind) -> dict[str, str]:
+    """One that cannot be had here says why."""
+    entry = _entry(kind.keyword, kind.description, kind.returns, "processor")
+    if kind.trouble:
+        entry["unavailable"] = kind.trouble
+    return entry
+
+
+def _entry(keyword: str, description: str, returns: str, kind: str) -> dict[str, str]:
+    return {"keyword": f"${keyword}", "desc": description, "returns": returns, "kind": kind}

@@ -7,10 +7,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gossamer.spark.data_source import register
     from gossamer.spark.fences.within import within
-    from gossamer.spark.images.look import look
     from gossamer.spark.offload.answers import answer
-    from gossamer.spark.registration import register
+    from gossamer.spark.processors import look
     from gossamer.spark.session import start
     from gossamer.spark.subscription import subscribe
 
@@ -18,8 +18,8 @@ __all__ = ["answer", "look", "register", "start", "subscribe", "within"]
 
 _HOMES = {
     "answer": "offload.answers",
-    "look": "images.look",
-    "register": "registration",
+    "look": "processors",
+    "register": "data_source",
     "start": "session",
     "subscribe": "subscription",
     "within": "fences.within",

@@ -1,6 +1,7 @@
 """A Spark session that is ready for Gossamer: Java, Python on the workers, quiet defaults."""
 
 import os
+import socket
 import sys
 from collections.abc import Mapping, Sequence
 from types import ModuleType
@@ -9,11 +10,9 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 import gossamer
+from gossamer.spark.data_source import register
 from gossamer.spark.executor_package import folder_of, scratch, shipping
-from gossamer.spark.java import java_home
-from gossamer.spark.masters import reach
-from gossamer.spark.quiet import quiet_java
-from gossamer.spark.registration import register
+from gossamer.spark.java import java_home, quiet_java
 
 # A task may fail once (a broker that restarts, say) without ending the query.
 LOCAL: Final = "local[*,4]"
@@ -87,3 +86,33 @@ def _make_importable(package: ModuleType) -> None:
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if here not in paths:
         os.environ["PYTHONPATH"] = os.pathsep.join([here, *(path for path in paths if path)])
+
+
+STANDALONE: Final = "spark://"
+_CONNECT_SECONDS: Final = 5.0
+
+
+class NoMaster(RuntimeError):
+    """Nobody answers; the text says where and what to do."""
+
+
+def reach(master: str) -> None:
+    """Raises NoMaster. Of several masters one is enough; other kinds of cluster are Spark's."""
+    if not master.startswith(STANDALONE):
+        return
+    problems = []
+    for place in master.removeprefix(STANDALONE).split(","):
+        host, _, port = place.rpartition(":")
+        if not host or not port.isdecimal():
+            problems.append(f"{place!r} is not HOST:PORT")
+            continue
+        try:
+            socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
+        except (OSError, OverflowError) as problem:
+            problems.append(f"{place}: {problem}")
+        else:
+            return
+    raise NoMaster(
+        f"no Spark master at {master} ({'; '.join(problems)}); start it, or leave --master out to "
+        "use the cores of this machine"
+    )

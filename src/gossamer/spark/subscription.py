@@ -3,31 +3,44 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from gossamer.plus.grammar import is_operator_filter, parse
-from gossamer.plus.nodes import OperatorPlan
-from gossamer.plus.options import Options, read_options, settled
-from gossamer.plus.ttl import IMPLICIT_TTL
-from gossamer.plus.windows import DEFAULT_WINDOWS, Window
+from gossamer.plus.grammar import is_operator_filter, parse, read_options, settled
+from gossamer.plus.operators.kinds import Options, ProcessorKind
+from gossamer.plus.operators.plus_reply import PLUS_REPLY
+from gossamer.plus.operators.windows import Window
+from gossamer.plus.plan import OperatorPlan, RuleNode
+from gossamer.plus.publication import IMPLICIT_TTL
+from gossamer.plus.registry import DEFAULT_WINDOWS
+from gossamer.plus.rules import PASSES
+from gossamer.plus.vocabulary import Vocabulary
+from gossamer.spark.compiler.aggregation import spatial_results, temporal_results
+from gossamer.spark.compiler.expressions import verdict
+from gossamer.spark.compiler.payloads import read
+from gossamer.spark.compiler.spatial_stream import streamed_spatial_results
+from gossamer.spark.compiler.topics import fits, matches
+from gossamer.spark.data_source import register
 from gossamer.spark.fences.areas import Area
 from gossamer.spark.fences.fence import fenced
-from gossamer.spark.filters import filtered, plain
-from gossamer.spark.images.installed import known_processors, vocabulary
-from gossamer.spark.images.processors import Processor, processed
-from gossamer.spark.messages import messages
-from gossamer.spark.registration import register
-from gossamer.spark.spatial import spatial_results
-from gossamer.spark.spatial_stream import streamed_spatial_results
-from gossamer.spark.temporal import temporal_results
-from gossamer.spark.ticks import ticked
-from gossamer.spark.topics import matches
+from gossamer.spark.processors import Processor, known_processors, processed
 from gossamer.topics.names import check_filter
 from gossamer.vision.settings import WorkerSettings
 
 # How late a message of a stream may come and still count in its window.
 WATERMARK: Final = "1 minute"
+
+# What is read of a frame; columns that it does not have are taken as absent in every message.
+NEEDED: Final = ("topic", "payload", "time")
+OPTIONAL: Final = {
+    "broker": "string",
+    "offset": "bigint",
+    "expiry": "bigint",
+    "user_properties": "map<string,string>",
+    "lat": "double",
+    "lon": "double",
+    "glp": "string",
+}
 
 
 def subscribe(
@@ -55,26 +68,32 @@ def subscribe(
     that a client would subscribe with. Raises PlusError, TopicError, GlpError.
     """
     check_filter(filter)
-    computes = is_operator_filter(filter)
-    known = known_processors(processors) if computes else {}
-    words = vocabulary((*DEFAULT_WINDOWS, *windows), known)
-    plan = parse(filter, words) if computes else None
+    plan = None
+    if is_operator_filter(filter):
+        plan = parse(filter, _vocabulary(windows, processors))
     reads = plan.reads if plan is not None else (filter,)
     if source is None:
         source = _archives(spark, reads, stream, options)
     elif options or stream:
         raise ValueError("give a source, or where to read, not both")
-    found = messages(source).where(matches(reads, F.col("topic")))
+    found = _messages(source).where(matches(reads, F.col("topic")))
     if geo_area is not None:
         found = fenced(found, geo_area)
     if plan is None:
-        return plain(found)
+        return _forwarded(found, (), "")
     if plan.processor is not None:
-        found = processed(found, plan.processor.keyword, known, vision, skipped)
-    settled_options = settled(plan, read_options([("plus_reply", reply)]))
+        found = processed(found, plan.processor.keyword, processors, vision, skipped)
+    settled_options = settled(plan, read_options([(PLUS_REPLY.keyword, reply)]))
     if ticks and plan.temporal is not None and found.isStreaming:
-        found = ticked(found)
+        found = _ticked(found)
     return _results(found, plan, settled_options, ttl, watermark)
+
+
+def _vocabulary(
+    windows: Iterable[Window], processors: Mapping[str, Processor] | None
+) -> Vocabulary:
+    kinds = [ProcessorKind(keyword, "", "value") for keyword in known_processors(processors)]
+    return Vocabulary((*DEFAULT_WINDOWS, *windows), kinds)
 
 
 def _archives(
@@ -96,4 +115,53 @@ def _results(
     if plan.spatial is not None:
         compile_spatial = streamed_spatial_results if found.isStreaming else spatial_results
         return compile_spatial(found, plan, options.names_participants, ttl)
-    return filtered(found, plan)
+    return _forwarded(found, plan.outer, plan.chain + "/")
+
+
+def _forwarded(frame: DataFrame, rules: tuple[RuleNode, ...], prefix: str) -> DataFrame:
+    """The messages that pass, as they are; those whose topic would be too long are left out."""
+    frame, payloads = read(frame, [None, *(rule.field for rule in rules)])
+    passed = frame.where(verdict(rules, payloads) == PASSES)
+    topic = F.concat(F.lit(prefix), F.col("topic")).alias("topic")
+    value = payloads[""].number.alias("value")
+    return passed.select("time", topic, "payload", value).where(fits(F.col("topic")))
+
+
+def _messages(frame: DataFrame) -> DataFrame:
+    """The frame with exactly the columns of `NEEDED` and `OPTIONAL`; raises ValueError.
+
+    Without offsets, the messages of one time are in the order in which the frame has them.
+    """
+    missing = [name for name in NEEDED if name not in frame.columns]
+    if missing:
+        raise ValueError(f"the source has no column {missing[0]!r}; it needs {', '.join(NEEDED)}")
+    columns = [
+        F.col("topic"),
+        F.col("payload").cast("binary").alias("payload"),
+        F.col("time").cast("timestamp").alias("time"),
+    ]
+    for name, kind in OPTIONAL.items():
+        columns.append(_column(frame, name).cast(kind).alias(name))
+    return frame.select(*columns)
+
+
+def _column(frame: DataFrame, name: str) -> Column:
+    if name in frame.columns:
+        return F.col(name)
+    if name == "offset" and not frame.isStreaming:
+        return F.monotonically_increasing_id()
+    return F.lit(None)
+
+
+def _ticked(frame: DataFrame) -> DataFrame:
+    """The stream with a row a second that has a time and nothing else, so that windows end.
+
+    Right as long as each batch reads all there is: a tick must not overtake the messages before it.
+    """
+    rate = frame.sparkSession.readStream.format("rate").option("rowsPerSecond", 1).load()
+    nothing = [
+        F.lit(None).cast(column.dataType).alias(column.name)
+        for column in frame.schema.fields
+        if column.name != "time"
+    ]
+    return frame.unionByName(rate.select(F.col("timestamp").alias("time"), *nothing))

@@ -1,7 +1,11 @@
-"""The processors that come with the broker: they look at images."""
+"""The processors that come with the broker: what those of `plus/registry.py` do in a worker."""
 
 from collections import Counter
 
+from gossamer.plus.operators.cntfemale import CNTFEMALE
+from gossamer.plus.operators.cntmale import CNTMALE
+from gossamer.plus.operators.cntppl import CNTPPL
+from gossamer.plus.operators.recognize import RECOGNIZE
 from gossamer.vision.eyes import Eyes, eyes_of, trouble_with_detector, trouble_with_gender
 from gossamer.vision.images import sample
 from gossamer.vision.processor import Item, Processor
@@ -16,8 +20,7 @@ class ImageProcessor(Processor):
 
 
 class CountPeople(ImageProcessor):
-    keyword = "CNTPPL"
-    description = "counts people in an image"
+    keyword, description = CNTPPL.keyword, CNTPPL.description
 
     @classmethod
     def trouble(cls, settings: WorkerSettings) -> str:
@@ -28,8 +31,7 @@ class CountPeople(ImageProcessor):
 
 
 class CountMale(ImageProcessor):
-    keyword = "CNTMALE"
-    description = "counts males in an image, an estimate from visible faces"
+    keyword, description = CNTMALE.keyword, CNTMALE.description
 
     @classmethod
     def trouble(cls, settings: WorkerSettings) -> str:
@@ -40,8 +42,7 @@ class CountMale(ImageProcessor):
 
 
 class CountFemale(ImageProcessor):
-    keyword = "CNTFEMALE"
-    description = "counts females in an image, an estimate from visible faces"
+    keyword, description = CNTFEMALE.keyword, CNTFEMALE.description
 
     @classmethod
     def trouble(cls, settings: WorkerSettings) -> str:
@@ -52,9 +53,8 @@ class CountFemale(ImageProcessor):
 
 
 class Recognize(ImageProcessor):
-    keyword = "RECOGNIZE"
-    description = "recognizes objects in an image: how many there are of each kind"
-    returns = "json"
+    keyword, description = RECOGNIZE.keyword, RECOGNIZE.description
+    returns = RECOGNIZE.returns
 
     @classmethod
     def trouble(cls, settings: WorkerSettings) -> str:

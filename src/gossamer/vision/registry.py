@@ -1,4 +1,4 @@
-"""Every processor that is installed: those that come with the broker, and others' entry points."""
+"""Every processor that is installed: those of `plus/registry.py`, and others' entry points."""
 
 import logging
 import re
@@ -8,7 +8,9 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Final
 
-from gossamer.plus.vocabulary import ProcessorKind, Vocabulary
+from gossamer.plus.operators.kinds import ProcessorKind
+from gossamer.plus.registry import PROCESSORS
+from gossamer.plus.vocabulary import Vocabulary
 from gossamer.vision.processor import Processor
 from gossamer.vision.settings import WorkerSettings
 
@@ -16,13 +18,7 @@ logger = logging.getLogger("gossamer.vision")
 
 GROUP: Final = "gossamer.processors"
 
-_LOOKING: Final = "gossamer.vision.image_processors"
-BUILT_IN: Final = (
-    f"{_LOOKING}:CountPeople",
-    f"{_LOOKING}:CountMale",
-    f"{_LOOKING}:CountFemale",
-    f"{_LOOKING}:Recognize",
-)
+BUILT_IN: Final = tuple(kind.place for kind in PROCESSORS)
 
 _KEYWORD: Final = re.compile(r"[A-Z][A-Z0-9]*")
 _RETURNS: Final = ("value", "json")

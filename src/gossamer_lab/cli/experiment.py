@@ -210,8 +210,7 @@ def _spark(master: str) -> "SparkSession":
 
     try:
         from gossamer.spark.java import NoJava
-        from gossamer.spark.masters import NoMaster
-        from gossamer.spark.session import CONNECT, LOCAL, start
+        from gossamer.spark.session import CONNECT, LOCAL, NoMaster, start
     except ModuleNotFoundError as problem:
         raise _missing(problem) from None
     if master.startswith(CONNECT):

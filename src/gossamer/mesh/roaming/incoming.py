@@ -25,7 +25,7 @@ from gossamer.mesh.roaming.departed import OVER, PARCEL_QOS, TAKEN_OVER
 from gossamer.mesh.roaming.moves import AGREEMENT, ARRIVING, HERE, Moves
 from gossamer.mesh.roaming.seen_names import SeenNames, came_before
 from gossamer.mesh.roaming.transfer import END, HEAD, ITEM, LATE, TransferHead, delivery_of
-from gossamer.plus.errors import PlusError
+from gossamer.plus.plan import PlusError
 from gossamer.session.message import Message
 from gossamer.session.records import QUEUED, DeliveryRecord
 from gossamer.session.session import NEVER, Session

@@ -5,8 +5,9 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from gossamer.net.config.section import Allowed, Duration, FilePath, Section, Size
+from gossamer.plus.operators.windows import Window
+from gossamer.plus.registry import DEFAULT_WINDOWS
 from gossamer.plus.vocabulary import Vocabulary
-from gossamer.plus.windows import DEFAULT_WINDOWS, Window
 from gossamer.vision.pool import PoolLimits
 from gossamer.vision.settings import PIXELS
 

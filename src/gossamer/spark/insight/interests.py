@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from gossamer.plus.errors import PlusError
 from gossamer.plus.grammar import is_operator_filter, parse
+from gossamer.plus.plan import PlusError
+from gossamer.plus.registry import DEFAULT_WINDOWS
 from gossamer.plus.vocabulary import Vocabulary
-from gossamer.plus.windows import DEFAULT_WINDOWS
 from gossamer.topics.names import TopicError
 from gossamer.topics.shared import split_share
 from gossamer.topics.tree import FilterTree, TreeEntry

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from gossamer.plus.fields import Field
-from gossamer.plus.ttl import read_time
+from gossamer.plus.plan import Field
+from gossamer.plus.publication import read_time
 from gossamer.spark.lake.payloads import FieldReading, Unreadable
 
 _DAY: Final = 86_400_000_000  # microseconds

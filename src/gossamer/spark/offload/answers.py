@@ -11,12 +11,12 @@ from typing import Final, Self
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from gossamer.plus.errors import PlusError
-from gossamer.spark.images.processors import Processor
+from gossamer.plus.plan import PlusError
+from gossamer.spark.data_source import register
 from gossamer.spark.offload.queries import LATENESS, Means, start_query
 from gossamer.spark.offload.requests import OffloadRequests
 from gossamer.spark.offload.wanted import WantedOperator
-from gossamer.spark.registration import register
+from gossamer.spark.processors import Processor
 from gossamer.spark.sink.settings import ONCE, read_settings
 from gossamer.vision.settings import WorkerSettings
 

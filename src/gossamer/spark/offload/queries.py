@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from gossamer.broker.offload import ANSWER, KEY_PROPERTY, TOPIC_PROPERTY
-from gossamer.spark.images.processors import Processor
 from gossamer.spark.offload.wanted import WantedOperator
+from gossamer.spark.processors import Processor
 from gossamer.spark.subscription import subscribe
 from gossamer.vision.settings import WorkerSettings
 

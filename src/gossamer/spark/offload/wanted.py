@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from gossamer.plus.windows import DEFAULT_WINDOWS, Window
+from gossamer.plus.operators.windows import Window
+from gossamer.plus.registry import DEFAULT_WINDOWS
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class WantedOperator:
 
     def own_windows(self) -> list[Window]:
         """Those that are not known everywhere."""
-        known = {window.name for window in DEFAULT_WINDOWS}
+        known = {window.keyword for window in DEFAULT_WINDOWS}
         return [Window(name, seconds) for name, seconds in self.windows if name not in known]
 
     def starting(self) -> str:

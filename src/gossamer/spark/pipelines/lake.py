@@ -15,8 +15,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from gossamer.plus.errors import PlusError
-from gossamer.plus.fields import parse_field
+from gossamer.plus.plan import PlusError
+from gossamer.plus.values import parse_field
 from gossamer.spark.lake.batches import BatchEntry, BatchLog, moment
 from gossamer.spark.lake.compaction import Compactor
 from gossamer.spark.lake.event_time import pointer

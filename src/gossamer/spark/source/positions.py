@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Final
 
-from gossamer.plus.ttl import read_time
+from gossamer.plus.publication import read_time
 from gossamer.spark.source.replay import Replay
 
 EARLIEST: Final = "earliest"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from gossamer.plus.grammar import is_operator_filter, parse
-from gossamer.plus.nodes import OperatorPlan
+from gossamer.plus.plan import OperatorPlan
 from gossamer.plus.publication import Publication
 from gossamer.plus.rules import PASSES, Check, checks_of, judge_all
 from gossamer.plus.vocabulary import Vocabulary

@@ -14,7 +14,8 @@ from gossamer.broker.processor_port import ProcessorPort
 from gossamer.broker.settings import Settings
 from gossamer.plus.engine import Engine
 from gossamer.plus.jobs import Job
-from gossamer.plus.vocabulary import ProcessorKind, Vocabulary
+from gossamer.plus.operators.kinds import ProcessorKind
+from gossamer.plus.vocabulary import Vocabulary
 from gossamer.session.journal import Journal
 from gossamer_lab.bench.plus.loopback import LoopbackClient, publication
 

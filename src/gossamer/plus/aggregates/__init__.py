@@ -1,1 +1,0 @@
-"""The aggregate functions, one file each, listed in `table`."""

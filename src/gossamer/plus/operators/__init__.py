@@ -1,0 +1,1 @@
+"""The operators of MQTT+, one file each; `plus/registry.py` lists them all."""

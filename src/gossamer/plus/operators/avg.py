@@ -1,0 +1,16 @@
+"""`$AVG`: the mean, from an exact sum."""
+
+from typing import Final
+
+from gossamer.plus.operators.exact_sum import ratio
+from gossamer.plus.operators.kinds import AggregateKind
+from gossamer.plus.operators.sum import Sum
+from gossamer.plus.values import write_number
+
+
+class Average(Sum):
+    def result(self) -> float:
+        return ratio(self.sum.total, self.count << self.sum.shift)
+
+
+AVG: Final = AggregateKind("AVG", "mean", Average, Average, write_number)

@@ -1,0 +1,12 @@
+"""`$CNTFEMALE` counts females in an image, an estimate from visible faces."""
+
+from typing import Final
+
+from gossamer.plus.operators.kinds import ProcessorKind
+
+CNTFEMALE: Final = ProcessorKind(
+    "CNTFEMALE",
+    "counts females in an image, an estimate from visible faces",
+    "value",
+    place="gossamer.vision.image_processors:CountFemale",
+)

@@ -1,0 +1,30 @@
+"""`$COUNT`: how many values."""
+
+from typing import Final
+
+from gossamer.plus.operators.aggregate import Aggregate, Saved, integer
+from gossamer.plus.operators.kinds import AggregateKind
+from gossamer.plus.values import write_count
+
+
+class Count(Aggregate):
+    def __init__(self) -> None:
+        self.count = 0
+
+    def add(self, value: float, order: int) -> None:
+        self.count += 1
+
+    def remove(self, value: float, order: int) -> None:
+        self.count -= 1
+
+    def result(self) -> float:
+        return float(self.count)
+
+    def save(self) -> Saved:
+        return [self.count]
+
+    def restore(self, saved: Saved) -> None:
+        self.count = integer(saved[0])
+
+
+COUNT: Final = AggregateKind("COUNT", "number of values", Count, Count, write_count)

@@ -1,0 +1,92 @@
+"""What an operator says of itself: a class for each kind of operator.
+
+The grammar, the broker, `$SYS/capabilities` and with it the console's form, and the compiler for
+Spark all read this, so that an operator is described in one place.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from gossamer.plus.operators.aggregate import Aggregate
+
+NumberTest = Callable[[float, float], bool]
+TextTest = Callable[[str, str], bool]
+
+
+class OperatorKind:
+    """`keyword` is as subscriptions spell it, without the `$`."""
+
+    def __init__(self, keyword: str, description: str) -> None:
+        self.keyword = keyword
+        self.description = description
+
+
+class RuleKind(OperatorKind):
+    """A condition: `$GT;30`. One without a text comparison takes numbers only."""
+
+    def __init__(
+        self, keyword: str, description: str, numbers: NumberTest | None, texts: TextTest | None
+    ) -> None:
+        super().__init__(keyword, description)
+        self.numbers = numbers
+        self.texts = texts
+
+
+class AggregateKind(OperatorKind):
+    """A function of many values: over time (`running`) and over topics (`moving`)."""
+
+    def __init__(
+        self,
+        keyword: str,
+        description: str,
+        running: Callable[[], Aggregate],
+        moving: Callable[[], Aggregate],
+        write: Callable[[float], bytes],
+    ) -> None:
+        super().__init__(keyword, description)
+        self.running = running
+        self.moving = moving
+        self.write = write  # the payload of a result
+
+
+class ProcessorKind(OperatorKind):
+    """Makes another payload of one, an image say. `returns` is "value" (a number) or "json".
+
+    `trouble` says why it cannot be had here, and what to do about it; "" where it can. `place` is
+    the class ("module:Class") of one that comes with the broker: workers load it, not this room.
+    """
+
+    def __init__(
+        self, keyword: str, description: str, returns: str, trouble: str = "", place: str = ""
+    ) -> None:
+        super().__init__(keyword, description)
+        self.returns = returns
+        self.trouble = trouble
+        self.place = place
+
+
+class Options:
+    """What a subscriber may set beside the filter; the defaults are of one that sets nothing."""
+
+    __slots__ = ("every", "names_participants")
+
+    def __init__(self, names_participants: bool = False, every: float = 0.0) -> None:
+        self.names_participants = names_participants  # RPT
+        self.every = every  # seconds between two results of a spatial aggregate, at least
+
+
+# Whatever begins with it is an option of an operator, known to this version or not.
+OPTION_PREFIX: Final = "plus_"
+
+
+class OptionKind(OperatorKind):
+    """A User Property of a SUBSCRIBE, whose name is the keyword.
+
+    `read` sets it in the options, and raises PlusError for a value that is not allowed.
+    """
+
+    def __init__(
+        self, keyword: str, description: str, read: Callable[[Options, str], None]
+    ) -> None:
+        super().__init__(keyword, description)
+        self.read = read

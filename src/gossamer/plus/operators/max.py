@@ -1,0 +1,28 @@
+"""`$MAX`: as `$MIN`, of the values with the other sign."""
+
+from typing import Final
+
+from gossamer.plus.operators.aggregate import ChosenValue
+from gossamer.plus.operators.kinds import AggregateKind
+from gossamer.plus.operators.min import MovingMinimum
+from gossamer.plus.values import INFINITY, write_number
+
+
+class RunningMaximum(ChosenValue):
+    def __init__(self) -> None:
+        super().__init__(-INFINITY)
+
+    def add(self, value: float, order: int) -> None:
+        if value > self.value:
+            self.value = value
+
+
+class MovingMaximum(MovingMinimum):
+    def add(self, value: float, order: int) -> None:
+        self.heap.push(-value, order)
+
+    def result(self) -> float:
+        return -self.heap.least()[0] + 0.0  # a maximum of zero is not -0.0
+
+
+MAX: Final = AggregateKind("MAX", "greatest value", RunningMaximum, MovingMaximum, write_number)

@@ -1,0 +1,12 @@
+"""`$RECOGNIZE` recognizes objects in an image: how many there are of each kind."""
+
+from typing import Final
+
+from gossamer.plus.operators.kinds import ProcessorKind
+
+RECOGNIZE: Final = ProcessorKind(
+    "RECOGNIZE",
+    "recognizes objects in an image: how many there are of each kind",
+    "json",
+    place="gossamer.vision.image_processors:Recognize",
+)

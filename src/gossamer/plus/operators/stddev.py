@@ -1,0 +1,62 @@
+"""`$STDDEV`: the population standard deviation, from exact sums of values and of their squares."""
+
+import math
+from typing import Final
+
+from gossamer.plus.operators.aggregate import Aggregate, Saved, integer
+from gossamer.plus.operators.exact_sum import ExactSum, ratio, shift_of
+from gossamer.plus.operators.kinds import AggregateKind
+from gossamer.plus.values import write_number
+
+# So many bits under the root give 64 of it, eleven more than a double keeps.
+ROOT_BITS: Final = 128
+
+
+class Deviation(Aggregate):
+    """One value has the deviation 0."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.sum = ExactSum()
+        self.squares = ExactSum()
+
+    def add(self, value: float, order: int) -> None:
+        numerator, denominator = value.as_integer_ratio()
+        shift = shift_of(denominator)
+        self.sum.add(numerator, shift)
+        self.squares.add(numerator * numerator, 2 * shift)
+        self.count += 1
+
+    def remove(self, value: float, order: int) -> None:
+        numerator, denominator = value.as_integer_ratio()
+        shift = shift_of(denominator)
+        self.sum.add(-numerator, shift)
+        self.squares.add(-numerator * numerator, 2 * shift)
+        self.count -= 1
+
+    def result(self) -> float:
+        # n·Σx² − (Σx)² over n², all at the scale 2**(2·shift); squares.shift is twice sum.shift.
+        spread = self.count * self.squares.total - self.sum.total * self.sum.total
+        return root(spread, self.count * self.count << self.squares.shift)
+
+    def save(self) -> Saved:
+        return [self.count, self.sum.total, self.sum.shift, self.squares.total]
+
+    def restore(self, saved: Saved) -> None:
+        self.count = integer(saved[0])
+        self.sum.total = integer(saved[1])
+        self.sum.shift = integer(saved[2])
+        self.squares.total = integer(saved[3])
+        self.squares.shift = 2 * self.sum.shift
+
+
+def root(numerator: int, denominator: int) -> float:
+    """The square root of a ratio that may be far beyond what a double can hold."""
+    missing_bits = ROOT_BITS - (numerator.bit_length() - denominator.bit_length())
+    scale = max(0, missing_bits // 2 + 1)
+    return ratio(math.isqrt((numerator << 2 * scale) // denominator), 1 << scale)
+
+
+STDDEV: Final = AggregateKind(
+    "STDDEV", "population standard deviation", Deviation, Deviation, write_number
+)

@@ -1,0 +1,38 @@
+"""`$SUM`: an exact sum, rounded once, when the result is read."""
+
+from typing import Final
+
+from gossamer.plus.operators.aggregate import Aggregate, Saved, integer
+from gossamer.plus.operators.exact_sum import ExactSum, ratio, shift_of
+from gossamer.plus.operators.kinds import AggregateKind
+from gossamer.plus.values import write_number
+
+
+class Sum(Aggregate):
+    def __init__(self) -> None:
+        self.count = 0
+        self.sum = ExactSum()
+
+    def add(self, value: float, order: int) -> None:
+        numerator, denominator = value.as_integer_ratio()
+        self.sum.add(numerator, shift_of(denominator))
+        self.count += 1
+
+    def remove(self, value: float, order: int) -> None:
+        numerator, denominator = value.as_integer_ratio()
+        self.sum.add(-numerator, shift_of(denominator))
+        self.count -= 1
+
+    def result(self) -> float:
+        return ratio(self.sum.total, 1 << self.sum.shift)
+
+    def save(self) -> Saved:
+        return [self.count, self.sum.total, self.sum.shift]
+
+    def restore(self, saved: Saved) -> None:
+        self.count = integer(saved[0])
+        self.sum.total = integer(saved[1])
+        self.sum.shift = integer(saved[2])
+
+
+SUM: Final = AggregateKind("SUM", "sum", Sum, Sum, write_number)

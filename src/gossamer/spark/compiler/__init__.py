@@ -1,0 +1,1 @@
+"""Operators compiled to columns: the same results, row for row, as the broker sends."""

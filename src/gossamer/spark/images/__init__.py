@@ -1,1 +1,0 @@
-"""Processors on the executors: payloads (images) become what the operators read."""
