@@ -12,8 +12,8 @@ import pytest
 from gossamer.archive.archive import open_beside
 from gossamer.storage import backup
 from gossamer.storage.backup import Backup, BackupError
-from gossamer.storage.check import check
 from gossamer.storage.files import FILE_NAME
+from gossamer.storage.repair import check
 from gossamer.storage.sqlite_store import SqliteStore
 from tests.support.archives import keep_up
 from tests.support.archives import read as read_archive

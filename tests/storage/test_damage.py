@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from gossamer.session.records import DeliveryRecord, SessionRecord, Snapshot, SubscriptionRecord
-from gossamer.storage.check import check
 from gossamer.storage.export import export
 from gossamer.storage.files import FILE_NAME, PAGE_BYTES, StoreDamaged, StoreError
-from gossamer.storage.repair import fill, repair
+from gossamer.storage.repair import check, fill, repair
 from gossamer.storage.sqlite_store import SqliteStore
 from tests.support.store_driver import Driver
 from tests.support.store_model import Model, a_message, snapshot_state

@@ -14,10 +14,9 @@ import pytest
 from gossamer.session.journal import Saver
 from gossamer.session.message_bytes import packed_message
 from gossamer.session.records import SessionRecord, Snapshot
-from gossamer.storage.check import check
 from gossamer.storage.export import export
 from gossamer.storage.files import FILE_NAME, open_existing
-from gossamer.storage.repair import repair
+from gossamer.storage.repair import check, repair
 from gossamer.storage.rows import message_row, sealed, session_row
 from gossamer.storage.schema import MESSAGE, OPERATOR, RETAINED, SESSION, put_statement
 from gossamer.storage.sqlite_store import SqliteStore

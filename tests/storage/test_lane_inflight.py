@@ -9,8 +9,8 @@ import pytest
 
 from gossamer.session.records import QUEUED, SENT, DeliveryRecord, SessionRecord
 from gossamer.session.sizes import stored_bytes
-from gossamer.storage.check import check
 from gossamer.storage.lane_inflight import MOST_RUNS, LaneInflight
+from gossamer.storage.repair import check
 from gossamer.storage.rows import UnreadableRow
 from gossamer.storage.schema import FORMAT
 from tests.support.polling import eventually

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from gossamer.cli.errors import CommandError
-from gossamer.storage.check import check as check_store
 from gossamer.storage.export import export as export_store
 from gossamer.storage.files import FILE_NAME, StoreError, default_folder
+from gossamer.storage.repair import check as check_store
 from gossamer.storage.repair import repair as repair_store
 
 DataFolder = Annotated[

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TextIO
 
 from gossamer.session.message import Message
-from gossamer.session.records import DeliveryRecord, StoredSession, SubscriptionRecord
-from gossamer.storage.first_page import opened_for_salvage
+from gossamer.session.records import DeliveryRecord, StoredSession
 from gossamer.storage.load import load
-from gossamer.storage.salvage import salvage
+from gossamer.storage.salvage import opened_for_salvage, salvage
 from gossamer.wire.properties import Properties
 
 Json = dict[str, object]
@@ -52,65 +51,50 @@ def _write(target: TextIO, kind: str, content: Json) -> None:
 def _session(session: StoredSession) -> Json:
     record = session.record
     return {
-        "client_id": record.client_id,
-        "user": record.user,
-        "expiry": record.expiry,
-        "disconnected_at": record.disconnected_at,
+        **_fields(record, "client_id", "user", "expiry", "disconnected_at"),
         "mqtt_311": record.is_311,
-        "will": _message(record.will) if record.will is not None else None,
-        "will_delay": record.will_delay,
-        "will_due": record.will_due,
-        "subscriptions": [_subscription(one) for one in session.subscriptions],
+        "will": None if record.will is None else _message(record.will),
+        **_fields(record, "will_delay", "will_due"),
+        "subscriptions": [
+            {
+                **_fields(one, "filter", "qos", "no_local", "retain_as_published"),
+                **_fields(one, "retain_handling", "identifier"),
+                "user_properties": one.user,
+            }
+            for one in session.subscriptions
+        ],
         "incoming": session.incoming,
-    }
-
-
-def _subscription(record: SubscriptionRecord) -> Json:
-    return {
-        "filter": record.filter,
-        "qos": record.qos,
-        "no_local": record.no_local,
-        "retain_as_published": record.retain_as_published,
-        "retain_handling": record.retain_handling,
-        "identifier": record.identifier,
-        "user_properties": record.user,
     }
 
 
 def _delivery(client_id: str, record: DeliveryRecord) -> Json:
     return {
         "client_id": client_id,
-        "number": record.number,
-        "qos": record.qos,
-        "retain": record.retain,
-        "identifiers": record.identifiers,
-        "share": record.share,
-        "packet_id": record.packet_id,
+        **_fields(record, "number", "qos", "retain", "identifiers", "share", "packet_id"),
         "state": ("queued", "sent", "released")[record.state],
-        "message": _message(record.message) if record.message is not None else None,
+        "message": None if record.message is None else _message(record.message),
     }
 
 
 def _message(message: Message) -> Json:
+    properties = message.properties
     return {
         "topic": message.topic,
         "payload": b64encode(message.payload).decode(),
-        "qos": message.qos,
-        "retain": message.retain,
-        "expires_at": message.expires_at,
-        "publisher": message.publisher,
-        "user": message.user,
-        "properties": _properties(message.properties) if message.properties is not None else None,
+        **_fields(message, "qos", "retain", "expires_at", "publisher", "user"),
+        "properties": None if properties is None else _properties(properties),
     }
 
 
 def _properties(properties: Properties) -> Json:
-    correlation = properties.correlation_data
+    data = properties.correlation_data
     return {
-        "payload_format": properties.payload_format,
-        "message_expiry": properties.message_expiry,
-        "content_type": properties.content_type,
-        "response_topic": properties.response_topic,
-        "correlation_data": b64encode(correlation).decode() if correlation is not None else None,
+        **_fields(properties, "payload_format", "message_expiry", "content_type", "response_topic"),
+        "correlation_data": None if data is None else b64encode(data).decode(),
         "user": properties.user,
     }
+
+
+def _fields(record: object, *names: str) -> Json:
+    """Attributes under their own names."""
+    return {name: getattr(record, name) for name in names}

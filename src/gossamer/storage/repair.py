@@ -1,21 +1,79 @@
-"""Mends a damaged store: what can be read goes into a new file, the old one is kept beside it."""
+"""Checks a store without changing what it holds, and repairs a damaged one.
+
+A check looks at every page, every row and every reference. A repair writes what can be read into a
+new file, and keeps the old one beside it.
+"""
 
 import os
+import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from gossamer.session.queue import AWAY_MESSAGES
 from gossamer.session.records import QUEUED, Snapshot
 from gossamer.session.sizes import stored_bytes
-from gossamer.storage.check import Contents, contents_of
-from gossamer.storage.files import companions, open_store
-from gossamer.storage.first_page import opened_for_salvage
+from gossamer.storage.files import DAMAGE, StoreDamaged, companions, open_existing, open_store
 from gossamer.storage.index import Index
 from gossamer.storage.journal import CollectingJournal
 from gossamer.storage.load import load
-from gossamer.storage.salvage import salvage
+from gossamer.storage.salvage import opened_for_salvage, salvage
 from gossamer.storage.writer import write
+
+# Findings of SQLite's own check to list; the first few tell the story.
+_MOST_FINDINGS: Final = 100
+
+
+@dataclass(frozen=True)
+class Contents:
+    """How much a store holds."""
+
+    sessions: int
+    subscriptions: int
+    deliveries: int
+    incoming: int
+    retained: int
+    kept: int  # by rooms, for themselves
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    contents: Contents
+    problems: list[str]
+
+
+def contents_of(snapshot: Snapshot) -> Contents:
+    return Contents(
+        len(snapshot.sessions),
+        sum(len(session.subscriptions) for session in snapshot.sessions),
+        sum(len(session.deliveries) for session in snapshot.sessions),
+        sum(len(session.incoming) for session in snapshot.sessions),
+        len(snapshot.retained),
+        sum(len(kept) for kept in snapshot.rooms.values()),
+    )
+
+
+def check(path: Path) -> CheckReport:
+    """What the store holds and what is wrong with it; raises if it is absent or in use."""
+    try:
+        connection = open_existing(path)
+    except StoreDamaged as damage:
+        return CheckReport(contents_of(Snapshot()), damage.problems)
+    with closing(connection):
+        findings = _integrity(connection)
+        found = salvage(connection)
+    loaded = load(found.rows)
+    problems = [*findings, *found.gaps, *loaded.problems]
+    return CheckReport(contents_of(loaded.snapshot), problems)
+
+
+def _integrity(connection: sqlite3.Connection) -> list[str]:
+    try:
+        rows = connection.execute(f"PRAGMA integrity_check({_MOST_FINDINGS})").fetchall()
+    except DAMAGE as error:
+        return [str(error)]
+    return [line for (text,) in rows if text != "ok" for line in text.splitlines()]
 
 
 @dataclass(frozen=True)

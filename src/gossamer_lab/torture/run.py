@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from gossamer.storage.check import check
 from gossamer.storage.files import FILE_NAME
+from gossamer.storage.repair import check
 from gossamer_lab.torture import retained
 from gossamer_lab.torture.ledger import DeliveryLedger
 from gossamer_lab.torture.process import BrokerDied, BrokerProcess

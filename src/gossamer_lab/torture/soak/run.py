@@ -19,8 +19,8 @@ from gossamer.net.client import Client
 from gossamer.net.local.broker import LocalMeshError
 from gossamer.net.local.mesh import LocalMesh, LocalMeshPlan
 from gossamer.net.local.ports import free_ports
-from gossamer.storage.check import check
 from gossamer.storage.files import FILE_NAME
+from gossamer.storage.repair import check
 from gossamer_lab.torture import retained
 from gossamer_lab.torture.ledger import DeliveryLedger
 from gossamer_lab.torture.retained import RetainedTopic
