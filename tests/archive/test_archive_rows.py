@@ -73,7 +73,7 @@ def archive(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     write(archive, ROWS[half:])
     if request.param == "sealed":
         keep_up(archive)
-    kinds = {type(segment) for segment in archive.catalog.segments if segment.next > segment.first}
+    kinds = {type(segment) for segment in archive.catalog.segments if segment.end > segment.first}
     assert (SealedSegment in kinds) == (request.param != "live")
     yield archive
     archive.close()

@@ -11,11 +11,10 @@ import pytest
 
 from gossamer.archive import archive as archive_module
 from gossamer.archive import log as log_module
-from gossamer.archive.archive import Archive, ArchiveOnlyStore
-from gossamer.archive.catalog import end_of
+from gossamer.archive.archive import Archive, ArchiveFull, ArchiveOnlyStore
+from gossamer.archive.catalog import now_micros
 from gossamer.archive.collector import MOST_BLOCK_BYTES, Collector
-from gossamer.archive.errors import ArchiveError, ArchiveFull
-from gossamer.archive.open_catalog import now_micros
+from gossamer.archive.errors import ArchiveError
 from gossamer.archive.seal import SealingWorker, seal
 from gossamer.archive.sealed_segment import TIMES_KEY, TOPICS_KEY, SealedSegment
 from gossamer.archive.upkeep import Upkeep
@@ -196,7 +195,7 @@ def test_a_full_disk_drops_rows_where_the_broker_must_go_on(
 def test_a_torn_write_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     archive = Archive(settings(tmp_path, on_full="drop"))
     write(archive, [Row()])
-    size = end_of(archive.catalog.current), archive.catalog.current.position
+    size = archive.catalog.current.end, archive.catalog.current.position
     whole = log_module._write_all
 
     def half(descriptor: int, data: bytes) -> None:

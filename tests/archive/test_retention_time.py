@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from gossamer.archive.archive import Archive
-from gossamer.archive.open_catalog import now_micros
-from gossamer.archive.retention import MICROSECONDS, RetentionTime, expired
+from gossamer.archive.catalog import now_micros
+from gossamer.archive.collector import MICROSECONDS
+from gossamer.archive.upkeep import RetentionTime, expired
 from tests.support.archives import Row, settings, write
 
 DAY = 86_400 * MICROSECONDS

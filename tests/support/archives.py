@@ -40,12 +40,8 @@ class Row:
     def collect(self, collector: Collector) -> bool:
         flags = self.qos | (RETAIN_FLAG if self.retain else 0)
         topic, now = self.topic.encode(), self.time / 1_000_000
-        if self.properties is None:
-            return collector.append(topic, self.payload, flags, self.publisher, self.user, now)
-        extra = encode_properties(self.properties, PUBLISH)
-        return collector.append_with_properties(
-            topic, self.payload, flags, self.publisher, self.user, extra, now
-        )
+        extra = b"" if self.properties is None else encode_properties(self.properties, PUBLISH)
+        return collector.append(topic, self.payload, flags, self.publisher, self.user, now, extra)
 
     def seen(self, offset: int) -> dict[str, Any]:
         """As a reader gets it; times are microseconds."""

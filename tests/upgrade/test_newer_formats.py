@@ -33,7 +33,6 @@ from gossamer.mesh.directed.message import DirectedMessage, packed, unpacked
 from gossamer.mesh.settings import SPEAKS
 from gossamer.plus.state import SAVED_VERSION
 from gossamer.session.message import Message
-from gossamer.storage import check as checking
 from gossamer.storage import export as exporting
 from gossamer.storage import repair as repairing
 from gossamer.storage import schema
@@ -81,7 +80,7 @@ def raise_store_in_its_log(data: Path) -> None:
 
 STORE_WAYS: dict[str, Way] = {
     "start": lambda data: SqliteStore(data),
-    "check": lambda data: checking.check(data / FILE_NAME),
+    "check": lambda data: repairing.check(data / FILE_NAME),
     "export": lambda data: exporting.export(data / FILE_NAME, io.StringIO()),
     "repair": lambda data: repairing.repair(data / FILE_NAME),
 }

@@ -15,12 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from gossamer.archive.catalog import Catalog
-from gossamer.archive.collector import Block, Collector
-from gossamer.archive.errors import ArchiveFull
+from gossamer.archive.catalog import Catalog, find_logs, lock, now_micros, open_catalog
+from gossamer.archive.collector import MICROSECONDS, Block, Collector
+from gossamer.archive.errors import ArchiveError
 from gossamer.archive.log import LogFile, create_log
-from gossamer.archive.open_catalog import find_logs, lock, now_micros, open_catalog
-from gossamer.archive.reader import Reader
+from gossamer.archive.reader import ArchiveReader
 from gossamer.archive.sealed_segment import open_folder, parse_name
 from gossamer.archive.settings import FOLDER_NAME, ArchiveSettings
 from gossamer.session.journal import Journal
@@ -28,15 +27,18 @@ from gossamer.storage.backup import BackupError
 from gossamer.storage.batch import Batch
 from gossamer.storage.files import StoreError
 from gossamer.storage.sqlite_store import SqliteStore
-from gossamer.storage.writer import Writer
+from gossamer.storage.writer import NoRoom, Writer
 
 logger = logging.getLogger("gossamer.archive")
 
-MICROSECONDS: Final = 1_000_000
 # A disk that was full is tried again after this long, where rows are dropped meanwhile.
 RETRY_SECONDS: Final = 5.0
 # Upkeep may seal or remove a file while it is linked for a copy: then another look is taken.
 _MOST_LOOKS: Final = 100
+
+
+class ArchiveFull(ArchiveError, NoRoom):
+    """The disk took nothing, and the configuration says that nothing may be left out."""
 
 
 class Archive:
@@ -58,7 +60,7 @@ class Archive:
         except BaseException:
             os.close(self._lock)
             raise
-        self.reader = Reader(self.catalog, settings.broker)
+        self.reader = ArchiveReader(self.catalog, settings.broker)
         self._writing = threading.Lock()
         self._grown = threading.Condition()
         self._dropped_at = 0.0  # when the disk took nothing; 0 while it takes everything

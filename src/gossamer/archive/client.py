@@ -13,7 +13,7 @@ import socket
 import ssl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import pyarrow as pa
@@ -74,7 +74,7 @@ class Request:
 
 
 class ReplayError(Exception):
-    """The service does not answer as asked; `code` is one of those in `frames`."""
+    """The service does not answer as asked; `code` is one of those in `replay_protocol`."""
 
     def __init__(self, text: str, code: str = FAILED) -> None:
         super().__init__(text)
@@ -107,17 +107,8 @@ def locate(address: Address, credentials: Credentials, time: int) -> int:
 
 def read(address: Address, credentials: Credentials, request: Request) -> Iterator[pa.RecordBatch]:
     """The rows, in order. Whatever keeps the stream from being complete is raised."""
-    message = {
-        "action": "read",
-        "filter": list(request.filters),
-        "start": request.start,
-        "end": request.end,
-        "start_time": request.start_time,
-        "end_time": request.end_time,
-        "columns": None if request.columns is None else list(request.columns),
-        "max_rows": request.max_rows,
-        "tail": request.tail,
-    }
+    asked = asdict(request)
+    message = {"action": "read", "filter": asked.pop("filters"), **asked}
     with _exchange(address, credentials, message) as source:
         _checked(source.frame())
         with pa.ipc.open_stream(pa.PythonFile(source, "r")) as stream:
@@ -149,13 +140,7 @@ def _exchange(
 ) -> Iterator["_Source"]:
     try:
         with _connected(address) as connection:
-            said = {
-                "version": VERSION,
-                "user": credentials.user,
-                "password": credentials.password,
-                "token": credentials.token,
-            }
-            connection.sendall(frame({**said, **message}))
+            connection.sendall(frame({"version": VERSION, **asdict(credentials), **message}))
             yield _Source(connection, str(address))
     except ssl.SSLCertVerificationError as error:
         raise ReplayError(

@@ -98,7 +98,14 @@ class Collector(ArchivePort):
         self._now = 0.0
 
     def append(
-        self, topic: bytes, payload: bytes, flags: int, publisher: str, user: str, now: float
+        self,
+        topic: bytes,
+        payload: bytes,
+        flags: int,
+        publisher: str,
+        user: str,
+        now: float,
+        properties: bytes = b"",
     ) -> bool:
         if not self._has_room(flags):
             self.dropped += 1
@@ -112,29 +119,14 @@ class Collector(ArchivePort):
         ):
             self._begin_run(topic, flags, publisher, user, now)
         block = self._block
+        if properties:
+            block.extra_rows.append(len(block.payloads))
+            block.extras.append(properties)
         block.payloads.append(payload)
         block.size += len(payload)
         self.archived += 1
         if block.size > MOST_BLOCK_BYTES:
             self._close_block()
-        return True
-
-    def append_with_properties(
-        self,
-        topic: bytes,
-        payload: bytes,
-        flags: int,
-        publisher: str,
-        user: str,
-        properties: bytes,
-        now: float,
-    ) -> bool:
-        block = self._block
-        row = len(block.payloads)
-        if not self.append(topic, payload, flags, publisher, user, now):
-            return False
-        block.extra_rows.append(row)
-        block.extras.append(properties)
         return True
 
     def append_run(

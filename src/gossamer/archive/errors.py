@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from gossamer.storage.writer import NoRoom
-
 
 class ArchiveError(Exception):
     """The archive cannot be used; the text is for the operator."""
@@ -56,7 +54,3 @@ class RowsLost(ArchiveError):
         self.start = start
         self.end = end
         super().__init__(f"the offsets {start} to {end - 1} are not in the archive any more")
-
-
-class ArchiveFull(ArchiveError, NoRoom):
-    """The disk took nothing, and the configuration says that nothing may be left out."""

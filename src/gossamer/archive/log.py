@@ -92,6 +92,21 @@ class LogFile:
         self.safe = (first, position)
         self._descriptor = -1
 
+    @property
+    def end(self) -> int:
+        """The offset after its last safe row."""
+        return self.safe[0]
+
+    @property
+    def size(self) -> int:
+        """Bytes of what is safe."""
+        return self.safe[1]
+
+    @property
+    def times(self) -> tuple[int, int] | None:
+        """The least and the greatest; None without rows."""
+        return self.marks.times
+
     def open(self) -> None:
         """For appending where the file ends now."""
         self._descriptor = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)

@@ -10,7 +10,14 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from gossamer.archive.blocks import HEADER, MAGIC, Header, is_whole
-from gossamer.archive.catalog import Catalog, Segment, end_of
+from gossamer.archive.catalog import (
+    Catalog,
+    Segment,
+    find_logs,
+    find_sealed,
+    lock,
+    refuse_newer,
+)
 from gossamer.archive.errors import ArchiveDamaged, ArchiveError, ArchiveTooNew
 from gossamer.archive.log import (
     FileHeader,
@@ -20,8 +27,7 @@ from gossamer.archive.log import (
     read_file_header,
     sync_folder,
 )
-from gossamer.archive.open_catalog import find_logs, find_sealed, lock, refuse_newer
-from gossamer.archive.reader import Reader
+from gossamer.archive.reader import ArchiveReader
 from gossamer.archive.recovery import Scan, log_of
 from gossamer.archive.schema import SCHEMA
 from gossamer.archive.sealed_segment import SealedSegment, open_folder
@@ -45,18 +51,18 @@ def _is_archive(folder: Path) -> bool:
     return any(folder.glob("*.log")) or any(folder.glob("*.parquet"))
 
 
-def open_reader(folder: Path, uri: str = "") -> Reader:
+def open_reader(folder: Path, uri: str = "") -> ArchiveReader:
     """Every whole row in the files of one broker. `uri` is where its sealed segments are, if not
     beside its logs."""
     segments: list[Segment] = [*_sealed(folder, uri)]
     covered = {segment.first for segment in segments}
     scans = [Scan(path) for path in find_logs(folder) if int(path.stem) not in covered]
     segments += [log_of(scan) for scan in scans]
-    end = max(map(end_of, segments), default=0)
+    end = max((one.end for one in segments), default=0)
     # A catalog ends with a log that is written; here it is none, and is never opened.
     segments.append(LogFile(folder / log_name(end), end, 0, 0))
-    segments = [one for one in segments if end_of(one) > one.first or one is segments[-1]]
-    return Reader(Catalog(segments), scans[0].broker if scans else folder.name)
+    segments = [one for one in segments if one.end > one.first or one is segments[-1]]
+    return ArchiveReader(Catalog(segments), scans[0].header.broker if scans else folder.name)
 
 
 def verify(folder: Path, uri: str = "") -> list[str]:
@@ -65,7 +71,7 @@ def verify(folder: Path, uri: str = "") -> list[str]:
     ends: list[tuple[str, int, int]] = []
     for segment in _sealed(folder, uri):
         problems += _problems_of(segment)
-        ends.append((segment.path, segment.first, segment.next))
+        ends.append((segment.path, segment.first, segment.end))
     sealed = {first for _, first, _ in ends}
     for path in find_logs(folder):
         try:
@@ -76,8 +82,8 @@ def verify(folder: Path, uri: str = "") -> list[str]:
         if scan.end < scan.size:
             what = "in the middle" if scan.has_more else "at its end"
             problems.append(f"{path}: damaged {what}, after offset {scan.next - 1}")
-        if scan.first not in sealed:
-            ends.append((str(path), scan.first, scan.next))
+        if scan.header.first not in sealed:
+            ends.append((str(path), scan.header.first, scan.next))
     ends.sort(key=lambda one: one[1])
     problems += [
         f"{path}: ends before offset {end}, and the next segment begins with {first}"
@@ -103,7 +109,7 @@ def repair(folder: Path, uri: str = "") -> list[str]:
             if _problems_of(segment):
                 kept = f"{segment.path}.damaged"
                 segment.files.move(segment.path, kept)
-                lost = f"the offsets {segment.first} to {segment.next - 1} are lost"
+                lost = f"the offsets {segment.first} to {segment.end - 1} are lost"
                 done.append(f"{segment.path} is now {kept}: {lost}")
         for path in find_logs(folder):
             if _is_damaged(path):
@@ -134,7 +140,7 @@ def _problems_of(segment: SealedSegment) -> list[str]:
         raise
     except (OSError, pa.ArrowException, ArchiveError) as error:
         return [f"{segment.path}: cannot be read: {error}"]
-    if offsets != segment.next:
+    if offsets != segment.end:
         return [f"{segment.path}: has {offsets - segment.first} rows, and its name says otherwise"]
     return []
 

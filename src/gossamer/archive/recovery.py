@@ -32,15 +32,12 @@ class Scan:
                 raise ArchiveTooNew(path, error.found, FORMAT) from None
             except ValueError as error:
                 raise ArchiveDamaged(path, str(error)) from None
-            self.broker = header.broker
-            self.first = header.first
-            self.ended = header.ended  # where the file before this one says that it ended
-            self.created = header.created
+            self.header = header
             self.end = header.size
-            self.next = self.first
+            self.next = header.first
             # Of the last transaction: where it starts, and whether the store shares it.
             self.last_start = self.end
-            self.last_first = self.first
+            self.last_first = header.first
             self.is_joint = False
             self.shared_next = 0  # the end of the last shared transaction before the last
             self.is_continued = False
@@ -134,7 +131,7 @@ def recover_complete(path: Path, next_offset: int) -> LogFile:
 
 def log_of(scan: Scan) -> LogFile:
     """The file as readers see it."""
-    log = LogFile(scan.path, scan.first, scan.created, scan.end)
+    log = LogFile(scan.path, scan.header.first, scan.header.created, scan.end)
     log.marks = scan.marks
     log.next = scan.next
     log.commit()

@@ -27,7 +27,7 @@ from gossamer.archive.blocks import Parts, is_whole
 from gossamer.archive.columns import Rows
 from gossamer.archive.errors import ArchiveDamaged, ArchiveError
 from gossamer.archive.log import FileHeader, read_file_header
-from gossamer.archive.log_reader import READ_BYTES, headers, select
+from gossamer.archive.reader import READ_BYTES, headers, select
 from gossamer.archive.schema import SCHEMA
 from gossamer.archive.sealed_segment import (
     FORMAT,

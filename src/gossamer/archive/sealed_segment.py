@@ -53,7 +53,7 @@ class SealedSegment:
         self.files = files
         self.path = path
         self.first = first
-        self.next = last + 1
+        self.end = last + 1
         self.size = size
         self._footer: Any = None
 

@@ -1,9 +1,12 @@
-"""The upkeep of an archive, on a thread of its own: seals what is complete, removes what is old."""
+"""The upkeep of an archive, on a thread of its own: seals what is complete, removes what is old.
+
+Segments go by age, and by the size of all of them; the oldest go first.
+"""
 
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -11,12 +14,13 @@ import pyarrow as pa
 import pyarrow.fs
 
 from gossamer.archive.archive import Archive
-from gossamer.archive.catalog import Segment
+from gossamer.archive.catalog import Segment, now_micros
+from gossamer.archive.collector import MICROSECONDS
 from gossamer.archive.errors import ArchiveError
 from gossamer.archive.log import LogFile, sync_folder
-from gossamer.archive.retention import RetentionTime, expired
 from gossamer.archive.seal import SealingWorker
 from gossamer.archive.sealed_segment import SealedSegment, parse_name
+from gossamer.archive.settings import ArchiveSettings
 
 logger = logging.getLogger("gossamer.archive")
 
@@ -26,6 +30,9 @@ ROUND_SECONDS: Final = 1.0
 RETRY_SECONDS: Final = 30.0
 # For what is in progress at the end; a filesystem far away may not answer at all.
 STOP_SECONDS: Final = 2.0
+# A year and a day: nobody leaves an archive alone for so long and then wants it thinned out.
+LONGEST_PAUSE_SECONDS: Final = 367 * 86_400
+_RECENT: Final = 8  # segments: enough to find the newest row, and soon read wherever they are
 
 Seal = Callable[[Path, str], str]
 
@@ -102,10 +109,64 @@ class Upkeep:
         for segment in expired(archive.catalog.segments, archive.settings, self._time.now()):
             archive.catalog.remove(segment)
             self._delete(segment)
-            logger.info("retention removed the offsets %d to %d", segment.first, segment.next - 1)
+            logger.info("retention removed the offsets %d to %d", segment.first, segment.end - 1)
 
     def _delete(self, segment: Segment) -> None:
         if isinstance(segment, LogFile):
             segment.path.unlink(missing_ok=True)
         else:
             segment.files.delete_file(segment.path)
+
+
+def expired(segments: Sequence[Segment], settings: ArchiveSettings, now: int) -> list[Segment]:
+    """Those to remove. Never the last one, which is being written; and never one that is newer
+    than one that stays, so that what is left has no gap."""
+    oldest = now - int(settings.retention_seconds * MICROSECONDS)
+    total = sum(segment.size for segment in segments)
+    found: list[Segment] = []
+    for segment in segments[:-1]:
+        times = segment.times
+        is_old = settings.retention_seconds > 0 and times is not None and times[1] < oldest
+        is_too_much = 0 < settings.retention_bytes < total
+        if not is_old and not is_too_much:
+            break
+        found.append(segment)
+        total -= segment.size
+    return found
+
+
+class RetentionTime:
+    """The time by which retention goes: what it removes cannot be brought back, so of a clock that
+    was set it believes the earlier time.
+
+    It goes on as the monotonic clock does, from the wall clock's time at the start, or, if that is
+    far ahead of everything that was archived and of every log that was begun, from the last of
+    that.
+    """
+
+    def __init__(
+        self,
+        segments: Sequence[Segment],
+        wall: Callable[[], int] = now_micros,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._wall = wall
+        self._monotonic = monotonic
+        self._began = monotonic()
+        recent = [segment.times for segment in segments[-_RECENT:]]
+        newest = max((times[1] for times in recent if times is not None), default=0)
+        begun = max((one.created for one in segments if isinstance(one, LogFile)), default=0)
+        newest = max(newest, begun)
+        shown = wall()
+        is_far = newest > 0 and shown - newest > LONGEST_PAUSE_SECONDS * MICROSECONDS
+        if is_far:
+            logger.warning(
+                "the wall clock is %d days after what was archived last: retention ignores "
+                "it and continues from that time",
+                (shown - newest) // (86_400 * MICROSECONDS),
+            )
+        self._start = newest if is_far else shown
+
+    def now(self) -> int:
+        passed = int((self._monotonic() - self._began) * MICROSECONDS)
+        return min(self._wall(), self._start + passed)

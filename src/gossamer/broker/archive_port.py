@@ -56,22 +56,17 @@ class ArchivePort:
         self.most_waiting = MOST_WAITING_BYTES
 
     def append(
-        self, topic: bytes, payload: bytes, flags: int, publisher: str, user: str, now: float
-    ) -> bool:
-        """One row; False if it was dropped. `flags` are its QoS and RETAIN_FLAG."""
-        return False
-
-    def append_with_properties(
         self,
         topic: bytes,
         payload: bytes,
         flags: int,
         publisher: str,
         user: str,
-        properties: bytes,
         now: float,
+        properties: bytes = b"",
     ) -> bool:
-        """The same with the properties of its PUBLISH, encoded."""
+        """One row; False if it was dropped. `flags` are its QoS and RETAIN_FLAG, `properties` those
+        of its PUBLISH, encoded, if it has any."""
         return False
 
     def append_run(
@@ -128,21 +123,15 @@ def archive_message(core: Core, route: Route, message: Message, now: float) -> N
     """Any publication."""
     flags = message.qos | RETAIN_FLAG if message.retain else message.qos
     properties = message.properties
-    if properties is None:
-        kept = core.archive.append(
-            route.topic_bytes, message.payload, flags, message.publisher, message.user, now
-        )
-    else:
-        kept = core.archive.append_with_properties(
-            route.topic_bytes,
-            message.payload,
-            flags,
-            message.publisher,
-            message.user,
-            encode_properties(properties, PUBLISH),
-            now,
-        )
-    if kept:
+    if core.archive.append(
+        route.topic_bytes,
+        message.payload,
+        flags,
+        message.publisher,
+        message.user,
+        now,
+        b"" if properties is None else encode_properties(properties, PUBLISH),
+    ):
         core.journal.dirty = True
 
 
