@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.bloom import BloomFilter, CountingFilter, TopicHasher, sized_filter
-from gossamer.bloom.sizes import bits_for, elements_of, error_rate_of, hashes_for
+from gossamer.bloom.filter import bits_for, elements_of, hashes_for
 
 hashes = st.integers(0, 2**62 - 1)
 
@@ -16,8 +16,8 @@ def test_the_papers_example_of_a_size() -> None:
     bits = bits_for(100_000, 0.001)
     assert bits == 1_437_759
     assert hashes_for(bits, 100_000) == 10
-    assert error_rate_of(bits, 10, 100_000) == pytest.approx(0.001, rel=0.01)
     ones = round(bits * (1 - math.exp(-10 * 100_000 / bits)))
+    assert (ones / bits) ** 10 == pytest.approx(0.001, rel=0.01)
     assert elements_of(bits, 10, ones) == pytest.approx(100_000, rel=0.001)
 
 
@@ -55,13 +55,13 @@ def test_the_measured_error_rate_is_the_designed_one(rate: float, naming: str) -
     # Three standard deviations of what chance alone does to so small a count.
     chance = 3 * math.sqrt(rate * strangers)
     assert wrong <= 1.2 * rate * strangers + chance
-    assert bloom.estimated_error_rate() == pytest.approx(rate, rel=0.2)
+    assert bloom.saturation() ** bloom.hashes == pytest.approx(rate, rel=0.2)
     assert bloom.estimated_elements() == pytest.approx(members, rel=0.05)
     assert bloom.saturation() == pytest.approx(0.5, abs=0.03)
 
 
 @given(st.lists(hashes, max_size=50), st.lists(hashes, max_size=50))
-def test_union_and_intersection(left: list[int], right: list[int]) -> None:
+def test_a_union_has_the_members_of_both(left: list[int], right: list[int]) -> None:
     one = BloomFilter(997, 5)
     another = BloomFilter(997, 5)
     for element in left:
@@ -71,10 +71,6 @@ def test_union_and_intersection(left: list[int], right: list[int]) -> None:
     union = one.union(another)
     assert all(union.contains(element) for element in left + right)
     assert union.ones() == len(set(one.set_positions()) | set(another.set_positions()))
-    if set(left) & set(right):
-        assert one.may_intersect(another)
-    if not left or not right:
-        assert not one.may_intersect(another)
 
 
 def test_filters_of_different_shape_do_not_mix() -> None:
@@ -99,8 +95,6 @@ def test_counting_forgets_exactly_what_left(steps: list[tuple[bool, int]]) -> No
         if held[number]:
             expected.add(names[number])
     assert counting.plain.cells == expected.cells
-    assert counting.take_flips() == expected.set_positions()
-    assert counting.take_flips() == []
 
 
 def test_a_stranger_is_not_removed() -> None:
@@ -118,7 +112,7 @@ def test_a_full_counter_stays() -> None:
         counting.add(hash_of(1))
     for _ in range(300):
         counting.remove(hash_of(1))
-    assert counting.contains(hash_of(1))
+    assert counting.plain.contains(hash_of(1))
 
 
 def hash_of(number: int) -> int:

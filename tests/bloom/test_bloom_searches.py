@@ -5,23 +5,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.bloom import (
-    ExhaustiveIndex,
+    ExhaustiveSearch,
     HybridIndex,
-    PatternedIndex,
-    PrefixedIndex,
+    HybridSearch,
+    PatternedSearch,
+    PrefixedSearch,
     TopicHasher,
+    TopicIndex,
+    sized_filter,
 )
-from gossamer.bloom.index import TopicIndex
+from gossamer.bloom.index import DEFAULT_CAPACITY, DEFAULT_ERROR_RATE
 from gossamer.bloom.landmarks import CountedLandmarks
+from gossamer.bloom.searches import Search
 from gossamer.topics.match import matches
 from tests.support.topic_strategies import filters, topics
 
-KINDS = [ExhaustiveIndex, PatternedIndex, PrefixedIndex, HybridIndex]
+KINDS = [ExhaustiveSearch, PatternedSearch, PrefixedSearch, HybridSearch]
 HASHER = TopicHasher(b"searches")
 
 
+def index_of(kind: type[Search], budget: int, capacity: int = DEFAULT_CAPACITY) -> TopicIndex:
+    return TopicIndex(kind(HASHER, sized_filter(capacity, DEFAULT_ERROR_RATE), budget), capacity)
+
+
 def indexes(budget: int = 1_000_000) -> list[TopicIndex]:
-    return [kind(HASHER, budget=budget) for kind in KINDS]
+    return [index_of(kind, budget) for kind in KINDS]
 
 
 steps = st.lists(st.tuples(st.booleans(), filters()), max_size=25)
@@ -98,8 +106,8 @@ def test_the_rules_of_mqtt(held: list[str], topic: str, expected: bool) -> None:
 
 
 @pytest.mark.parametrize("depth", [1, 2, 30, 31, 32, 33, 49, 50, 51, 52, 150])
-@pytest.mark.parametrize("kind", [PrefixedIndex, HybridIndex])
-def test_topics_of_any_depth(kind: type[PrefixedIndex], depth: int) -> None:
+@pytest.mark.parametrize("kind", [PrefixedSearch, HybridSearch])
+def test_topics_of_any_depth(kind: type[Search], depth: int) -> None:
     levels = [f"l{at}" for at in range(depth)]
     topic = "/".join(levels)
     wanting = [
@@ -112,17 +120,17 @@ def test_topics_of_any_depth(kind: type[PrefixedIndex], depth: int) -> None:
     ]
     refusing = [[topic + "/x"], ["/".join([*levels[:-1], "x"])], ["/".join(["+"] * (depth + 1))]]
     for held in wanting + refusing:
-        index = kind(HASHER, budget=1000)
+        index = index_of(kind, 1000)
         for filter in held:
             index.add(filter)
         assert index.may_match(topic) is (held in wanting)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_tree_that_explodes_costs_no_more_than_the_budget(kind: type[PrefixedIndex]) -> None:
+def test_a_tree_that_explodes_costs_no_more_than_the_budget(kind: type[Search]) -> None:
     """Every prefix of `+` and `a` exists, and no end does: 2¹⁰ branches to follow."""
     budget = 100
-    index = kind(HASHER, capacity=4096, budget=budget)
+    index = index_of(kind, budget, 4096)
     depth = 10
     for mask in range(1 << depth):
         levels = ["+" if mask >> at & 1 else "a" for at in range(depth)]
@@ -205,7 +213,7 @@ def test_an_index_grows_and_shrinks_with_what_it_holds() -> None:
         index.add(name)
     assert index.capacity >= index.load()
     assert index.element_count() == 1 + 2 * 500
-    assert index.counting.plain.estimated_error_rate() <= 0.0015
+    assert index.counting.plain.saturation() ** index.counting.plain.hashes <= 0.0015
     assert all(index.may_match(name) for name in names)
     for name in names[5:]:
         index.remove(name)

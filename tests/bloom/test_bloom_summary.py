@@ -46,21 +46,7 @@ def test_the_listener_follows_every_change(
         for topic in asked:
             if any(matches(filter, topic) for filter in held):
                 assert listener.may_match(topic)
-            assert listener.may_match(topic) == advertiser.may_match(topic)
-            assert listener.may_match_bytes(topic.encode()) == listener.may_match(topic)
-
-
-@given(st.lists(filters(), max_size=10), st.lists(filters(), max_size=10), st.lists(topics()))
-def test_a_merge_wants_what_either_wants(
-    left: list[str], right: list[str], asked: list[str]
-) -> None:
-    _, one = told(*left)
-    _, another = told(*right)
-    merged = one.merge(another)
-    for topic in asked:
-        assert merged.may_match(topic) >= (one.may_match(topic) or another.may_match(topic))
-        if any(matches(filter, topic) for filter in left + right):
-            assert merged.may_match(topic)
+            assert listener.may_match(topic) == advertiser.index.may_match(topic)
 
 
 def test_before_anything_is_told_everything_may_be_wanted() -> None:
@@ -69,9 +55,6 @@ def test_before_anything_is_told_everything_may_be_wanted() -> None:
     assert listener.size_in_bytes() == 0
     _, knowing = told("b")
     assert not knowing.may_match("a")
-    assert knowing.merge(listener).may_match("a")
-    knowing.forget()
-    assert knowing.may_match("a")
 
 
 def test_a_subscription_costs_a_few_bytes_not_a_filter() -> None:
@@ -99,7 +82,7 @@ def test_adding_and_removing_at_once_is_no_change() -> None:
     advertiser.remove("x/y")
     listener.apply(advertiser.delta())
     assert listener.saturation() == before
-    assert listener.version == advertiser.version
+    assert listener.version == advertiser.writer.version
 
 
 def sealed(message: bytes) -> bytes:
@@ -203,12 +186,3 @@ def test_a_delta_of_another_summary_is_refused() -> None:
     other.full()
     with pytest.raises(SummaryError, match="does not follow"):
         listener.apply(other.delta())
-
-
-def test_summaries_of_two_seeds_do_not_merge() -> None:
-    _, one = told("a")
-    other = Summary(TopicHasher(b"another"))
-    another = RemoteSummary(TopicHasher(b"another"))
-    another.apply(other.full())
-    with pytest.raises(ValueError, match="two seeds"):
-        one.merge(another)

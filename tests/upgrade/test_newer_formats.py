@@ -25,10 +25,10 @@ from gossamer.archive import sealed_segment as sealed
 from gossamer.archive.archive import Archive, open_beside
 from gossamer.archive.errors import ArchiveError
 from gossamer.archive.selection import Selection
-from gossamer.bloom import wire as bloom
-from gossamer.bloom.errors import SummaryError
+from gossamer.bloom import summary_codec as bloom
 from gossamer.bloom.hashes import TopicHasher
 from gossamer.bloom.summary import Summary
+from gossamer.bloom.summary_codec import SummaryError
 from gossamer.mesh.directed.message import DirectedMessage, packed, unpacked
 from gossamer.mesh.settings import SPEAKS
 from gossamer.plus.state import SAVED_VERSION

@@ -1,25 +1,25 @@
 """Bloom filters that answer wildcards: four searches, and the summaries that brokers exchange."""
 
-from gossamer.bloom.bits import BloomFilter, sized_filter
-from gossamer.bloom.counting_filter import CountingFilter
-from gossamer.bloom.errors import SummaryError
-from gossamer.bloom.exhaustive import ExhaustiveIndex
+from gossamer.bloom.filter import BloomFilter, CountingFilter, sized_filter
 from gossamer.bloom.hashes import TopicHasher
-from gossamer.bloom.hybrid import HybridIndex
-from gossamer.bloom.patterned import PatternedIndex
-from gossamer.bloom.prefixed import PrefixedIndex
+from gossamer.bloom.hybrid import HybridIndex, HybridSearch
+from gossamer.bloom.index import TopicIndex
+from gossamer.bloom.searches import ExhaustiveSearch, PatternedSearch, PrefixedSearch
 from gossamer.bloom.summary import RemoteSummary, Summary
+from gossamer.bloom.summary_codec import SummaryError
 
 __all__ = [
     "BloomFilter",
     "CountingFilter",
-    "ExhaustiveIndex",
+    "ExhaustiveSearch",
     "HybridIndex",
-    "PatternedIndex",
-    "PrefixedIndex",
+    "HybridSearch",
+    "PatternedSearch",
+    "PrefixedSearch",
     "RemoteSummary",
     "Summary",
     "SummaryError",
     "TopicHasher",
+    "TopicIndex",
     "sized_filter",
 ]

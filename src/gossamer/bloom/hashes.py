@@ -56,22 +56,11 @@ class TopicHasher:
         self._slots = [_Slot() for _ in range(SCANNED_LEVELS + 1)]
 
     def levels(self, topic: bytes) -> list[int]:
-        """The hash of each level of a topic name, in one pass over its bytes."""
+        """The hash of each level of a topic name, however many it has."""
         found: list[int] = []
-        state: i64 = _FRESH
-        chunk: i64 = 0
-        for at in range(len(topic)):
-            byte: i64 = topic[at]
-            if byte == _SLASH:
-                found.append(self._absorb(state, chunk))
-                state = _FRESH
-                chunk = 0
-            else:
-                chunk = chunk << 8 | byte
-                if chunk > _CHUNK_FULL:
-                    state = self._absorb(state, chunk)
-                    chunk = 0
-        found.append(self._absorb(state, chunk))
+        for level in topic.split(b"/"):
+            self.scan(level)
+            found.append(self._slots[0].hash)
         return found
 
     def scan(self, topic: bytes) -> i64:

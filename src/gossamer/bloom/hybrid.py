@@ -14,12 +14,17 @@ from typing import Final
 
 from mypy_extensions import i64
 
-from gossamer.bloom.bits import BloomFilter, sized_filter
+from gossamer.bloom.filter import BloomFilter, sized_filter
 from gossamer.bloom.hashes import TopicHasher
 from gossamer.bloom.index import DEFAULT_CAPACITY, DEFAULT_ERROR_RATE, TopicIndex
 from gossamer.bloom.landmarks import MAPPED_LEVELS, CountedLandmarks, Landmarks, Pattern
-from gossamer.bloom.prefixed import PrefixedSearch, ends, inner_prefixes
-from gossamer.bloom.search import QUERY_BUDGET, is_reserved
+from gossamer.bloom.searches import (
+    QUERY_BUDGET,
+    PrefixedSearch,
+    ends,
+    inner_prefixes,
+    is_reserved,
+)
 
 # The lowest n bits are taken by shifting a word of ones down: shifting a one up is 32 bits wide in
 # compiled code.
@@ -34,15 +39,11 @@ _WALK_AGAIN: Final = 32  # Searches by patterns before a walk shows whether thin
 class HybridSearch(PrefixedSearch):
     """Searches the bits of the prefix search with their landmarks."""
 
-    def __init__(
-        self,
-        hasher: TopicHasher,
-        bits: BloomFilter,
-        landmarks: Landmarks,
-        budget: int = QUERY_BUDGET,
-    ) -> None:
+    def __init__(self, hasher: TopicHasher, bits: BloomFilter, budget: int = QUERY_BUDGET) -> None:
         super().__init__(hasher, bits, budget)
-        self.landmarks = landmarks
+        # Of filters that are noted here; those of another broker come with its bits.
+        self._counted = CountedLandmarks()
+        self.landmarks: Landmarks = self._counted.shown
         # Of the search that is under way: the number of levels of the topic, the depth past which
         # nothing can match, and the depths at which the search can branch before that.
         self._depth: i64 = 0
@@ -87,6 +88,15 @@ class HybridSearch(PrefixedSearch):
         self._walk_cost += (cost - self._walk_cost) >> _COST_MEMORY_BITS
         self._since_walk = 0
         return answer
+
+    def elements_of(self, filter: str) -> list[int]:
+        return ends(self.hasher, filter)
+
+    def guides_of(self, filter: str) -> list[int]:
+        return inner_prefixes(self.hasher, filter)
+
+    def note(self, filter: str, change: int) -> None:
+        self._counted.note(filter, change)
 
     def exists(self, prefix: i64, whole: bool) -> bool:
         hasher = self.hasher
@@ -190,25 +200,14 @@ class HybridSearch(PrefixedSearch):
 
 
 class HybridIndex(TopicIndex):
-    """Filters for the hybrid search."""
+    """Filters for the hybrid search, with the landmarks of all of them."""
 
     def __init__(
         self,
         hasher: TopicHasher,
         capacity: int = DEFAULT_CAPACITY,
-        error_rate: float = DEFAULT_ERROR_RATE,
         budget: int = QUERY_BUDGET,
     ) -> None:
-        self._landmarks = CountedLandmarks()
-        self.landmarks = self._landmarks.shown
-        bits = sized_filter(capacity, error_rate)
-        super().__init__(HybridSearch(hasher, bits, self.landmarks, budget), capacity, error_rate)
-
-    def elements_of(self, filter: str) -> list[int]:
-        return ends(self.search.hasher, filter)
-
-    def guides_of(self, filter: str) -> list[int]:
-        return inner_prefixes(self.search.hasher, filter)
-
-    def note(self, filter: str, change: int) -> None:
-        self._landmarks.note(filter, change)
+        search = HybridSearch(hasher, sized_filter(capacity, DEFAULT_ERROR_RATE), budget)
+        super().__init__(search, capacity)
+        self.landmarks = search.landmarks

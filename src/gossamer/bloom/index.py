@@ -1,4 +1,4 @@
-"""What the four searches share: a multiset of topic filters, kept as elements of a Bloom filter.
+"""An index of topic filters: a multiset of them, kept as the elements of a Bloom filter.
 
 The filters themselves and the count of every element stay with the owner, so that removing is
 exact and the bits can be laid out anew for more elements; only the bits are for others to read.
@@ -7,10 +7,8 @@ exact and the bits can be laid out anew for more elements; only the bits are for
 import math
 from typing import Final
 
-from gossamer.bloom.bits import BloomFilter
-from gossamer.bloom.counting_filter import CountingFilter
-from gossamer.bloom.search import Search
-from gossamer.bloom.sizes import MAX_BITS
+from gossamer.bloom.filter import MAX_BITS, BloomFilter, CountingFilter
+from gossamer.bloom.searches import Search
 
 DEFAULT_ERROR_RATE: Final = 0.001
 DEFAULT_CAPACITY: Final = 256  # Elements; half a kilobyte, and it grows.
@@ -18,11 +16,13 @@ _SHRINK_BELOW: Final = 8  # Far from doubling, so that growing and shrinking do 
 
 
 class TopicIndex:
-    """Filters come and go; `may_match` never misses one. Made by the subclasses of the searches."""
+    """Filters come and go; `may_match`, by any search, never misses one.
 
-    def __init__(self, search: Search, capacity: int, error_rate: float) -> None:
+    The bits of the search are those of `sized_filter(capacity, …)`, and empty.
+    """
+
+    def __init__(self, search: Search, capacity: int = DEFAULT_CAPACITY) -> None:
         self.search = search
-        self.error_rate = error_rate
         self.capacity = capacity
         self.layout = 0  # Counts the times that the bits were laid out anew.
         self.counting = CountingFilter(search.bits)
@@ -57,13 +57,13 @@ class TopicIndex:
         self._held[filter] = held + 1
         if held:
             return False
-        for element in self.elements_of(filter):
+        for element in self.search.elements_of(filter):
             if _is_first(self._elements, element):
                 self.counting.add(element)
-        for guide in self.guides_of(filter):
+        for guide in self.search.guides_of(filter):
             if _is_first(self._guides, guide):
                 self.counting.add_guide(guide)
-        self.note(filter, 1)
+        self.search.note(filter, 1)
         if self.load() > self.capacity:
             self._grow(self.capacity + 1)
         return True
@@ -77,13 +77,13 @@ class TopicIndex:
             self._held[filter] = held - 1
             return False
         del self._held[filter]
-        for element in self.elements_of(filter):
+        for element in self.search.elements_of(filter):
             if _is_last(self._elements, element):
                 self.counting.remove(element)
-        for guide in self.guides_of(filter):
+        for guide in self.search.guides_of(filter):
             if _is_last(self._guides, guide):
                 self.counting.remove_guide(guide)
-        self.note(filter, -1)
+        self.search.note(filter, -1)
         if self._smallest < self.capacity > _SHRINK_BELOW * self.load():
             self._lay_out(self.capacity // 2, int(self.counting.plain.size) // 2)
         return True
@@ -95,17 +95,6 @@ class TopicIndex:
     def queries(self) -> int:
         """The look-ups of all searches so far."""
         return self.search.queries
-
-    def elements_of(self, filter: str) -> list[int]:
-        """The elements that stand for a filter in the Bloom filter."""
-        raise NotImplementedError
-
-    def guides_of(self, filter: str) -> list[int]:
-        """The elements that only steer a search towards the filter."""
-        return []
-
-    def note(self, filter: str, change: int) -> None:
-        """A filter is new (+1) or gone (-1): for what a search keeps beside the Bloom filter."""
 
     def reserve(self, capacity: int) -> None:
         """From now on there is room for so many elements at least, as far as bits may go."""

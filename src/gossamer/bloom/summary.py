@@ -1,28 +1,26 @@
 """What one broker tells another about the filters it wants, and keeps telling as they change.
 
-A `Summary` is the advertiser's side of one direction of a link; a `RemoteSummary` is the
+A `SummaryWriter` is the advertiser's side of one direction of a link; a `RemoteSummary` is the
 listener's. `full` makes the first message and `delta` all later ones; the listener gives each to
-`apply`.
+`apply`. A `Summary` is the advertiser's side where the filters of one index are all that is wanted.
 """
 
 import math
 from typing import Final
 
-from gossamer.bloom.bits import BloomFilter
-from gossamer.bloom.errors import SummaryError
+from gossamer.bloom.filter import BloomFilter, positions_in
 from gossamer.bloom.hashes import TopicHasher
 from gossamer.bloom.hybrid import HybridIndex, HybridSearch
-from gossamer.bloom.index import DEFAULT_CAPACITY, DEFAULT_ERROR_RATE
+from gossamer.bloom.index import DEFAULT_CAPACITY
 from gossamer.bloom.landmarks import Landmarks
-from gossamer.bloom.search import QUERY_BUDGET
-from gossamer.bloom.wire import (
+from gossamer.bloom.summary_codec import (
     ANYTHING,
     DELTA,
     FULL_BITS,
+    SummaryError,
     Update,
     decode,
-    encode_delta,
-    encode_full,
+    encode,
 )
 
 # A filter that holds what it was sized for is half set. Far above that it attracts everything,
@@ -32,24 +30,83 @@ MAX_SATURATION: Final = 0.65
 _FLIP_BITS: Final = 16  # What a flipped bit takes in a delta; in a complete message a bit takes 1.
 
 
-class Summary:
-    """The filters that are wanted, and what the listener knows of them."""
+class WantedSummary:
+    """What is to be told, and never changes: `anything` may be wanted if the bits are too full."""
 
     def __init__(
-        self,
-        hasher: TopicHasher,
-        capacity: int = DEFAULT_CAPACITY,
-        error_rate: float = DEFAULT_ERROR_RATE,
-        budget: int = QUERY_BUDGET,
+        self, bits: BloomFilter, landmarks: Landmarks, elements: int, anything: bool = False
     ) -> None:
-        self.index = HybridIndex(hasher, capacity, error_rate, budget)
+        self.bits = bits
+        self.landmarks = landmarks
+        self.elements = elements
+        self.anything = anything
+
+
+class SummaryWriter:
+    """Writes messages for one listener; `told` is what it knows after the last, None before."""
+
+    def __init__(self, hasher: TopicHasher) -> None:
+        self.told: WantedSummary | None = None
         self.version = 0
         self._hasher = hasher
         self._digest = 0
-        self._told_layout = -1
 
-    def __len__(self) -> int:
-        return len(self.index)
+    def knows(self, wanted: WantedSummary) -> bool:
+        """Whether the listener needs no message."""
+        told = self.told
+        if told is None or told.bits.size != wanted.bits.size or told.anything != wanted.anything:
+            return False
+        return told.anything or (
+            told.bits.cells == wanted.bits.cells and told.landmarks.is_same(wanted.landmarks)
+        )
+
+    def full(self, wanted: WantedSummary) -> bytes:
+        """Everything: for a listener that knows nothing, or lost its place."""
+        positions = wanted.bits.set_positions()
+        self._digest = digest_of(self._hasher, positions)
+        if wanted.anything:
+            return self._message(ANYTHING, wanted, positions)
+        return self._message(FULL_BITS, wanted, positions)
+
+    def delta(self, wanted: WantedSummary) -> bytes:
+        """What changed since the last message; everything, if that is smaller or all moved."""
+        told = self.told
+        if told is None or told.bits.size != wanted.bits.size or told.anything or wanted.anything:
+            return self.full(wanted)
+        flips = positions_in(told.bits.difference(wanted.bits))
+        if len(flips) * _FLIP_BITS > int(wanted.bits.size):
+            return self.full(wanted)
+        self._digest ^= digest_of(self._hasher, flips)
+        return self._message(DELTA, wanted, flips)
+
+    def _message(self, kind: int, wanted: WantedSummary, positions: list[int]) -> bytes:
+        bits = wanted.bits
+        base = self.version
+        self.version += 1
+        self.told = wanted
+        return encode(
+            Update(
+                kind,
+                self._hasher.seed_id,
+                bits.size,
+                bits.hashes,
+                wanted.elements,
+                self.version,
+                wanted.landmarks,
+                self._digest,
+                base,
+                positions,
+                bytes(bits.cells),
+            )
+        )
+
+
+class Summary:
+    """The filters that are wanted, and what the listener knows of them."""
+
+    def __init__(self, hasher: TopicHasher, capacity: int = DEFAULT_CAPACITY) -> None:
+        self.index = HybridIndex(hasher, capacity)
+        self.writer = SummaryWriter(hasher)
 
     def add(self, filter: str) -> bool:
         """Wants a valid filter once more; true if it was not wanted before."""
@@ -59,55 +116,28 @@ class Summary:
         """Wants it once less; true if it is gone. One that is not wanted is a `KeyError`."""
         return self.index.remove(filter)
 
-    def may_match(self, topic: str) -> bool:
-        return self.index.may_match(topic)
-
     def full(self) -> bytes:
-        """Everything: for a listener that knows nothing, or lost its place."""
-        self.index.counting.take_flips()
-        self._told_layout = self.index.layout
-        plain = self.index.counting.plain
-        bits = plain.set_positions()
-        self._digest = digest_of(self._hasher, bits)
-        self.version += 1
-        return encode_full(self._update(0, bits), plain.cells)
+        return self.writer.full(wanted_of(self.index))
 
     def delta(self) -> bytes:
-        """What changed since the last message; everything, if that is smaller or all moved."""
-        counting = self.index.counting
-        many = len(counting.flipped) * _FLIP_BITS > int(counting.plain.size)
-        if many or self._told_layout != self.index.layout:
-            return self.full()
-        flips = counting.take_flips()
-        self._digest ^= digest_of(self._hasher, flips)
-        self.version += 1
-        return encode_delta(self._update(self.version - 1, flips))
+        return self.writer.delta(wanted_of(self.index))
 
-    def _update(self, base: int, bits: list[int]) -> Update:
-        plain = self.index.counting.plain
-        return Update(
-            FULL_BITS,
-            self._hasher.seed_id,
-            plain.size,
-            plain.hashes,
-            self.index.load(),
-            self.version,
-            self.index.landmarks,
-            self._digest,
-            base,
-            bits,
-        )
+
+def wanted_of(index: HybridIndex) -> WantedSummary:
+    """What the filters of an index want, as copies: the index goes on changing."""
+    bits = index.counting.plain
+    landmarks = index.landmarks
+    return WantedSummary(bits.union(bits), landmarks.union(landmarks), index.load())
 
 
 class RemoteSummary:
     """What a neighbour wants, as far as it told. Before it told anything, it may want all."""
 
-    def __init__(self, hasher: TopicHasher, budget: int = QUERY_BUDGET) -> None:
+    def __init__(self, hasher: TopicHasher) -> None:
         self.version = 0
         self.size = 0  # Of the advertiser's bits, whether they were told or not.
         self._elements = 0
         self._hasher = hasher
-        self._budget = budget
         self._digest = 0
         self._ones = 0
         self._search: HybridSearch | None = None
@@ -116,11 +146,6 @@ class RemoteSummary:
         """Whether the neighbour may want this topic. No means no."""
         search = self._search
         return search is None or search.may_match(topic.encode())
-
-    def may_match_bytes(self, topic: bytes) -> bool:
-        """The same for a topic that is encoded already."""
-        search = self._search
-        return search is None or search.may_match(topic)
 
     def queries(self) -> int:
         """The look-ups of all searches since the last complete message."""
@@ -156,11 +181,6 @@ class RemoteSummary:
         search = self._search
         return 0.0 if search is None else self._ones / int(search.bits.size)
 
-    def forget(self) -> None:
-        """The neighbour is out of step: until it tells everything anew it may want all."""
-        self._search = None
-        self.version = 0
-
     def apply(self, data: bytes) -> None:
         """Takes a message in; `SummaryError`, and no change at all, if it cannot be right."""
         update = decode(data)
@@ -174,23 +194,6 @@ class RemoteSummary:
         else:
             self._apply_full(update)
 
-    def merge(self, other: "RemoteSummary") -> "RemoteSummary":
-        """What either neighbour wants, of summaries of one size and one seed."""
-        mine = self._search
-        theirs = other._search
-        merged = RemoteSummary(self._hasher, self._budget)
-        if mine is None or theirs is None:
-            return merged
-        if mine.hasher.seed_id != theirs.hasher.seed_id:
-            raise ValueError("summaries of two seeds cannot be merged")
-        landmarks = mine.landmarks.union(theirs.landmarks)
-        bits = mine.bits.union(theirs.bits)
-        merged._ones = bits.ones()
-        merged._elements = self._elements + other._elements
-        merged.size = self.size
-        merged._search = HybridSearch(self._hasher, bits, landmarks, self._budget)
-        return merged
-
     def _apply_full(self, update: Update) -> None:
         _check_saturation(len(update.bits), update.size)
         if digest_of(self._hasher, update.bits) != update.digest:
@@ -201,7 +204,8 @@ class RemoteSummary:
         else:
             for position in update.bits:
                 bits.flip(position)
-        self._search = HybridSearch(self._hasher, bits, update.landmarks, self._budget)
+        self._search = HybridSearch(self._hasher, bits)
+        self._search.landmarks = update.landmarks
         self._took(update, len(update.bits))
 
     def _apply_delta(self, update: Update) -> None:

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from gossamer.bloom.filter import bits_for
 from gossamer.bloom.hashes import TopicHasher
-from gossamer.bloom.prefixed import ends, inner_prefixes
-from gossamer.bloom.sizes import bits_for
+from gossamer.bloom.searches import ends, inner_prefixes
 from gossamer.topics.containment import canonical, contains
 from gossamer.topics.match import matches
 from gossamer_lab.scenarios.workload import Drawing, ScenarioSettings, draw

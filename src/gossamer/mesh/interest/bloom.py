@@ -12,40 +12,20 @@ So is the union with a neighbour that has not spoken since this broker started: 
 """
 
 import math
-from typing import Final
 
-from gossamer.bloom.bits import BloomFilter, positions_in
+from gossamer.bloom.filter import MAX_BITS, elements_of
 from gossamer.bloom.hashes import TopicHasher
 from gossamer.bloom.hybrid import HybridIndex
-from gossamer.bloom.landmarks import Landmarks
-from gossamer.bloom.sizes import MAX_BITS, elements_of
-from gossamer.bloom.summary import MAX_SATURATION, RemoteSummary, digest_of
-from gossamer.bloom.wire import (
-    DELTA,
-    FULL_BITS,
-    Update,
-    encode_anything,
-    encode_delta,
-    encode_full,
+from gossamer.bloom.summary import (
+    MAX_SATURATION,
+    RemoteSummary,
+    SummaryWriter,
+    WantedSummary,
+    wanted_of,
 )
 from gossamer.mesh.control_messages import SUMMARY, control_packet
 from gossamer.mesh.interest.advertiser import Advertiser
 from gossamer.topics.cover import Cover, CoverChange
-
-# A flipped bit costs about two bytes in a delta; past this part of the bits, all are sent.
-_FLIP_BITS: Final = 16
-
-
-class WantedSummary:
-    """A union as it is told: `bits` are of a size that all know, and `anything` if too full."""
-
-    def __init__(
-        self, bits: BloomFilter, landmarks: Landmarks, elements: int, anything: bool
-    ) -> None:
-        self.bits = bits
-        self.elements = elements
-        self.landmarks = landmarks
-        self.anything = anything
 
 
 class Summaries:
@@ -94,11 +74,11 @@ class Summaries:
 
     def union_without(self, name: str) -> WantedSummary:
         """Everything but one neighbour's own."""
-        own = self.own.counting.plain
-        size = int(own.size)  # `_make_room` keeps it the largest.
-        union = own.union(own)  # Copies, as the owner's go on changing.
-        landmarks = self.own.landmarks.union(self.own.landmarks)
-        elements = self.own.load()
+        own = wanted_of(self.own)
+        union = own.bits
+        size = int(union.size)  # `_make_room` keeps it the largest.
+        landmarks = own.landmarks
+        elements = own.elements
         anything = any(other != name for other in self._silent)
         for other, summary in self.remote.items():
             if other == name:
@@ -106,7 +86,12 @@ class Summaries:
             elements += summary.elements()
             bits = summary.bits()
             theirs = summary.landmarks()
-            if bits is None or theirs is None or size % int(bits.size) or bits.hashes != own.hashes:
+            if (
+                bits is None
+                or theirs is None
+                or size % int(bits.size)
+                or bits.hashes != union.hashes
+            ):
                 anything = True
             else:
                 union = union.union(bits.stretched(size))
@@ -151,58 +136,24 @@ class SummaryAdvertiser(Advertiser):
         self._summaries = summaries
         self._name = name
         self._seen = -1
-        self._told: WantedSummary | None = None
-        self._digest = 0
-        self._version = 0
+        self._writer = SummaryWriter(summaries.hasher)
 
     def changes(self) -> list[bytes]:
-        told = self._told
-        if told is None or self._seen == self._summaries.changes:
+        if self._writer.told is None or self._seen == self._summaries.changes:
             return []
         self._seen = self._summaries.changes
         wanted = self._summaries.union_without(self._name)
-        if wanted.bits.size != told.bits.size or wanted.anything != told.anything:
-            return self._all(wanted)
-        if wanted.anything:
+        if self._writer.knows(wanted):
             return []
-        flips = positions_in(told.bits.difference(wanted.bits))
-        if not flips and wanted.landmarks.is_same(told.landmarks):
-            return []
-        if len(flips) * _FLIP_BITS > int(wanted.bits.size):
-            return self._all(wanted)
-        self._digest ^= digest_of(self._summaries.hasher, flips)
-        update = self._update(DELTA, wanted, flips)
-        update.base = self._version - 1
-        return [control_packet(SUMMARY, encode_delta(update))]
+        self.interests += 1
+        return [control_packet(SUMMARY, self._writer.delta(wanted))]
 
     def everything(self) -> list[bytes]:
         self._seen = self._summaries.changes
-        return self._all(self._summaries.union_without(self._name))
+        wanted = self._summaries.union_without(self._name)
+        self.interests += 1
+        return [control_packet(SUMMARY, self._writer.full(wanted))]
 
     def told(self) -> int:
-        return 0 if self._told is None else self._told.bits.ones()
-
-    def _all(self, wanted: WantedSummary) -> list[bytes]:
-        positions = wanted.bits.set_positions()
-        self._digest = digest_of(self._summaries.hasher, positions)
-        update = self._update(FULL_BITS, wanted, positions)
-        if wanted.anything:
-            return [control_packet(SUMMARY, encode_anything(update))]
-        return [control_packet(SUMMARY, encode_full(update, wanted.bits.cells))]
-
-    def _update(self, kind: int, wanted: WantedSummary, positions: list[int]) -> Update:
-        self._told = wanted
-        self._version += 1
-        self.interests += 1
-        return Update(
-            kind,
-            self._summaries.hasher.seed_id,
-            wanted.bits.size,
-            wanted.bits.hashes,
-            wanted.elements,
-            self._version,
-            wanted.landmarks,
-            self._digest,
-            0,
-            positions,
-        )
+        told = self._writer.told
+        return 0 if told is None else told.bits.ones()

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gossamer.bloom.errors import SummaryError
 from gossamer.bloom.summary import RemoteSummary
+from gossamer.bloom.summary_codec import SummaryError
 from gossamer.broker.core import Core
 from gossamer.broker.revocation import remove_subscription
 from gossamer.broker.subscriptions import enter

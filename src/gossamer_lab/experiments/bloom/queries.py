@@ -3,14 +3,10 @@
 import random
 from collections.abc import Callable
 
-from gossamer.bloom.bits import BloomFilter, sized_filter
-from gossamer.bloom.exhaustive import ExhaustiveSearch, whole_filter_elements
+from gossamer.bloom.filter import BloomFilter, sized_filter
 from gossamer.bloom.hashes import TopicHasher
 from gossamer.bloom.hybrid import HybridSearch
-from gossamer.bloom.landmarks import CountedLandmarks
-from gossamer.bloom.patterned import PatternedSearch, pattern_of
-from gossamer.bloom.prefixed import PrefixedSearch, ends, inner_prefixes
-from gossamer.bloom.search import Search
+from gossamer.bloom.searches import ExhaustiveSearch, PatternedSearch, PrefixedSearch, Search
 from gossamer_lab.bench.bloom_workload import Parameters, Preparation, draw_filters, draw_topic
 
 BF, BFP, PREFIX, HYBRID = "BF", "BFP", "prefix", "hybrid"
@@ -47,32 +43,20 @@ def ample_filter() -> BloomFilter:
 def searches(
     filters: list[str], seed: bytes, new_filter: Callable[[], BloomFilter]
 ) -> dict[str, Search]:
-    """The four methods over one set of filters, each on a Bloom filter of its own."""
+    """The four methods over one set of filters; BF and BFP have the same bits."""
     hasher = TopicHasher(seed)
     whole = new_filter()
-    prefixes = new_filter()
-    guided = new_filter()
-    landmarks = CountedLandmarks()
-    for filter in set(filters):
-        for element in whole_filter_elements(hasher, filter):
-            whole.add(element)
-        for element in ends(hasher, filter):
-            prefixes.add(element)
-            guided.add(element)
-        for prefix in inner_prefixes(hasher, filter):
-            prefixes.add(prefix)
-            guided.add_guide(prefix)
-        landmarks.note(filter, 1)
-    patterned = PatternedSearch(hasher, whole, _NO_BUDGET)
-    patterned.patterns = sorted({pattern_of(filter) for filter in filters} - {_literal(filters)})
-    return {
+    methods: dict[str, Search] = {
         BF: ExhaustiveSearch(hasher, whole, _NO_BUDGET),
-        BFP: patterned,
-        PREFIX: PrefixedSearch(hasher, prefixes, _NO_BUDGET),
-        HYBRID: HybridSearch(hasher, guided, landmarks.shown, _NO_BUDGET),
+        BFP: PatternedSearch(hasher, whole, _NO_BUDGET),
+        PREFIX: PrefixedSearch(hasher, new_filter(), _NO_BUDGET),
+        HYBRID: HybridSearch(hasher, new_filter(), _NO_BUDGET),
     }
-
-
-def _literal(filters: list[str]) -> str:
-    """The pattern without wildcards, which every search by patterns tries anyway."""
-    return "=" * max(filter.count("/") + 1 for filter in filters)
+    for filter in set(filters):
+        for search in methods.values():
+            for element in search.elements_of(filter):
+                search.bits.add(element)
+            for guide in search.guides_of(filter):
+                search.bits.add_guide(guide)
+            search.note(filter, 1)
+    return methods

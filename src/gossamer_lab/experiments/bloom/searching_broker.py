@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection as Pipe
 from typing import Final
 
-from gossamer.bloom.bits import BloomFilter, sized_filter
+from gossamer.bloom.filter import BloomFilter, sized_filter
 from gossamer.bloom.hashes import TopicHasher
 from gossamer.broker.broker import Broker
 from gossamer.broker.settings import Settings

@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import Any, Final
 
-from gossamer.bloom.bits import sized_filter
+from gossamer.bloom.filter import sized_filter
 from gossamer.bloom.hashes import TopicHasher
-from gossamer.bloom.prefixed import ends, inner_prefixes
+from gossamer.bloom.searches import ends, inner_prefixes
 from gossamer_lab.bench.bloom_workload import Parameters as Workload
 from gossamer_lab.bench.bloom_workload import Preparation, draw_filters, draw_topic
 from gossamer_lab.experiments.bands import band

@@ -14,8 +14,7 @@ message, so that two sides that disagree find out, whatever went wrong between t
 import zlib
 from typing import Final
 
-from gossamer.bloom.bits import positions_in
-from gossamer.bloom.errors import SummaryError
+from gossamer.bloom.filter import MAX_BITS, MAX_HASHES, positions_in
 from gossamer.bloom.landmarks import (
     KINDS,
     MAPPED_LEVELS,
@@ -23,8 +22,6 @@ from gossamer.bloom.landmarks import (
     Landmarks,
     is_pattern_code,
 )
-from gossamer.bloom.sizes import MAX_BITS, MAX_HASHES
-from gossamer.bloom.varints import VarintReader, put_gaps, put_number, read_gaps
 
 MAGIC: Final = b"GB"
 FORMAT: Final = 1
@@ -36,10 +33,50 @@ ANYTHING: Final = 3
 
 _DIGEST_BYTES: Final = 8
 _CRC_BYTES: Final = 4
+_MAX_VARINT: Final = 9  # Bytes, 63 bits: every number of the wire form fits a machine word.
+
+
+class SummaryError(ValueError):
+    """A summary from the wire that was refused; nothing changed, and the text says why."""
+
+
+class _Reader:
+    """Takes a message apart from its front; asking past its end is a `SummaryError`."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+
+    def take(self, count: int) -> bytes:
+        end = self.at + count
+        if end > len(self.data):
+            raise SummaryError("the summary ends too early")
+        taken = self.data[self.at : end]
+        self.at = end
+        return taken
+
+    def left(self) -> int:
+        return len(self.data) - self.at
+
+    def number(self) -> int:
+        value = 0
+        for place in range(_MAX_VARINT):
+            if self.at >= len(self.data):
+                raise SummaryError("the summary ends too early")
+            byte = self.data[self.at]
+            self.at += 1
+            value |= (byte & 0x7F) << (7 * place)
+            if byte < 0x80:
+                return value
+        raise SummaryError("a number in the summary is too long")
 
 
 class Update:
-    """A message, taken apart and valid by itself. `bits` are the set or the flipped positions."""
+    """A message, taken apart and valid by itself.
+
+    `bits` are the set or the flipped positions; `cells` the array that the set ones are in, if they
+    are to be sent, or came, as one. `base` is the version that a delta starts from.
+    """
 
     def __init__(
         self,
@@ -53,6 +90,7 @@ class Update:
         digest: int,
         base: int,
         bits: list[int],
+        cells: bytes,
     ) -> None:
         self.kind = kind
         self.seed_id = seed_id
@@ -64,41 +102,30 @@ class Update:
         self.digest = digest
         self.base = base
         self.bits = bits
-        self.cells = b""  # the array that `bits` were read from, if they came as one
+        self.cells = cells
 
 
-def encode_full(update: Update, cells: bytes | bytearray) -> bytes:
-    """The smaller of the two complete forms; `cells` are the bits of `update.bits` in an array."""
-    if len(update.bits) < len(cells):  # a gap takes a byte or more
-        gaps = bytearray()
-        put_gaps(gaps, update.bits)
-        if len(gaps) < len(cells):
-            update.kind = FULL_GAPS
-            return _sealed(update, bytes(gaps))
-    update.kind = FULL_BITS
-    return _sealed(update, bytes(cells))
-
-
-def encode_delta(update: Update) -> bytes:
+def encode(update: Update) -> bytes:
+    """A full summary, of either kind, takes the smaller of its two forms."""
+    kind = update.kind
     body = bytearray()
-    put_number(body, update.base)
-    put_gaps(body, update.bits)
-    update.kind = DELTA
-    return _sealed(update, bytes(body))
-
-
-def encode_anything(update: Update) -> bytes:
-    update.kind = ANYTHING
-    return _sealed(update, b"")
-
-
-def _sealed(update: Update, body: bytes) -> bytes:
+    if kind == DELTA:
+        _put_number(body, update.base)
+        _put_gaps(body, update.bits)
+    elif kind != ANYTHING:
+        cells = update.cells
+        if len(update.bits) < len(cells):  # a gap takes a byte or more
+            _put_gaps(body, update.bits)
+        kind = FULL_GAPS
+        if not body or len(body) >= len(cells):
+            kind = FULL_BITS
+            body = bytearray(cells)
     out = bytearray(MAGIC)
     out.append(FORMAT)
-    out.append(update.kind)
+    out.append(kind)
     out += update.seed_id.to_bytes(4, "big")
     for number in (update.size, update.hashes, update.elements, update.version):
-        put_number(out, number)
+        _put_number(out, number)
     _put_landmarks(out, update.landmarks)
     out += update.digest.to_bytes(_DIGEST_BYTES, "big")
     out += body
@@ -113,7 +140,7 @@ def decode(data: bytes) -> Update:
     sealed = data[:-_CRC_BYTES]
     if zlib.crc32(sealed) != int.from_bytes(data[-_CRC_BYTES:], "big"):
         raise SummaryError("the summary has a wrong checksum")
-    reader = VarintReader(sealed)
+    reader = _Reader(sealed)
     reader.take(len(MAGIC))
     form, kind = reader.take(2)
     if form != FORMAT:
@@ -136,23 +163,23 @@ def decode(data: bytes) -> Update:
         cells = reader.take(reader.left())
         bits = _positions(cells, size)
     elif kind != ANYTHING:
-        bits = read_gaps(reader, size)
+        bits = _read_gaps(reader, size)
     if reader.left():
         raise SummaryError(f"the summary has {reader.left()} bytes too many")
-    update = Update(kind, seed_id, size, hashes, elements, version, landmarks, digest, base, bits)
-    update.cells = cells
-    return update
+    return Update(
+        kind, seed_id, size, hashes, elements, version, landmarks, digest, base, bits, cells
+    )
 
 
 def _put_landmarks(out: bytearray, landmarks: Landmarks) -> None:
     for word in landmarks.words():
-        put_number(out, word)
-    put_number(out, len(landmarks.codes) + 1 if landmarks.listed else 0)
+        _put_number(out, word)
+    _put_number(out, len(landmarks.codes) + 1 if landmarks.listed else 0)
     for code in landmarks.codes:
-        put_number(out, code)
+        _put_number(out, code)
 
 
-def _read_landmarks(reader: VarintReader) -> Landmarks:
+def _read_landmarks(reader: _Reader) -> Landmarks:
     landmarks = Landmarks()
     words = [reader.number() for _ in range(KINDS)]
     if max(words) >> (MAPPED_LEVELS + 1):
@@ -179,3 +206,34 @@ def _positions(cells: bytes, size: int) -> list[int]:
     if bits and bits[-1] >= size:
         raise SummaryError(f"bit {bits[-1]} is outside of a summary of {size} bits")
     return bits
+
+
+def _put_number(out: bytearray, value: int) -> None:
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+
+
+def _put_gaps(out: bytearray, positions: list[int]) -> None:
+    """Ascending positions, each as its distance from the one before."""
+    _put_number(out, len(positions))
+    before = -1
+    for position in positions:
+        _put_number(out, position - before - 1)
+        before = position
+
+
+def _read_gaps(reader: _Reader, size: int) -> list[int]:
+    """What `_put_gaps` wrote: ascending positions below `size`."""
+    count = reader.number()
+    if count > reader.left():
+        raise SummaryError("the summary announces more bits than it holds")
+    positions: list[int] = []
+    before = -1
+    for _ in range(count):
+        before += reader.number() + 1
+        if before >= size:
+            raise SummaryError(f"bit {before} is outside of a summary of {size} bits")
+        positions.append(before)
+    return positions

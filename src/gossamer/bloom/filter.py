@@ -1,22 +1,23 @@
-"""A Bloom filter over hashes: a bit array in which a member is never missed.
+"""Bloom filters over hashes: a bit array in which a member is never missed.
 
 An element can also be a *guide*: one that only steers a search, so that mistaking a stranger for it
-costs a look-up and no wrong answer. It gets fewer probes, and takes up that much less room.
+costs a look-up and no wrong answer. It gets fewer probes, and takes up that much less room. In a
+counting filter members can leave again.
+
+In the equations, b is the number of bits, k of hashes, n_e of distinct elements, p_fp the false
+positive rate.
 """
 
+import math
 from typing import Final
 
 from mypy_extensions import i64
 
 from gossamer.bloom.hashes import LANE, LANE_BITS
-from gossamer.bloom.sizes import (
-    MAX_BITS,
-    MAX_HASHES,
-    bits_for,
-    elements_of,
-    guide_hashes_for,
-    hashes_for,
-)
+
+MAX_BITS: Final = 1 << 28  # 32 MiB, 18 million elements at 0.001; a wire header can ask no more.
+MAX_HASHES: Final = 32  # The best number for one error in four thousand million.
+COUNTER_TOP: Final = 255
 
 # By cell: which of its bits are set, and the two cells in which each of them is there twice.
 _SET_BITS: Final = [[bit for bit in range(8) if cell >> bit & 1] for cell in range(256)]
@@ -121,10 +122,6 @@ class BloomFilter:
     def estimated_elements(self) -> float:
         return elements_of(self.size, self.hashes, self.ones())
 
-    def estimated_error_rate(self) -> float:
-        """How often a stranger is taken for a member, from the bits as they are now."""
-        return float(self.saturation() ** int(self.hashes))
-
     def union(self, other: "BloomFilter") -> "BloomFilter":
         """The filter of the members of either."""
         self._check_same_shape(other)
@@ -153,11 +150,6 @@ class BloomFilter:
         wide.take(cells[: len(wide.cells)])
         return wide
 
-    def may_intersect(self, other: "BloomFilter") -> bool:
-        """Whether some element may be a member of both. No means no."""
-        self._check_same_shape(other)
-        return self._as_number() & other._as_number() != 0
-
     def load(self, number: int) -> None:
         """Take the bits of a number, bit 0 first, for those of the filter."""
         self.take(number.to_bytes(len(self.cells), "little"))
@@ -179,6 +171,52 @@ class BloomFilter:
             )
 
 
+class CountingFilter:
+    """A counter of one byte for every bit of the plain filter, which is set while it is not 0.
+
+    A counter that reaches its top stays there, because nobody knows any more how many members
+    stand behind it: an error of a bit too many, never one too few.
+    """
+
+    def __init__(self, plain: BloomFilter) -> None:
+        self.plain = plain
+        self._counts = bytearray(int(plain.size))
+
+    def add(self, element: i64) -> None:
+        self._count_up(self.plain.positions(element, self.plain.hashes))
+
+    def add_guide(self, element: i64) -> None:
+        self._count_up(self.plain.positions(element, self.plain.guide_hashes))
+
+    def remove(self, element: i64) -> None:
+        """Takes out a member. A stranger whose bits are not all set is refused, without change."""
+        self._count_down(self.plain.positions(element, self.plain.hashes))
+
+    def remove_guide(self, element: i64) -> None:
+        self._count_down(self.plain.positions(element, self.plain.guide_hashes))
+
+    def _count_up(self, positions: list[int]) -> None:
+        counts = self._counts
+        for position in positions:
+            count = counts[position]
+            if count == 0:
+                self.plain.flip(position)
+            if count < COUNTER_TOP:
+                counts[position] = count + 1
+
+    def _count_down(self, positions: list[int]) -> None:
+        counts = self._counts
+        for position in positions:
+            if counts[position] == 0:
+                raise KeyError("the element is not in the counting filter")
+        for position in positions:
+            count = counts[position]
+            if 0 < count < COUNTER_TOP:
+                counts[position] = count - 1
+                if count == 1:
+                    self.plain.flip(position)
+
+
 def sized_filter(elements: int, error_rate: float) -> BloomFilter:
     """An empty filter for so many distinct elements at this false positive rate."""
     size = bits_for(elements, error_rate)
@@ -195,3 +233,32 @@ def positions_in(cells: bytes | bytearray) -> list[int]:
             for bit in _SET_BITS[cell]:
                 found.append(first + bit)
     return found
+
+
+def bits_for(elements: int, error_rate: float) -> int:
+    """b = -n_e ln(p_fp) / (ln 2)²"""
+    if elements < 1:
+        raise ValueError(f"a Bloom filter is sized for at least 1 element, not {elements}")
+    if not 0.0 < error_rate < 1.0:
+        raise ValueError(f"a false positive rate must be between 0 and 1, not {error_rate}")
+    bits = math.ceil(-elements * math.log(error_rate) / math.log(2.0) ** 2)
+    if bits > MAX_BITS:
+        raise ValueError(f"{elements} elements at {error_rate} take more than {MAX_BITS} bits")
+    return bits
+
+
+def hashes_for(bits: int, elements: int) -> int:
+    """k = (b / n_e) ln 2, a whole number"""
+    return min(MAX_HASHES, max(1, round(bits / elements * math.log(2.0))))
+
+
+def guide_hashes_for(hashes: int) -> int:
+    """The probes of a guide: at 0.001 seven of ten, so that less than one in a hundred misleads."""
+    return (7 * hashes + 9) // 10
+
+
+def elements_of(bits: int, hashes: int, ones: int) -> float:
+    """How many distinct elements have probably set this many bits; infinite when all are set."""
+    if ones >= bits:
+        return math.inf
+    return -bits / hashes * math.log(1.0 - ones / bits)
