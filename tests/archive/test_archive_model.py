@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.archive.archive import Archive
-from gossamer.topics.match import matches
+from gossamer.topics.names import matches
 from gossamer.wire.properties import Properties
 from tests.support.archives import Row, keep_up, read, settings, write
 

@@ -9,7 +9,7 @@ from gossamer.archive.archive import Archive
 from gossamer.archive.errors import RowsLost
 from gossamer.archive.sealed_segment import SealedSegment
 from gossamer.archive.selection import Selection
-from gossamer.topics.match import matches
+from gossamer.topics.names import matches
 from gossamer.wire.properties import Properties
 from tests.support.archives import Row, keep_up, read, settings, write
 

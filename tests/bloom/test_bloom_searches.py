@@ -17,7 +17,7 @@ from gossamer.bloom import (
 from gossamer.bloom.index import DEFAULT_CAPACITY, DEFAULT_ERROR_RATE
 from gossamer.bloom.landmarks import CountedLandmarks
 from gossamer.bloom.searches import Search
-from gossamer.topics.match import matches
+from gossamer.topics.names import matches
 from tests.support.topic_strategies import filters, topics
 
 KINDS = [ExhaustiveSearch, PatternedSearch, PrefixedSearch, HybridSearch]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.bloom import RemoteSummary, Summary, SummaryError, TopicHasher
-from gossamer.topics.match import matches
+from gossamer.topics.names import matches
 from tests.support.topic_strategies import filters, topics
 
 HASHER = TopicHasher(b"summaries")

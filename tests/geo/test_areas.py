@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.geo.areas import MAX_AREAS, NO_AREAS, Areas
+from gossamer.geo.areas import MAX_AREAS, NO_AREAS, Areas, GlpError
 from gossamer.geo.earth import Point
-from gossamer.geo.errors import GlpError
 from gossamer.geo.glp import parse
 from gossamer.wire.reasons import IMPLEMENTATION_SPECIFIC_ERROR
 

@@ -2,18 +2,15 @@
 
 import pytest
 
-from gossamer.geo.areas import MAX_POINTS_IN_ALL
+from gossamer.geo.areas import MAX_POINTS_IN_ALL, GlpError
 from gossamer.geo.circle import Circle
 from gossamer.geo.earth import Point
-from gossamer.geo.effort import MESSAGE_POINTS, PAIR_POINTS, Effort, Unbounded
-from gossamer.geo.errors import GlpError, ShapeError
 from gossamer.geo.geojson import read_geojson
 from gossamer.geo.glp import parse, parse_sent
-from gossamer.geo.overlap import meet
+from gossamer.geo.overlap import MESSAGE_POINTS, PAIR_POINTS, UNBOUNDED, Effort, meet
 from gossamer.geo.polygon import Polygon
 from gossamer.geo.rectangle import Rectangle
-from gossamer.geo.regions import Region
-from gossamer.geo.shape import Shape
+from gossamer.geo.shape import Region, Shape, ShapeError
 from gossamer.wire import reasons
 from tests.support.combs import comb, comb_entry
 from tests.support.memory import World
@@ -119,7 +116,7 @@ def test_a_border_that_must_be_walked_is_charged() -> None:
     effort = Effort()
     meet(Region([*shapes], [True] * 50), Region([*others], [False] * 50), effort)
     assert effort.spent <= MESSAGE_POINTS + PAIR_POINTS
-    assert Unbounded().spend(1 << 40)
+    assert Effort(UNBOUNDED).spend(1 << 40)
 
 
 # In the broker --------------------------------------------------------------------------------

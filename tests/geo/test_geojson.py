@@ -9,8 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gossamer.geo.earth import Point
-from gossamer.geo.errors import ShapeError
 from gossamer.geo.geojson import GeoJson, read_geojson
+from gossamer.geo.shape import ShapeError
 from tests.support.earth import azimuths, gone, referee_distance
 
 

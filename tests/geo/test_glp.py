@@ -2,10 +2,9 @@
 
 import pytest
 
-from gossamer.geo.areas import MAX_AREAS, NO_AREAS
+from gossamer.geo.areas import MAX_AREAS, NO_AREAS, GlpError
 from gossamer.geo.circle import Circle
 from gossamer.geo.earth import Point
-from gossamer.geo.errors import GlpError
 from gossamer.geo.glp import MAX_ENTRIES, Glp, parse
 from gossamer.geo.line import Line
 from gossamer.geo.rectangle import Rectangle

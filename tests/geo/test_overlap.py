@@ -4,20 +4,18 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from gossamer.geo.areas import NO_AREAS, Areas
+from gossamer.geo.areas import NO_AREAS, Areas, GlpError
 from gossamer.geo.circle import Circle
 from gossamer.geo.earth import Point
-from gossamer.geo.errors import GlpError
 from gossamer.geo.geojson import read_geojson
 from gossamer.geo.glp import parse
 from gossamer.geo.interest import Interest
 from gossamer.geo.line import Line
+from gossamer.geo.located import place_of
 from gossamer.geo.overlap import delivers, meet
-from gossamer.geo.places import place_of
 from gossamer.geo.polygon import Polygon
 from gossamer.geo.rectangle import Rectangle
-from gossamer.geo.regions import Region
-from gossamer.geo.shape import Shape
+from gossamer.geo.shape import Region, Shape
 from tests.support.earth import (
     azimuths,
     gone,

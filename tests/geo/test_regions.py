@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from gossamer.geo.circle import Circle
 from gossamer.geo.earth import Point
 from gossamer.geo.rectangle import Rectangle
-from gossamer.geo.regions import Region
-from gossamer.geo.shape import Shape
+from gossamer.geo.shape import Region, Shape
 from tests.support.earth import azimuths, gone
 
 HERE = Point(47.0, 179.99)

@@ -9,8 +9,7 @@ from gossamer.geo.earth import Point
 from gossamer.geo.index import LAST, WIDE, SpatialIndex, level_for
 from gossamer.geo.interest import Interest
 from gossamer.geo.overlap import meet
-from gossamer.geo.regions import Region
-from gossamer.geo.shape import Shape
+from gossamer.geo.shape import Region, Shape
 from tests.support.earth import azimuths, gone, lengths, points, points_around, shapes
 
 OLDEST = 100.0

@@ -16,8 +16,8 @@ from gossamer.mesh.bridges.loop_prevention import (
 from gossamer.mesh.bridges.ownership import SILENCE_SECONDS, Ownership, encode_claims
 from gossamer.net.config import ConfigError, parse
 from gossamer.topics.containment import contains
-from gossamer.topics.intersection import meet
-from gossamer.topics.match import matches
+from gossamer.topics.containment import meet
+from gossamer.topics.names import matches
 from gossamer.wire.codec import decode, encode
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.frames import header_length, packet_length

@@ -9,7 +9,7 @@ from gossamer.plus.limits import OperatorLimits
 from gossamer.plus.operators.kinds import Options
 from gossamer.plus.plan import PlusError
 from gossamer.plus.publication import read_time
-from gossamer.topics.match import matches
+from gossamer.topics.names import matches
 from tests.support.plus import Bench, deliveries
 
 HOSTILE = [

@@ -11,7 +11,7 @@ from gossamer.plus.operators.kinds import Options
 from gossamer.plus.operators.quantile import RELATIVE_ERROR
 from gossamer.plus.publication import Publication
 from gossamer.plus.state import OperatorState
-from gossamer.topics.match import matches
+from gossamer.topics.names import matches
 from tests.support.plus import VOCABULARY, Delivery, deliveries
 from tests.support.plus_model import IMPLICIT_TTL, Model
 

@@ -8,7 +8,7 @@ from gossamer.spark.insight.interests import Interests, reads
 from gossamer.spark.insight.placement import Advice, Placement, PublisherFlow
 from gossamer.spark.insight.report import size, table
 from gossamer.spark.insight.routes import Routes
-from gossamer.topics.match import matches
+from gossamer.topics.names import matches
 from tests.support.topic_strategies import filters, topics
 
 LINE = [("a", "b"), ("b", "c")]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.plus import publication, values
-from gossamer.topics.match import matches as core_matches
+from gossamer.topics.names import matches as core_matches
 from tests.cases.payloads import ODD, PLAIN
 
 pytest.importorskip("pyspark")

@@ -9,7 +9,7 @@ from gossamer.plus.operators.kinds import Options
 from gossamer.plus.publication import Publication
 from gossamer.plus.state import OperatorResult
 from gossamer.plus.vocabulary import Vocabulary
-from gossamer.topics.match import matches
+from gossamer.topics.names import matches
 from gossamer.wire.properties import Properties
 from tests.cases.payloads import DOCUMENTS, LIFETIMES, ODD, PLAIN, TOPICS
 

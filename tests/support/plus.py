@@ -8,7 +8,7 @@ from gossamer.plus.publication import Publication
 from gossamer.plus.registry import DEFAULT_WINDOWS
 from gossamer.plus.state import OperatorResult, OperatorState
 from gossamer.plus.vocabulary import Vocabulary
-from gossamer.topics.match import matches
+from gossamer.topics.names import matches
 from gossamer.wire.properties import Properties
 
 PROCESSORS = (

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from gossamer.topics.containment import Relation, canonical, contains, relation
-from gossamer.topics.match import matches
+from gossamer.topics.names import matches
 from tests.support.topic_strategies import filters
 
 CASES = [

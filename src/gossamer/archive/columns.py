@@ -14,7 +14,7 @@ import pyarrow as pa
 from gossamer.archive.blocks import Parts
 from gossamer.archive.schema import SCHEMA
 from gossamer.broker.archive_port import RETAIN_FLAG
-from gossamer.geo.errors import GlpError
+from gossamer.geo.areas import GlpError
 from gossamer.geo.glp import POSITION, PREFIX
 from gossamer.geo.glp import parse as parse_glp
 from gossamer.wire.packets import PUBLISH

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from gossamer.archive.schema import SCHEMA
-from gossamer.topics.match import matches
+from gossamer.topics.names import matches
 
 FOREVER: Final = (1 << 63) - 1
 # Distinct topics whose answer is remembered; past it the answers are found anew.

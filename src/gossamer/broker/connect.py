@@ -17,7 +17,7 @@ from gossamer.broker.session_start import Login, enter
 from gossamer.broker.settings import peer_settings
 from gossamer.broker.stages import DECIDING, OPEN
 from gossamer.budget.ledger import NOBODY, Owner
-from gossamer.geo.errors import GlpError
+from gossamer.geo.areas import GlpError
 from gossamer.geo.glp import Glp, parse_sent
 from gossamer.session.identity import Identity
 from gossamer.session.session import NEVER

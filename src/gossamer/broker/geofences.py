@@ -15,12 +15,11 @@ from gossamer.broker.routes import Tap
 from gossamer.broker.timers import Timer
 from gossamer.geo.earth import Point
 from gossamer.geo.fences import FenceEvent, FenceEvents, Watch
-from gossamer.geo.glp import POSITION, PREFIX
+from gossamer.geo.glp import PREFIX, position_entry
 from gossamer.geo.index import SpatialIndex
 from gossamer.geo.interest import Interest
-from gossamer.geo.located import Located
+from gossamer.geo.located import Located, Place
 from gossamer.geo.overlap import delivers
-from gossamer.geo.places import Place
 from gossamer.session.message import Message
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
@@ -235,7 +234,7 @@ def _message_of(event: FenceEvent, wall_offset: float) -> Message:
     }
     properties = Properties()
     properties.content_type = "application/json"
-    properties.user = [(POSITION, f"{event.at.lat!r};{event.at.lon!r}")]
+    properties.user = [position_entry(event.at)]
     payload = json.dumps(told, ensure_ascii=False).encode()
     name = f"{EVENT_TOPICS}{event.name}/{topic}"
     return Message(name, payload, EVENT_QOS, False, properties, 0.0, publisher, "")

@@ -11,18 +11,16 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.geofences import LocatedFilter, LocatedSubscription
-from gossamer.geo.areas import MAX_FOLLOWING
+from gossamer.geo.areas import MAX_FOLLOWING, GlpError, refused
 from gossamer.geo.earth import Point
-from gossamer.geo.effort import Effort
-from gossamer.geo.errors import GlpError, refused
-from gossamer.geo.glp import POSITION, Glp, parse_sent
+from gossamer.geo.glp import POSITION, Glp, parse_sent, position_entry
 from gossamer.geo.interest import Interest
-from gossamer.geo.located import NOT_LOCATED, Located
-from gossamer.geo.places import Place, place_of
+from gossamer.geo.located import NOT_LOCATED, Located, Place, place_of
+from gossamer.geo.overlap import Effort
 from gossamer.session.message import Message
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
-from gossamer.topics.shared import split_share
+from gossamer.topics.names import split_share
 from gossamer.wire.properties import Properties
 
 if TYPE_CHECKING:
@@ -94,7 +92,7 @@ class Locations:
         place_of(glp, known)
         follows = any(area.fixed is None for area in glp.areas)
         if follows and glp.position is None and known is not None:
-            properties.user.append((POSITION, f"{known.lat!r};{known.lon!r}"))
+            properties.user.append(position_entry(known))
         else:
             self._read = properties
             self._read_glp = glp

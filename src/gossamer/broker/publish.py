@@ -26,7 +26,7 @@ from gossamer.broker.publish_from_neighbour import distribute_arrived
 from gossamer.broker.refusals import drop_refused, is_refused, is_withheld, send_again
 from gossamer.broker.routes import Route
 from gossamer.broker.trace_port import trace_in
-from gossamer.geo.errors import GlpError
+from gossamer.geo.areas import GlpError
 from gossamer.geo.glp import Glp
 from gossamer.session.message import Message
 from gossamer.session.session import Session

@@ -13,7 +13,7 @@ from gossamer.session.message import Message
 from gossamer.session.queue import Queue
 from gossamer.session.queue_policy import Guard
 from gossamer.session.session import Session
-from gossamer.topics.match import matches
+from gossamer.topics.names import matches
 
 if TYPE_CHECKING:
     from gossamer.broker.core import Core

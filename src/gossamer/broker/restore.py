@@ -8,13 +8,13 @@ from gossamer.broker.retained_delivery import restore as restore_owed
 from gossamer.broker.session_end import end_session, expect_expiry, expect_will
 from gossamer.broker.session_sizes import weigh_session
 from gossamer.broker.subscriptions import asked_of, enter, make
-from gossamer.geo.errors import GlpError
+from gossamer.geo.areas import GlpError
 from gossamer.geo.located import read_located
 from gossamer.plus.plan import PlusError
 from gossamer.session.message_bytes import unpacked_message
 from gossamer.session.records import Snapshot, StoredSession
 from gossamer.session.session import NEVER, Session
-from gossamer.topics.shared import split_share
+from gossamer.topics.names import split_share
 
 
 def restore(core: Core, snapshot: Snapshot, now: float) -> None:

@@ -19,7 +19,7 @@ from gossamer.broker.geofences import LocatedSubscription
 from gossamer.broker.operation import OperatorSubscription
 from gossamer.broker.position_privacy import fitting
 from gossamer.broker.retained_visibility import is_shown
-from gossamer.geo.effort import Effort
+from gossamer.geo.overlap import Effort
 from gossamer.session.message import Message
 from gossamer.session.retained_owed import Owed
 from gossamer.session.session import Session

@@ -12,7 +12,7 @@ from gossamer.broker.subscriptions import leave
 from gossamer.plus.grammar import is_operator_filter
 from gossamer.session.records import DeliveryRecord
 from gossamer.session.session import Session
-from gossamer.topics.match import matches
+from gossamer.topics.names import matches
 
 
 def revoke(core: Core, session: Session) -> None:

@@ -20,7 +20,7 @@ from gossamer.budget.ledger import Account
 from gossamer.session.message import Message
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
-from gossamer.topics.match import matches
+from gossamer.topics.names import matches
 from gossamer.topics.tree import FilterTree, TreeEntry
 
 # What a route costs beside its topic: the object, its lists and its place in the table.

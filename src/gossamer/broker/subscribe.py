@@ -12,7 +12,7 @@ from gossamer.broker.retained_delivery import owe
 from gossamer.broker.revocation import remove_subscription
 from gossamer.broker.subscription_sizes import charge_of
 from gossamer.broker.subscriptions import asked_of, enter, make
-from gossamer.geo.errors import GlpError
+from gossamer.geo.areas import GlpError
 from gossamer.geo.glp import Glp, parse_sent
 from gossamer.geo.located import Located
 from gossamer.plus.engine import AskedOperator
@@ -22,7 +22,7 @@ from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
 from gossamer.session.subscription import Subscription
 from gossamer.topics.names import TopicError, check_filter
-from gossamer.topics.shared import split_share
+from gossamer.topics.names import split_share
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.packets import V5, Request, Suback, Unsuback

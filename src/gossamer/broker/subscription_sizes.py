@@ -16,7 +16,7 @@ from gossamer.plus.engine import AskedOperator
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
 from gossamer.session.sizes import pairs_bytes
-from gossamer.topics.shared import split_share
+from gossamer.topics.names import split_share
 
 if TYPE_CHECKING:
     from gossamer.broker.core import Core

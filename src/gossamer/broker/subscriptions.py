@@ -14,7 +14,7 @@ from gossamer.plus.grammar import is_operator_filter
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
 from gossamer.session.subscription import Subscription
-from gossamer.topics.shared import split_share
+from gossamer.topics.names import split_share
 
 if TYPE_CHECKING:
     from gossamer.broker.core import Core

@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 from gossamer.cli.errors import WrongUse
-from gossamer.geo.errors import GlpError
-from gossamer.geo.features import areas_in
+from gossamer.geo.areas import GlpError
+from gossamer.geo.geojson import areas_in
 from gossamer.geo.glp import POSITION, parse
 
 WITHIN_ID = 1

@@ -219,7 +219,7 @@ class _Subscription:
                 raise CommandError(f"the broker refused the filter {request.filter}: {words}")
 
     async def _print_all(self) -> None:
-        from gossamer.topics.match import matches
+        from gossamer.topics.names import matches
 
         out = sys.stdout.buffer
         async for message in self.client.messages():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gossamer.console.broker_watch import BrokerWatch
-from gossamer.geo.errors import GlpError
+from gossamer.geo.areas import GlpError
 from gossamer.geo.glp import parse
 from gossamer.net.admin.client import AdminError
 from gossamer.plus.operators.plus_every import PLUS_EVERY

@@ -14,7 +14,7 @@ from typing import Any, Final
 from gossamer.console.broker_watch import BrokerWatch
 from gossamer.console.topic_model import SeenTopic
 from gossamer.geo.earth import Point, destination
-from gossamer.geo.fields import read_unit
+from gossamer.geo.glp_entries import read_unit
 from gossamer.geo.glp import POSITION
 from gossamer.net.admin.client import AdminError
 

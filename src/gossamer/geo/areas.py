@@ -8,10 +8,9 @@ from typing import Final
 
 from gossamer.geo.circle import Circle
 from gossamer.geo.earth import Point
-from gossamer.geo.errors import refused
 from gossamer.geo.rectangle import Rectangle
-from gossamer.geo.regions import Region
-from gossamer.geo.shape import Shape
+from gossamer.geo.shape import Region, Shape
+from gossamer.wire.reasons import IMPLEMENTATION_SPECIFIC_ERROR, PAYLOAD_FORMAT_INVALID
 
 MAX_AREAS: Final = 256  # of one subscription or message: each is tested for every point
 
@@ -20,6 +19,27 @@ MAX_AREAS: Final = 256  # of one subscription or message: each is tested for eve
 MAX_FOLLOWING: Final = 2000
 # Of all areas together: whoever is told of a place looks at each of them.
 MAX_POINTS_IN_ALL: Final = 2000
+
+
+class GlpError(ValueError):
+    """A GLP entry is refused. `reason` is the MQTT 5 code, `text` names the entry and says why.
+
+    0x99 is for text that is not GLP; 0x83 for well-formed GLP that the broker will not take (too
+    much of it, or at odds with what it already has).
+    """
+
+    def __init__(self, reason: int, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+        self.text = text
+
+
+def malformed(entry: str, why: str) -> GlpError:
+    return GlpError(PAYLOAD_FORMAT_INVALID, f"{entry}: {why}")
+
+
+def refused(entry: str, why: str) -> GlpError:
+    return GlpError(IMPLEMENTATION_SPECIFIC_ERROR, f"{entry}: {why}")
 
 
 class Area:

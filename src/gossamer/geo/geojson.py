@@ -8,13 +8,12 @@ written on with longitudes beyond 180.
 import json
 import math
 from itertools import pairwise
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from gossamer.geo.earth import Point, distance
-from gossamer.geo.errors import ShapeError
 from gossamer.geo.path import Path
 from gossamer.geo.rings import NO_LIMIT, Ring, check_rings, inside
-from gossamer.geo.shape import Ball, Shape
+from gossamer.geo.shape import Ball, Shape, ShapeError
 
 MAX_CORNERS: Final = 1000  # of one area: finding crossing edges may take their square
 BORDER_STEPS: Final = 1000  # into which the border is cut to measure distances from it
@@ -171,3 +170,21 @@ def _number(value: object) -> float:
         return float(value)
     except OverflowError:
         raise ShapeError("a coordinate is out of range") from None
+
+
+AREA_TYPES: Final = ("Polygon", "MultiPolygon")
+_COLLECTIONS: Final = {"FeatureCollection": "features", "GeometryCollection": "geometries"}
+
+
+def areas_in(value: Any) -> list[dict[str, Any]]:
+    """The Polygons and MultiPolygons of a geometry, a Feature, or a collection of either."""
+    if not isinstance(value, dict):
+        return []
+    kind = value.get("type")
+    if kind == "Feature":
+        return areas_in(value.get("geometry"))
+    if kind in _COLLECTIONS:
+        return [area for one in value.get(_COLLECTIONS[kind]) or () for area in areas_in(one)]
+    if kind in AREA_TYPES:
+        return [{"type": kind, "coordinates": value.get("coordinates")}]
+    return []

@@ -8,12 +8,22 @@ refused with a text that names the entry.
 from collections.abc import Callable
 from typing import Final
 
-from gossamer.geo.areas import MAX_AREAS, MAX_POINTS_IN_ALL, Area
+from gossamer.geo.areas import MAX_AREAS, MAX_POINTS_IN_ALL, Area, malformed, refused
 from gossamer.geo.earth import Point
-from gossamer.geo.errors import malformed, refused
-from gossamer.geo.fields import read_decimal, read_flag, read_length, read_point, read_unit, shown
-from gossamer.geo.forms import FORMS, LONG, MAX_POINTS, read_area
-from gossamer.geo.lines import LINE_KEYS, LineReader
+from gossamer.geo.glp_entries import (
+    FORMS,
+    LINE_KEYS,
+    LONG,
+    MAX_POINTS,
+    LineReader,
+    read_area,
+    read_decimal,
+    read_flag,
+    read_length,
+    read_point,
+    read_unit,
+    shown,
+)
 from gossamer.geo.rings import NO_LIMIT, SENT_LOOKS
 
 PREFIX: Final = "gpl_"
@@ -43,8 +53,9 @@ class Glp:
         self.ping = False
 
 
-def speaks_glp(user: list[tuple[str, str]]) -> bool:
-    return any(key.startswith(PREFIX) for key, _ in user)
+def position_entry(point: Point) -> tuple[str, str]:
+    """As a User Property."""
+    return POSITION, f"{point.lat!r};{point.lon!r}"
 
 
 def parse_sent(user: list[tuple[str, str]]) -> Glp | None:

@@ -11,11 +11,9 @@ import math
 from typing import Final
 
 from gossamer.geo.earth import SHARPEST, Point, longest_chord, wrapped
-from gossamer.geo.effort import Effort, Unbounded
 from gossamer.geo.interest import Fence, Interest
-from gossamer.geo.overlap import meet
-from gossamer.geo.regions import Region
-from gossamer.geo.shape import Ball
+from gossamer.geo.overlap import UNBOUNDED, Effort, meet
+from gossamer.geo.shape import Ball, Region
 
 FIRST: Final = 3  # cells of 22.5 degrees; what is wider is few and is looked at every time
 LAST: Final = 20  # cells of 19 metres; finer ones would cost more levels than they save fences
@@ -238,7 +236,7 @@ class SpatialIndex:
     ) -> list[Interest]:
         """The interests that meet the region, or may meet it, past the effort."""
         if effort is None:
-            effort = Unbounded()
+            effort = Effort(UNBOUNDED)
         self.query += 1
         found: list[Interest] = []
         for ball in region.balls():

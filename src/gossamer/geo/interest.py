@@ -10,8 +10,7 @@ from typing import Final
 from gossamer.geo.areas import Areas
 from gossamer.geo.circle import Circle
 from gossamer.geo.earth import Point, longest_chord, wrapped
-from gossamer.geo.regions import Region
-from gossamer.geo.shape import Shape
+from gossamer.geo.shape import Region, Shape
 
 # A position is a point, and GLP's finest unit is how far apart two of them may be and still meet.
 SAME_PLACE: Final = 0.01  # metres

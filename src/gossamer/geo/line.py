@@ -1,9 +1,8 @@
 """A line with a thickness: all that lies within half the thickness of a path."""
 
 from gossamer.geo.earth import Point, chord2, distance, longest_chord, shortest_chord
-from gossamer.geo.errors import ShapeError
 from gossamer.geo.path import Path, steps_along
-from gossamer.geo.shape import Ball, Shape
+from gossamer.geo.shape import Ball, Shape, ShapeError
 
 
 class Line(Shape):

@@ -8,8 +8,7 @@ import math
 from typing import Final
 
 from gossamer.geo.earth import MAX_REACH, A, B, Point, chord2, course, destination, distance
-from gossamer.geo.errors import ShapeError
-from gossamer.geo.shape import Ball
+from gossamer.geo.shape import Ball, ShapeError
 
 STEP: Final = 50_000.0  # metres: a geodesic leaves its chord's plane by 3 mm over this
 SHORT: Final = 0.999 * STEP  # a chord: the way along the surface is less than a step

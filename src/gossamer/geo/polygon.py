@@ -8,10 +8,9 @@ import math
 from typing import Final
 
 from gossamer.geo.earth import Point, chord2, farthest
-from gossamer.geo.errors import ShapeError
 from gossamer.geo.path import Path, lifted, steps_along
 from gossamer.geo.rings import NO_LIMIT, Ring, check_rings, inside
-from gossamer.geo.shape import Ball, Shape
+from gossamer.geo.shape import Ball, Shape, ShapeError
 
 HORIZON: Final = math.cos(math.radians(80))  # beyond it the projection runs away to infinity
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gossamer.geo.errors import ShapeError
+from gossamer.geo.shape import ShapeError
 
 Ring = list[tuple[float, float]]  # the first point is not repeated at the end
 
@@ -69,38 +69,26 @@ def check_rings(rings: list[Ring], looks: int = NO_LIMIT) -> None:
     # Most borders are quickly told apart from left to right, a comb that lies on its side from
     # below to above; only one that is as intricate both ways takes the square of its edges.
     if not (
-        _sweep_right(edges, MAX_LOOKS) or _sweep_up(edges, MAX_LOOKS) or _sweep_right(edges, looks)
+        _sweep(edges, MAX_LOOKS, False)
+        or _sweep(edges, MAX_LOOKS, True)
+        or _sweep(edges, looks, False)
     ):
         raise ShapeError("its border is too intricate: make several areas of it")
 
 
-def _sweep_right(edges: list[Edge], looks: int) -> bool:
-    """Raises ShapeError if two conflict; False if that takes more looks to tell."""
-    edges.sort(key=_left)
+def _sweep(edges: list[Edge], looks: int, upwards: bool) -> bool:
+    """From left to right, or upwards. Raises ShapeError if two conflict; False if that takes more
+    looks to tell."""
+    edges.sort(key=_low if upwards else _left)
     for i, edge in enumerate(edges):
-        right, low, high = edge.bx, edge.low, edge.high
+        left, right, low, high = edge.ax, edge.bx, edge.low, edge.high
         for j in range(i + 1, len(edges)):
             other = edges[j]
-            if other.ax > right:
+            if other.low > high if upwards else other.ax > right:
                 break
             looks -= 1
-            if other.low <= high and other.high >= low and _conflict(edge, other):
-                raise ShapeError("a ring crosses or touches itself or another")
-        if looks < 0:
-            return False
-    return True
-
-
-def _sweep_up(edges: list[Edge], looks: int) -> bool:
-    edges.sort(key=_low)
-    for i, edge in enumerate(edges):
-        high, left, right = edge.high, edge.ax, edge.bx
-        for j in range(i + 1, len(edges)):
-            other = edges[j]
-            if other.low > high:
-                break
-            looks -= 1
-            if other.ax <= right and other.bx >= left and _conflict(edge, other):
+            apart = other.ax > right or other.bx < left or other.low > high or other.high < low
+            if not apart and _conflict(edge, other):
                 raise ShapeError("a ring crosses or touches itself or another")
         if looks < 0:
             return False

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from string import ascii_lowercase
 
-from gossamer.topics.match import matches
+from gossamer.topics.names import matches
 
 LEVEL_LENGTH = 10
 

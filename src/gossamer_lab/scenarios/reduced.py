@@ -18,7 +18,7 @@ from gossamer.bloom.filter import bits_for
 from gossamer.bloom.hashes import TopicHasher
 from gossamer.bloom.searches import ends, inner_prefixes
 from gossamer.topics.containment import canonical, contains
-from gossamer.topics.match import matches
+from gossamer.topics.names import matches
 from gossamer_lab.scenarios.workload import Drawing, ScenarioSettings, draw
 
 ERROR_RATE: Final = 0.001  # for which summaries are sized

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.topics.match import matches
+from gossamer.topics.names import matches
 from gossamer.wire.codec import decode
 from gossamer.wire.packets import Publish
 from gossamer_lab.bench.brokers import latency, mqtt, peers, runner

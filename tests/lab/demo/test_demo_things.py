@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from gossamer.geo.features import areas_in
+from gossamer.geo.geojson import areas_in
 from gossamer.topics.names import check_name
 from gossamer_lab.demo.ground import BLOCK_METRES, BLOCKS, CENTRE, DISTRICTS, FENCES, corner, spot
 from gossamer_lab.demo.pictures import HEIGHT, WIDTH, street_picture

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from gossamer.topics.match import matches
+from gossamer.topics.names import matches
 from gossamer_lab.bench.bloom_workload import (
     Parameters,
     Preparation,

@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.session.outbox import Sink
-from gossamer.topics.intersection import meet
-from gossamer.topics.match import matches
+from gossamer.topics.containment import meet
+from gossamer.topics.names import matches
 from gossamer.wire.frames import encode_varint, header_length, packet_length
 from gossamer.wire.packets import PUBLISH, V5, Publish
 from gossamer.wire.scalars import text

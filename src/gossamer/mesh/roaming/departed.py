@@ -24,7 +24,7 @@ from gossamer.session.records import DeliveryRecord
 from gossamer.session.seen_names import Seen
 from gossamer.session.session import Session
 from gossamer.session.subscription import Subscription
-from gossamer.topics.match import matches
+from gossamer.topics.names import matches
 from gossamer.wire import reasons
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from gossamer.broker.revocation import remove_subscription
 from gossamer.broker.session_end import expect_expiry
 from gossamer.broker.session_sizes import weigh_session
 from gossamer.broker.subscriptions import asked_of, enter, make
-from gossamer.geo.errors import GlpError
+from gossamer.geo.areas import GlpError
 from gossamer.geo.located import read_located
 from gossamer.mesh.directed.message import NO_MESSAGE, DirectedMessage
 from gossamer.mesh.directed.router import DirectedHandler
@@ -29,8 +29,8 @@ from gossamer.plus.plan import PlusError
 from gossamer.session.message import Message
 from gossamer.session.records import QUEUED, DeliveryRecord
 from gossamer.session.session import NEVER, Session
-from gossamer.topics.match import matches
-from gossamer.topics.shared import split_share
+from gossamer.topics.names import matches
+from gossamer.topics.names import split_share
 
 if TYPE_CHECKING:
     from gossamer.mesh.roaming.roaming import Roaming

@@ -18,7 +18,7 @@ from gossamer.broker.subscriptions import find_group
 from gossamer.plus.grammar import is_operator_filter
 from gossamer.session.message import Message
 from gossamer.session.session import Session
-from gossamer.topics.shared import split_share
+from gossamer.topics.names import split_share
 from gossamer.topics.tree import FilterTree, TreeEntry
 
 if TYPE_CHECKING:

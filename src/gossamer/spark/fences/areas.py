@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from gossamer.geo.features import areas_in
+from gossamer.geo.geojson import areas_in
 from gossamer.geo.glp import Glp, parse
 from gossamer.geo.interest import Interest
 from gossamer.geo.located import NOT_LOCATED

@@ -14,10 +14,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType
 
 from gossamer.geo.earth import Point
-from gossamer.geo.effort import Effort
 from gossamer.geo.interest import Interest
-from gossamer.geo.overlap import delivers
-from gossamer.geo.places import NOWHERE, Place
+from gossamer.geo.located import NOWHERE, Place
+from gossamer.geo.overlap import Effort, delivers
 from gossamer.spark.fences.areas import Area, Entries, interest_of, read_area
 from gossamer.spark.fences.cells import cell_at, cells_of
 from gossamer.spark.fences.places import is_position, needs_reading, read_place

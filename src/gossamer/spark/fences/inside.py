@@ -4,10 +4,10 @@ import math
 from functools import lru_cache
 
 from gossamer.geo.earth import Point
-from gossamer.geo.effort import Effort
 from gossamer.geo.index import SpatialIndex
 from gossamer.geo.interest import Interest
-from gossamer.geo.places import Place
+from gossamer.geo.located import Place
+from gossamer.geo.overlap import Effort
 from gossamer.spark.fences.areas import interest_of
 from gossamer.spark.fences.places import read_place
 

@@ -6,11 +6,10 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from gossamer.geo.errors import GlpError
-from gossamer.geo.forms import FORMS
+from gossamer.geo.areas import GlpError
 from gossamer.geo.glp import parse
-from gossamer.geo.lines import LINE_KEYS
-from gossamer.geo.places import Place, place_of
+from gossamer.geo.glp_entries import FORMS, LINE_KEYS
+from gossamer.geo.located import Place, place_of
 
 # In the JSON of the column `glp`, the entries that make an area.
 _AREA_ENTRY: Final = f'"(?:{"|".join((*FORMS, *LINE_KEYS))})"'

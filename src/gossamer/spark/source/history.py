@@ -24,7 +24,7 @@ from gossamer.spark.source.positions import EARLIEST, LATEST, StartPosition
 from gossamer.spark.source.ranges import Range, cut, rows_of
 from gossamer.spark.source.replay import find_replays
 from gossamer.spark.source.settings import SourceSettings
-from gossamer.topics.match import matches
+from gossamer.topics.names import matches
 
 _MOST = (1 << 63) - 1
 

@@ -13,7 +13,7 @@ from gossamer.plus.plan import OperatorPlan
 from gossamer.plus.publication import Publication
 from gossamer.plus.rules import PASSES, Check, checks_of, judge_all
 from gossamer.plus.vocabulary import Vocabulary
-from gossamer.topics.match import matches
+from gossamer.topics.names import matches
 
 LOOKED_AT = ("topic", "payload")
 

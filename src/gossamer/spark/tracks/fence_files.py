@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from gossamer.geo.features import areas_in
+from gossamer.geo.geojson import areas_in
 from gossamer.net.admin.client import AdminClient, AdminError
 from gossamer.spark.fences.areas import read_area
 from gossamer.spark.pipelines.pipeline import AdminAccess, PipelineError

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gossamer.plus.engine import Engine
 from gossamer.plus.publication import Publication
 from gossamer.plus.state import OperatorState
-from gossamer.topics.match import matches
+from gossamer.topics.names import matches
 
 # What the dashboards of a building would ask.
 CHAINS = (
