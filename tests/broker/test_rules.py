@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.broker.rules import UNKNOWN_ADDRESS, Grant, Rule, RuleBook, check_template, fill
-from gossamer.topics.names import matches
-from gossamer.topics.names import TopicError
+from gossamer.topics.names import TopicError, matches
 
 
 def rule(

@@ -15,8 +15,7 @@ from gossamer.mesh.bridges.loop_prevention import (
 )
 from gossamer.mesh.bridges.ownership import SILENCE_SECONDS, Ownership, encode_claims
 from gossamer.net.config import ConfigError, parse
-from gossamer.topics.containment import contains
-from gossamer.topics.containment import meet
+from gossamer.topics.containment import contains, meet
 from gossamer.topics.names import matches
 from gossamer.wire.codec import decode, encode
 from gossamer.wire.errors import ProtocolError

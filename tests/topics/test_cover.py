@@ -68,12 +68,19 @@ def test_everything_added_can_be_removed_in_any_order(added: list[str], random: 
     assert checked.cover.maximal() == []
 
 
+def is_covered(cover: Cover, filter: str) -> bool:
+    """Whether a filter of the multiset contains this one: then it does not enter the cover."""
+    entered = cover.add(filter).entered
+    cover.remove(filter)
+    return not entered
+
+
 @given(st.lists(filters(4), max_size=30), filters(4))
 def test_is_covered_is_containment_in_any_filter(added: list[str], probe: str) -> None:
     cover = Cover()
     for filter in added:
         cover.add(filter)
-    assert cover.is_covered(probe) is any(contains(filter, probe) for filter in added)
+    assert is_covered(cover, probe) is any(contains(filter, probe) for filter in added)
 
 
 def test_equal_filters_count_as_one() -> None:
@@ -126,9 +133,9 @@ def test_long_walks_are_cut_short_without_losing_the_answer() -> None:
         levels = ["+" if at in places else "a" for at in range(14)]
         assert cover.add("/".join([*levels, f"t{number}"])).left == []
     only_a = "/".join("a" * 14)
-    assert not cover.is_covered(f"{only_a}/other")
-    assert cover.is_covered(f"{only_a}/t1234")
-    assert cover.is_covered(f"{only_a}/t0")
+    assert not is_covered(cover, f"{only_a}/other")
+    assert is_covered(cover, f"{only_a}/t1234")
+    assert is_covered(cover, f"{only_a}/t0")
     wide = "/".join("+" * 15)
     assert len(cover.add(wide).left) == 2002
     assert len(cover.remove(wide).entered) == 2002

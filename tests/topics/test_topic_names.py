@@ -2,8 +2,7 @@
 
 import pytest
 
-from gossamer.topics.names import MAX_BYTES, TopicError, check_filter, check_name
-from gossamer.topics.names import split_share
+from gossamer.topics.names import MAX_BYTES, TopicError, check_filter, check_name, split_share
 
 GOOD_NAMES = ["a", "/", "//", "a/b", "/a", "a/", "$SYS/x", " ", "ü/雪", "a" * MAX_BYTES]
 BAD_NAMES = ["", "a/+", "a#", "+", "#", "a\0", "é" * 32768, "/" * 200]

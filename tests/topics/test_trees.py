@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.topics.names import matches
 from gossamer.topics.name_tree import NameTree
+from gossamer.topics.names import matches
 from gossamer.topics.tree import FilterTree, TreeEntry
 from tests.support.topic_strategies import filters, topics
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from gossamer.budget.division import MIB
 from gossamer.budget.ledger import Account
-from gossamer.topics.containment import Relation, contains, relation
+from gossamer.topics.containment import contains, meet
 from gossamer.topics.names import TopicError, check_filter
 from gossamer.topics.tree import FilterTree, TreeEntry
 
@@ -150,7 +150,7 @@ class Grant:
         for denied in self._denied_filters:
             if contains(denied, filter):
                 return False
-            if is_shared and relation(denied, filter) != Relation.DISJOINT:
+            if is_shared and meet(denied, filter) is not None:
                 return False
         return any(contains(allowed, filter) for allowed in self._filters)
 

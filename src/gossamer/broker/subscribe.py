@@ -21,8 +21,7 @@ from gossamer.plus.plan import PlusError
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
 from gossamer.session.subscription import Subscription
-from gossamer.topics.names import TopicError, check_filter
-from gossamer.topics.names import split_share
+from gossamer.topics.names import TopicError, check_filter, split_share
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.packets import V5, Request, Suback, Unsuback

@@ -14,8 +14,8 @@ from typing import Any, Final
 from gossamer.console.broker_watch import BrokerWatch
 from gossamer.console.topic_model import SeenTopic
 from gossamer.geo.earth import Point, destination
-from gossamer.geo.glp_entries import read_unit
 from gossamer.geo.glp import POSITION
+from gossamer.geo.glp_entries import read_unit
 from gossamer.net.admin.client import AdminError
 
 MOST_TRACKS: Final = 2000

@@ -1,28 +1,17 @@
-"""Which filter matches every topic that another matches: set inclusion, linear in the levels.
+"""Filters as sets of topics: does one include another, and what do two have in common?
 
-Truth is the set of valid topic names a filter matches, whatever their length. Two spellings of one
-set exist: `#` is `+/#` because every topic has a level, and `/#` is `/+/#` because the topic
-before its `/` would be empty. A *pattern* is a filter taken apart so that both disappear: its
-levels, the two short spellings written out, closed by `#` or by `END`.
+Both are linear in the levels. Truth is the set of valid topic names a filter matches, whatever
+their length. Two spellings of one set exist: `#` is `+/#` because every topic has a level, and
+`/#` is `/+/#` because the topic before its `/` would be empty. A *pattern* is a filter taken apart
+so that both disappear: its levels, the two short spellings written out, closed by `#` or by `END`.
 """
 
-from enum import IntEnum
 from typing import Final
 
 END: Final = "\0"  # Closes the pattern of a filter without `#`; no topic can contain it.
 
 _SPELT_OUT: Final = {"#": ["+", "#"], "/#": ["", "+", "#"]}
 _SHORTENED: Final = {"+/#": "#", "/+/#": "/#"}
-
-
-class Relation(IntEnum):
-    """How the topics of one filter lie to those of another."""
-
-    EQUAL = 0
-    CONTAINS = 1
-    CONTAINED = 2
-    OVERLAPPING = 3
-    DISJOINT = 4
 
 
 def canonical(filter: str) -> str:
@@ -64,38 +53,32 @@ def covers(wide: list[str], narrow: list[str], start: int) -> bool:
         at += 1
 
 
-def relation(a: str, b: str) -> Relation:
-    """How the topics that `a` matches lie to those that `b` matches."""
+def meet(a: str, b: str) -> str | None:
+    """None if no topic matches both."""
     if a[0] != b[0] and (a[0] == "$" or b[0] == "$"):
-        return Relation.DISJOINT
-    a_may_contain = True
-    b_may_contain = True
+        return None  # [MQTT-4.7.2-1]
     in_a = pattern(a)
     in_b = pattern(b)
+    levels: list[str] = []
     at = 0
     while True:
         x = in_a[at]
         y = in_b[at]
-        if x == y:
-            if x == "#" or x == END:
-                break
-        elif x == "#":
-            b_may_contain = False
+        if x == "#" or y == "#":
+            levels.extend(in_b[at:] if x == "#" else in_a[at:])
             break
-        elif y == "#":
-            a_may_contain = False
+        if x == END or y == END:
+            if x != y:
+                return None
+            levels.append(END)
             break
-        elif x == END or y == END:
-            return Relation.DISJOINT
-        elif x == "+":
-            b_may_contain = False
-        elif y == "+":
-            a_may_contain = False
+        if x == "+":
+            levels.append(y)
+        elif y == "+" or x == y:
+            levels.append(x)
         else:
-            return Relation.DISJOINT
+            return None
         at += 1
-    if a_may_contain and b_may_contain:
-        return Relation.EQUAL
-    if a_may_contain:
-        return Relation.CONTAINS
-    return Relation.CONTAINED if b_may_contain else Relation.OVERLAPPING
+    if levels[-1] == END:
+        levels.pop()
+    return "/".join(levels)

@@ -29,7 +29,7 @@ class CoverChange:
         self.left = left
 
     def __repr__(self) -> str:
-        return f"Change(entered={self.entered}, left={self.left})"
+        return f"CoverChange(entered={self.entered}, left={self.left})"
 
 
 class _Element(Member):
@@ -76,10 +76,6 @@ class Cover:
     def maximal(self) -> list[str]:
         """The minimal cover."""
         return [member.filter for member in self._plain.members() + self._system.members()]
-
-    def is_covered(self, filter: str) -> bool:
-        """Whether a filter of the multiset contains this one."""
-        return self._roots(filter).container(pattern(filter)) is not None
 
     def add(self, filter: str) -> CoverChange:
         """Put the filter in once more."""

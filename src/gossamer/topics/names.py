@@ -1,12 +1,16 @@
-"""Which strings are topic names and which are topic filters, by section 4.7 of the standard.
+"""Topic names and topic filters, by section 4.7 of the standard: which strings they are, and does
+one filter match one topic?
 
-Both checks return in silence or raise `TopicError` with a text fit for a reason string.
+The checks return in silence or raise `TopicError` with a text fit for a reason string. `matches` is
+the definition that trees and covers are tested against. Shared subscriptions,
+`$share/{group}/{filter}`, are taken apart here too (section 4.8.2).
 """
 
 from typing import Final
 
 MAX_BYTES: Final = 65535  # The wire counts the bytes of a string in 16 bits.
 MAX_LEVELS: Final = 200  # Far above any real topic; bounds the work one packet can ask for.
+SHARE_PREFIX: Final = "$share/"
 
 _SHORT: Final = MAX_BYTES // 4  # So few characters fit whatever they are: no need to encode.
 
@@ -46,3 +50,38 @@ def _check_common(text: str, what: str, max_levels: int) -> None:
         raise TopicError(f"{what} must not exceed {MAX_BYTES} bytes")  # [MQTT-4.7.3-3]
     if text.count("/") >= max_levels:
         raise TopicError(f"{what} must not have more than {max_levels} levels")
+
+
+def split_share(filter: str) -> tuple[str, str]:
+    """The group and the filter it shares; an empty group and `filter` itself if not shared.
+
+    The filter that is shared is not checked further: that is `check_filter`'s.
+    """
+    if not filter.startswith(SHARE_PREFIX):
+        return "", filter
+    end = filter.find("/", len(SHARE_PREFIX))
+    if end < 0 or end == len(filter) - 1:
+        raise TopicError("shared subscription lacks a filter: use $share/{group}/{filter}")
+    group = filter[len(SHARE_PREFIX) : end]
+    if not group:
+        raise TopicError("shared subscription has an empty group name")  # [MQTT-4.8.2-1]
+    if "+" in group or "#" in group:
+        raise TopicError("group of a shared subscription must not contain + or #")  # [MQTT-4.8.2-2]
+    return group, filter[end + 1 :]
+
+
+def matches(filter: str, topic: str) -> bool:
+    """Whether a valid filter matches a valid topic name, each as it is spelt [MQTT-4.7.3-4]."""
+    if topic.startswith("$") and filter[0] in ("+", "#"):
+        return False  # [MQTT-4.7.2-1]
+    wanted = filter.split("/")
+    levels = topic.split("/")
+    depth = len(levels)
+    at = 0
+    for level in wanted:
+        if level == "#":
+            return True  # The parent level counts too: `a/#` matches `a`.
+        if at == depth or (level != "+" and level != levels[at]):
+            return False
+        at += 1
+    return at == depth

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from zlib import crc32
 
-from gossamer.topics.names import matches
-from gossamer.topics.names import split_share
+from gossamer.topics.names import matches, split_share
 from gossamer.wire.packets import Publish
 from gossamer.wire.reasons import SERVER_BUSY
 

@@ -30,8 +30,8 @@ from gossamer.mesh.link import Traffic
 from gossamer.session.records import SENT, DeliveryRecord, SessionRecord, SubscriptionRecord
 from gossamer.session.session import NEVER, Session
 from gossamer.session.subscription import NO_IDENTIFIERS, Receiver, Subscription
-from gossamer.topics.cover import Cover, CoverChange
 from gossamer.topics.containment import meet
+from gossamer.topics.cover import Cover, CoverChange
 from gossamer.wire import reasons
 from gossamer.wire.codec import encode
 from gossamer.wire.packets import V5, Request, Suback, Subscribe, Unsuback, Unsubscribe

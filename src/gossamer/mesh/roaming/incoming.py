@@ -29,8 +29,7 @@ from gossamer.plus.plan import PlusError
 from gossamer.session.message import Message
 from gossamer.session.records import QUEUED, DeliveryRecord
 from gossamer.session.session import NEVER, Session
-from gossamer.topics.names import matches
-from gossamer.topics.names import split_share
+from gossamer.topics.names import matches, split_share
 
 if TYPE_CHECKING:
     from gossamer.mesh.roaming.roaming import Roaming

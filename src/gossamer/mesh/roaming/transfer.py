@@ -37,8 +37,7 @@ from gossamer.session.records import (
     SubscriptionRecord,
 )
 from gossamer.session.session import NEVER, Session
-from gossamer.topics.names import TopicError, check_filter
-from gossamer.topics.names import split_share
+from gossamer.topics.names import TopicError, check_filter, split_share
 from gossamer.wire.frames import VARINT_MAX
 
 HEAD: Final = "head"

@@ -1,4 +1,4 @@
-"""Topics as columns: which match a filter, as in `topics/match.py`, and which results go out on."""
+"""Topics as columns: which match a filter, as in `topics/names.py`, and which results go out on."""
 
 import re
 

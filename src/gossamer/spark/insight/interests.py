@@ -6,8 +6,7 @@ from gossamer.plus.grammar import is_operator_filter, parse
 from gossamer.plus.plan import PlusError
 from gossamer.plus.registry import DEFAULT_WINDOWS
 from gossamer.plus.vocabulary import Vocabulary
-from gossamer.topics.names import TopicError
-from gossamer.topics.names import split_share
+from gossamer.topics.names import TopicError, split_share
 from gossamer.topics.tree import FilterTree, TreeEntry
 
 
