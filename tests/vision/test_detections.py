@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.vision.detections import Detection, read_outputs
-from gossamer.vision.errors import ModelError
-from gossamer.vision.eyes import joint_count
 from gossamer.vision.faces import Face
+from gossamer.vision.image_processors import joint_count
+from gossamer.vision.models import ModelError
 
 LABELS = ["person", "dog", "cat"]
 SIZE = 100

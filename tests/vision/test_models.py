@@ -11,11 +11,18 @@ from pathlib import Path
 import pytest
 
 from gossamer.cli.main import run
-from gossamer.vision import installation as installing
+from gossamer.vision import models as models_module
 from gossamer.vision.catalogue import MODELS, YUNET, Model, ModelFile
-from gossamer.vision.errors import ModelError
-from gossamer.vision.installation import default_models, install
-from gossamer.vision.models import DAMAGED, INSTALLED, MISSING, is_installed, state_of
+from gossamer.vision.models import (
+    DAMAGED,
+    INSTALLED,
+    MISSING,
+    ModelError,
+    default_models,
+    install,
+    is_installed,
+    state_of,
+)
 
 CONTENT = b"weights" * 1000
 
@@ -60,7 +67,7 @@ def kind(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     source.parent.mkdir()
     source.write_bytes(data)
     act = f"import shutil; shutil.copy({str(source)!r}, '.')"
-    monkeypatch.setitem(installing._COMMANDS, request.param, client(act))
+    monkeypatch.setitem(models_module._COMMANDS, request.param, client(act))
     return str(request.param)
 
 
@@ -110,7 +117,7 @@ def test_a_package_without_the_file_is_refused(kind: str, tmp_path: Path) -> Non
 def test_what_the_client_says_is_told(
     act: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(installing._COMMANDS, "pip", client(act))
+    monkeypatch.setitem(models_module._COMMANDS, "pip", client(act))
     with pytest.raises(ModelError, match=said):
         install([model("pip")], tmp_path, seconds=1 if "sleep" in act else 60)
 
@@ -118,7 +125,7 @@ def test_what_the_client_says_is_told(
 def test_a_client_that_is_not_there_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(installing._COMMANDS, "npm", lambda model, place: ["no-such-npm"])
+    monkeypatch.setitem(models_module._COMMANDS, "npm", lambda model, place: ["no-such-npm"])
     with pytest.raises(ModelError, match="one needs npm, which is not installed"):
         install([model("npm")], tmp_path)
 

@@ -90,7 +90,7 @@ def test_processors_can_be_switched_off() -> None:
 
 def test_without_its_packages_a_broker_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cv2", None)
-    monkeypatch.setattr("gossamer.vision.eyes.find_spec", lambda name: None)
+    monkeypatch.setattr("gossamer.vision.image_processors.find_spec", lambda name: None)
     kinds = {kind.keyword: kind.trouble for kind in installed_processors(Config()).kinds}
     assert all("pip install 'gossamer[vision]'" in kinds[keyword] for keyword in KEYWORDS)
 

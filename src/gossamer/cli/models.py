@@ -7,10 +7,16 @@ import typer
 
 from gossamer.cli.errors import CommandError, WrongUse
 from gossamer.vision.catalogue import MODELS, MODELS_BY_NAME, Model
-from gossamer.vision.errors import ModelError
-from gossamer.vision.installation import default_models
-from gossamer.vision.installation import install as install_models
-from gossamer.vision.models import DAMAGED, INSTALL_HINT, MISSING, models_folder, state_of
+from gossamer.vision.models import (
+    DAMAGED,
+    INSTALL_HINT,
+    MISSING,
+    ModelError,
+    default_models,
+    models_folder,
+    state_of,
+)
+from gossamer.vision.models import install as install_models
 
 Folder = Annotated[
     Path | None,

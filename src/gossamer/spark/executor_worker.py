@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import Any, Final
 
 from gossamer.plus.publication import PROCESSOR_FAILED, TIMED_OUT
-from gossamer.vision.errors import TOLD
 from gossamer.vision.models import models_folder
-from gossamer.vision.process import WorkerGone, WorkerProcess
 from gossamer.vision.registry import load
 from gossamer.vision.settings import WorkerSettings
+from gossamer.vision.worker_process import WorkerGone, WorkerProcess
+from gossamer.vision.worker_protocol import TOLD
 
 Answer = tuple[bytes | None, str | None]  # or the reason why there is none
 

@@ -9,12 +9,9 @@ told: `weaknesses` names it before a worker starts, and a worker says what holds
 import os
 import resource
 from pathlib import Path
-from signal import SIGKILL
 from typing import Final
 
-from gossamer.vision import landlock, system_calls
-from gossamer.vision.kernel import IS_LINUX
-from gossamer.vision.kernel import die_with_parent as _die_with_parent
+from gossamer.vision import landlock, seccomp
 
 # The pipes and what the interpreter holds open already.
 OPEN_FILES: Final = 32
@@ -29,15 +26,9 @@ NICENESS: Final = 10
 WHOLE_LANDLOCK: Final = 3
 
 
-def die_with_parent() -> None:
-    """Where the kernel can do it; elsewhere the end of the input ends a worker."""
-    if IS_LINUX:
-        _die_with_parent(SIGKILL)
-
-
 def weaknesses() -> list[str]:
     """What a worker on this system would not give up, in words; empty if nothing."""
-    return _words(system_calls.can_filter(), landlock.version())
+    return _words(seccomp.can_filter(), landlock.version())
 
 
 def begin() -> None:
@@ -55,7 +46,7 @@ def confine(memory: int) -> list[str]:
     if size is not None:
         _limit(resource.RLIMIT_AS, size + memory)
     files = landlock.forbid_opening()
-    calls = system_calls.refuse_other_calls(os.getpid())
+    calls = seccomp.refuse_other_calls(os.getpid())
     return _words(calls and not _can_open(), files)
 
 

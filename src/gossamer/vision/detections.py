@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gossamer.vision.errors import ModelError
+from gossamer.vision.models import ModelError
 
 Array = NDArray[Any]
 
@@ -101,28 +101,18 @@ def _distinct(
     centred: Array, all_scores: Array, least: float, size: int
 ) -> tuple[Array, Array, Array]:
     """Of YOLO's many boxes (centre, width, height), the best one of each object."""
+    import cv2
+
     classes = all_scores.argmax(axis=1)
     scores = all_scores.max(axis=1)
     sure = scores >= least
     centred, classes, scores = centred[sure], classes[sure], scores[sure]
     half = centred[:, 2:4] / 2
     boxes = _shares(np.hstack([centred[:, :2] - half, centred[:, :2] + half]), size)
-    kept: list[int] = []
-    for at in np.argsort(-scores):
-        same = [one for one in kept if classes[one] == classes[at]]
-        if all(_overlap(boxes[at], boxes[one]) <= OVERLAP for one in same):
-            kept.append(int(at))
+    sides = np.hstack([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]])  # left, top, width, height
+    columns = (sides.tolist(), scores.tolist(), classes.tolist())
+    kept = list(cv2.dnn.NMSBoxesBatched(*columns, -1.0, OVERLAP))
     return boxes[kept], classes[kept], scores[kept]
-
-
-def _overlap(one: Array, other: Array) -> float:
-    width = min(one[2], other[2]) - max(one[0], other[0])
-    height = min(one[3], other[3]) - max(one[1], other[1])
-    if width <= 0 or height <= 0:
-        return 0.0
-    shared = width * height
-    areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (one, other)]
-    return float(shared / (areas[0] + areas[1] - shared))
 
 
 def _shares(boxes: Array, size: int) -> Array:

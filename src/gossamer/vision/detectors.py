@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gossamer.vision.catalogue import EFFICIENTDET, SSD
 from gossamer.vision.detections import Array, Detection, read_outputs
-from gossamer.vision.errors import ModelError
+from gossamer.vision.models import ModelError
 from gossamer.vision.settings import EFFICIENTDET_SCORE, SSD_SCORE, DetectorSettings, Scaling
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import sys
+from signal import SIGKILL
 from typing import Final
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -20,8 +21,10 @@ def syscall(number: int, *arguments: "int | ctypes.c_void_p | None") -> int:
     return answer
 
 
-def die_with_parent(signal: int) -> None:
-    _prctl(_PR_SET_PDEATHSIG, signal)
+def die_with_parent() -> None:
+    """Where the kernel can do it; elsewhere the end of its input ends a worker."""
+    if IS_LINUX:
+        _prctl(_PR_SET_PDEATHSIG, SIGKILL)
 
 
 def take_no_privileges() -> None:

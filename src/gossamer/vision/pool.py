@@ -1,4 +1,4 @@
-"""The workshop of a broker that has processors: a few worker processes and a bounded queue.
+"""A few worker processes for the processors of a broker, and a bounded queue before them.
 
 A publication goes to a worker once, with all processors that were asked about it. What finds the
 queue full is dropped, and counted as `busy`. A worker that crashes or takes too long costs the
@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from gossamer.broker.processor_port import ProcessorPort
 from gossamer.plus.jobs import Job
-from gossamer.plus.publication import Publication
-from gossamer.vision.errors import BUSY, PROCESSOR_FAILED, TIMED_OUT, TOLD
-from gossamer.vision.process import WorkerGone, WorkerProcess
+from gossamer.plus.publication import BUSY, PROCESSOR_FAILED, TIMED_OUT, Publication
 from gossamer.vision.settings import WorkerSettings
+from gossamer.vision.worker_process import WorkerGone, WorkerProcess
+from gossamer.vision.worker_protocol import TOLD
 from gossamer.wire.properties import Properties
 
 logger = logging.getLogger("gossamer.vision")
@@ -71,7 +71,7 @@ class Pool(ProcessorPort):
         self._queue: asyncio.Queue[Task] = asyncio.Queue()
         self._queued_bytes = 0
         self._latest: Task | None = None  # to which jobs may still be added
-        self._crew: set[asyncio.Task[None]] = set()
+        self._runners: set[asyncio.Task[None]] = set()
         self._idle = 0
         self._told_at: dict[str, float] = {}
 
@@ -94,10 +94,10 @@ class Pool(ProcessorPort):
         self._queued_bytes += size
         self._queue.put_nowait(task)
         self.waiting += 1
-        if self._queue.qsize() > self._idle and len(self._crew) < limits.workers:
-            member = self._loop.create_task(self._work())
-            self._crew.add(member)
-            member.add_done_callback(self._crew.discard)
+        if self._queue.qsize() > self._idle and len(self._runners) < limits.workers:
+            runner = self._loop.create_task(self._work())
+            self._runners.add(runner)
+            runner.add_done_callback(self._runners.discard)
 
     def tell_weaknesses(self, weak: list[str]) -> None:
         """In which ways workers are less confined than they should be: in the log, and counted."""
@@ -107,15 +107,15 @@ class Pool(ProcessorPort):
 
     async def close(self) -> None:
         """Ends the workers; what waits is not answered."""
-        crew = list(self._crew)
-        for member in crew:
-            member.cancel()
-        await asyncio.gather(*crew, return_exceptions=True)
+        runners = list(self._runners)
+        for runner in runners:
+            runner.cancel()
+        await asyncio.gather(*runners, return_exceptions=True)
 
     async def _work(self) -> None:
-        """One of the crew: a worker, and after a mishap another, until there is no more work."""
-        member = asyncio.current_task()
-        assert member is not None
+        """One runner: a worker, and after a mishap another, until there is no more work."""
+        runner = asyncio.current_task()
+        assert runner is not None
         worker: WorkerProcess | None = None
         try:
             while (task := await self._next()) is not None:
@@ -127,8 +127,8 @@ class Pool(ProcessorPort):
                 elif not await self._process(worker, task):
                     await worker.end()
                     worker = None
-            # Before the next await: whatever comes from now on needs another member.
-            self._crew.discard(member)
+            # Before the next await: whatever comes from now on needs another runner.
+            self._runners.discard(runner)
         finally:
             if worker is not None:
                 await worker.end()

@@ -2,11 +2,11 @@
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Final
+from typing import Final, TypeVar
 
 from gossamer.plus.operators.kinds import ProcessorKind
 from gossamer.plus.registry import PROCESSORS
@@ -19,6 +19,8 @@ logger = logging.getLogger("gossamer.vision")
 GROUP: Final = "gossamer.processors"
 
 BUILT_IN: Final = tuple(kind.place for kind in PROCESSORS)
+
+T = TypeVar("T")
 
 _KEYWORD: Final = re.compile(r"[A-Z][A-Z0-9]*")
 _RETURNS: Final = ("value", "json")
@@ -36,14 +38,14 @@ def find_processors(vocabulary: Vocabulary, settings: WorkerSettings) -> Install
     """Those whose keyword `vocabulary` does not know yet. One that is bad is told and left out."""
     kinds: dict[str, ProcessorKind] = {}
     usable: dict[str, str] = {}
-    for place in (*BUILT_IN, *_places_of_others()):
-        try:
-            kind = _kind(load(place), settings)
-            if vocabulary.knows(kind.keyword) or kind.keyword in kinds:
-                raise ValueError(f"${kind.keyword} already means something else")
-        except Exception as error:  # It is foreign code: whatever goes wrong, it must be named.
-            logger.error("the processor %s cannot be used: %s", place, error or repr(error))
-            continue
+
+    def judge(processor: type[Processor]) -> ProcessorKind:
+        kind = _kind(processor, settings)
+        if vocabulary.knows(kind.keyword) or kind.keyword in kinds:
+            raise ValueError(f"${kind.keyword} already means something else")
+        return kind
+
+    for place, kind in _judged(judge):
         kinds[kind.keyword] = kind
         if not kind.trouble:
             usable[kind.keyword] = place
@@ -53,12 +55,21 @@ def find_processors(vocabulary: Vocabulary, settings: WorkerSettings) -> Install
 def installed_places() -> dict[str, str]:
     """ "module:Class" by keyword, whether it can be used on this machine or not."""
     found: dict[str, str] = {}
-    for place in (*BUILT_IN, *_places_of_others()):
+    for place, keyword in _judged(lambda processor: processor.keyword):
+        found.setdefault(keyword, place)
+    return found
+
+
+def _judged(judge: Callable[[type[Processor]], T]) -> Iterator[tuple[str, T]]:
+    """Where each processor is, and what is said of it."""
+    others = sorted(point.value for point in entry_points(group=GROUP))
+    for place in (*BUILT_IN, *others):
         try:
-            found.setdefault(load(place).keyword, place)
+            said = judge(load(place))
         except Exception as error:  # It is foreign code: whatever goes wrong, it must be named.
             logger.error("the processor %s cannot be used: %s", place, error or repr(error))
-    return found
+            continue
+        yield place, said
 
 
 def load(place: str) -> type[Processor]:
@@ -68,10 +79,6 @@ def load(place: str) -> type[Processor]:
     if not (isinstance(found, type) and issubclass(found, Processor)):
         raise TypeError(f"{place} is not a gossamer.vision.processor.Processor")
     return found
-
-
-def _places_of_others() -> Sequence[str]:
-    return sorted(point.value for point in entry_points(group=GROUP))
 
 
 def _kind(processor: type[Processor], settings: WorkerSettings) -> ProcessorKind:

@@ -9,13 +9,13 @@ import os
 from typing import Any, BinaryIO, Final
 
 from gossamer.plus.publication import PROCESSOR_FAILED
-from gossamer.vision.confinement import allow_seconds, begin, confine, die_with_parent
-from gossamer.vision.errors import BadImage
-from gossamer.vision.frames import frame, read_frame
-from gossamer.vision.images import prepare
+from gossamer.vision.confinement import allow_seconds, begin, confine
+from gossamer.vision.images import BadImage, prepare
+from gossamer.vision.kernel import die_with_parent
 from gossamer.vision.processor import Item, Processor
 from gossamer.vision.registry import load
 from gossamer.vision.settings import WorkerSettings, settings_from_json
+from gossamer.vision.worker_protocol import frame, read_frame
 
 OUT_OF_MEMORY: Final = 70  # exit code
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from gossamer.vision.eyes import eyes_of
-from gossamer.vision.headers import dimensions
-from gossamer.vision.images import prepare
+from gossamer.vision.image_processors import image_models
+from gossamer.vision.images import dimensions, prepare
 from gossamer.vision.processor import Item
 from gossamer.vision.settings import WorkerSettings
 
@@ -28,21 +27,21 @@ def run_steps(name: str, data: bytes, settings: WorkerSettings) -> StepRun:
     prepare()
     times = [_times(Item("bench", data, {}, settings), settings) for _ in range(RUNS)]
     best = {step: min(one[step] for one in times) for step in STEPS}
-    people = eyes_of(settings).people(Item("bench", data, {}, settings))
+    people = image_models(settings).people(Item("bench", data, {}, settings))
     return StepRun(name, *dimensions(data), people, best)
 
 
 def _times(item: Item, settings: WorkerSettings) -> dict[str, float]:
     """Milliseconds; each step finds the ones before it done."""
-    eyes = eyes_of(settings)
+    models = image_models(settings)
     marks = [time.perf_counter()]
     item.image()
     marks.append(time.perf_counter())
-    eyes.objects(item)
+    models.objects(item)
     marks.append(time.perf_counter())
-    eyes.faces(item)
+    models.faces(item)
     marks.append(time.perf_counter())
-    eyes.females(item)
+    models.females(item)
     marks.append(time.perf_counter())
     taken = [(end - begin) * 1000 for begin, end in pairwise(marks)]
     return dict(zip(STEPS, taken, strict=True))

@@ -8,8 +8,14 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from typing import Any, Final
 
-from gossamer.vision.frames import HEADER, MAX_ANSWER_BYTES, WorkerFrameError, frame, read_message
 from gossamer.vision.settings import WorkerSettings
+from gossamer.vision.worker_protocol import (
+    HEADER,
+    MAX_ANSWER_BYTES,
+    WorkerFrameError,
+    frame,
+    read_message,
+)
 
 # Importing OpenCV and loading models takes a second; a loaded machine takes its time.
 START_SECONDS: Final = 60.0

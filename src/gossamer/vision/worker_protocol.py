@@ -7,6 +7,11 @@ import json
 import struct
 from typing import Any, BinaryIO, Final
 
+from gossamer.plus.publication import NOT_AN_IMAGE, PROCESSOR_FAILED, TOO_MANY_PIXELS
+
+# The reasons that a worker may give; what else it says is taken for PROCESSOR_FAILED.
+TOLD: Final = (NOT_AN_IMAGE, TOO_MANY_PIXELS, PROCESSOR_FAILED)
+
 # Lengths of the JSON and of the payload.
 HEADER: Final = struct.Struct("!II")
 

@@ -4,9 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.vision.errors import BadImage
-from gossamer.vision.headers import dimensions
-from gossamer.vision.images import decode
+from gossamer.vision.images import BadImage, decode, dimensions
 from tests.support.images import encoded, jpeg_claiming, png_of_zeros, webp_claiming
 
 FORMATS = ("jpg", "png", "webp")
