@@ -22,7 +22,7 @@ from gossamer.spark.java import quiet_java
 from gossamer.spark.pipelines.catalog import find
 from gossamer.spark.pipelines.pipeline import PipelineSettings
 from gossamer.spark.pipelines.run import BatchDone, PipelineRun
-from gossamer_lab.experiments.catalogue import find as find_experiment
+from gossamer_lab.experiments.experiment import find as find_experiment
 from tests.support.spark_cluster import spark_cluster
 
 if TYPE_CHECKING:

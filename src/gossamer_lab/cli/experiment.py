@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from gossamer_lab.experiments.experiment import Cell, Experiment
-    from gossamer_lab.experiments.run import ExperimentPlan
-    from gossamer_lab.experiments.spread import Answer
+    from gossamer_lab.experiments.run import Answer, ExperimentPlan
 
 RESULTS = Path("out/experiments")
 ALL = "all"
@@ -33,7 +32,7 @@ def list_(scale: Scale = "small", out: Results = RESULTS) -> None:
     """List the experiments, what they reproduce, and how many cells are finished."""
     from rich.console import Console
 
-    from gossamer_lab.experiments.catalogue import everything
+    from gossamer_lab.experiments.experiment import everything
     from gossamer_lab.tables import table
 
     try:
@@ -139,13 +138,12 @@ def report(
     """Write the report: each figure with the paper's result and ours."""
     from rich.console import Console
 
-    from gossamer_lab.experiments.catalogue import everything
+    from gossamer_lab.experiments.experiment import everything
 
     _check_scale(scale)
     _make_folder(out)
     try:
-        from gossamer_lab.experiments.report.content import gather
-        from gossamer_lab.experiments.report.files import write, write_pictures
+        from gossamer_lab.experiments.report import gather, write, write_pictures
 
         gathered = gather(everything(), scale, out)
     except ModuleNotFoundError as problem:
@@ -195,7 +193,7 @@ def speedup(
 
 
 def _chosen(names: list[str]) -> "list[Experiment]":
-    from gossamer_lab.experiments.catalogue import UnknownExperiment, everything, find
+    from gossamer_lab.experiments.experiment import UnknownExperiment, everything, find
 
     if names == [ALL]:
         return everything()

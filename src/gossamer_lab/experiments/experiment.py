@@ -8,8 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from hashlib import sha256
+from importlib import import_module
+from itertools import product
+from math import sqrt
+from multiprocessing import get_context
+from statistics import fmean, stdev
 from typing import Any, Final
 
 SMALL: Final = "small"  # minutes for all experiments together
@@ -17,12 +23,42 @@ PAPER: Final = "paper"  # what the papers did
 LARGE: Final = "large"  # as far as this code goes
 SCALES: Final = (SMALL, PAPER, LARGE)
 
+# All experiments, in the order of the report; each is the file of `studies/` of that name.
+NAMES: Final = (
+    "bloom-queries",
+    "bloom-errors",
+    "bloom-broker",
+    "testbed-grid",
+    "testbed-shapes",
+    "mesh-traffic",
+    "mesh-hotspots",
+    "mesh-deliveries",
+    "mesh-summaries",
+    "plus-scalars",
+    "plus-images",
+    "geo-matching",
+    "geo-traffic",
+    "mesh-healing",
+    "beyond-scale",
+)
+
+# Student's t for 95 %, by degrees of freedom; beyond the last the normal distribution is near.
+_T: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+_NORMAL: Final = 1.96
+
 Parameters = Mapping[str, Any]
 Measures = dict[str, Any]
 
 
+class UnknownExperiment(LookupError):
+    """The text names those there are."""
+
+
 class CellFailed(Exception):
     """A cell could not be measured; the text says why."""
+
+
+# The grid ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -44,13 +80,83 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Scaled:
+    """What differs from scale to scale; `large` is as the paper where it is not given."""
+
+    small: Any
+    paper: Any
+    large: Any = None
+
+    def at(self, scale: str) -> Any:
+        if scale == SMALL:
+            return self.small
+        return self.paper if scale == PAPER or self.large is None else self.large
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of a grid: every combination of the values of `axes`, the first changing slowest, with
+    seeds from 1 to `seeds`; `fixed` is the same in all of its cells. Anything may be `Scaled`."""
+
+    axes: Mapping[str, Any]
+    seeds: int | Scaled = 1
+    fixed: Parameters | Scaled = field(default_factory=dict)
+
+    def cells(self, scale: str) -> list[Cell]:
+        fixed = {name: _at(value, scale) for name, value in _at(self.fixed, scale).items()}
+        points = product(*(_at(values, scale) for values in self.axes.values()))
+        seeds = range(1, 1 + _at(self.seeds, scale))
+        return [
+            Cell({**dict(zip(self.axes, point, strict=True)), **fixed}, seed)
+            for point in points
+            for seed in seeds
+        ]
+
+
+def _at(value: Any, scale: str) -> Any:
+    return value.at(scale) if isinstance(value, Scaled) else value
+
+
+def grid(*blocks: Block) -> Callable[[str], list[Cell]]:
+    """The cells of all of them, by scale. The longest come first, so that none is waited for."""
+    return lambda scale: [cell for block in blocks for cell in block.cells(scale)]
+
+
+# Results ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Band:
+    """An average over seeds, and how far to trust it: the 95 % confidence interval of the mean."""
+
+    mean: float
+    half: float  # of the interval's width; 0 where there is one value only
+
+    @property
+    def low(self) -> float:
+        return self.mean - self.half
+
+    @property
+    def high(self) -> float:
+        return self.mean + self.half
+
+
+def band(values: Sequence[float]) -> Band:
+    count = len(values)
+    if count < 2:
+        return Band(fmean(values), 0.0)
+    freedom = count - 1
+    t = _T[freedom - 1] if freedom <= len(_T) else _NORMAL
+    return Band(fmean(values), t * stdev(values) / sqrt(count))
+
+
+@dataclass(frozen=True)
 class ResultRow:
     """A cell and what was measured in it."""
 
     parameters: Parameters
     seed: int
     measures: Mapping[str, Any]
-    version: str = ""
 
     def __getitem__(self, name: str) -> Any:
         """A parameter or a measure."""
@@ -58,6 +164,10 @@ class ResultRow:
 
     def has(self, **wanted: Any) -> bool:
         return all(self.parameters.get(name) == value for name, value in wanted.items())
+
+
+# A measure by its name, or what is computed from a row.
+Quantity = str | Callable[[ResultRow], float]
 
 
 class ResultRows(Sequence[ResultRow]):
@@ -80,8 +190,17 @@ class ResultRows(Sequence[ResultRow]):
         """The values of a parameter or measure, each once, in order."""
         return list(dict.fromkeys(row[name] for row in self._rows))
 
-    def values(self, name: str) -> list[Any]:
-        return [row[name] for row in self._rows]
+    def values(self, quantity: Quantity) -> list[Any]:
+        if isinstance(quantity, str):
+            return [row[quantity] for row in self._rows]
+        return [quantity(row) for row in self._rows]
+
+    def band(self, quantity: Quantity, **wanted: Any) -> Band:
+        """Over those with these parameters."""
+        return band(self.where(**wanted).values(quantity))
+
+    def mean(self, quantity: Quantity, **wanted: Any) -> float:
+        return self.band(quantity, **wanted).mean
 
     def by(self, name: str) -> dict[Any, ResultRows]:
         """Groups with the same value of a parameter; rows of one group differ in the rest."""
@@ -125,21 +244,37 @@ class Figure:
     note: str = ""  # how it was made here, where that is not obvious
 
 
+# Experiments ------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Experiment:
-    """`measure` runs on Spark's workers, so it must be importable by name; see `catalogue.py`."""
+    """`measure` runs on Spark's workers, which find it by the name of its experiment."""
 
     name: str
     title: str
     source: str  # the paper and its figures
     about: str  # a paragraph for the report
-    grid: Callable[[str], list[Cell]]  # of a scale; the longest cells first
+    grid: Callable[[str], list[Cell]]  # of a scale
     measure: Callable[[Parameters, int], Measures]
     figures: Callable[[ResultRows], list[Figure]]
     alone: bool = False  # whether a cell needs the machine to itself, as timings do
 
 
-def cells(parameters: Iterable[dict[str, Any]], seeds: Iterable[int]) -> list[Cell]:
-    """Every combination of them."""
-    chosen = list(seeds)
-    return [Cell(one, seed) for one in parameters for seed in chosen]
+def find(name: str) -> Experiment:
+    """Raises UnknownExperiment."""
+    if name not in NAMES:
+        raise UnknownExperiment(f"no experiment {name!r}; there are {', '.join(NAMES)}")
+    module = import_module(f"gossamer_lab.experiments.studies.{name.replace('-', '_')}")
+    experiment: Experiment = module.EXPERIMENT
+    return experiment
+
+
+def everything() -> list[Experiment]:
+    return [find(name) for name in NAMES]
+
+
+def in_own_process(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What it returns; its memory and processor time are its own. It is found by its name."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gossamer_lab.experiments.bands import Band
+from gossamer_lab.experiments.experiment import Band, Quantity, ResultRows
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,15 @@ def line(
         low = [max(0.0, y.low) if isinstance(y, Band) else y for y in ys]
         high = [y.high if isinstance(y, Band) else y for y in ys]
         axis.fill_between(xs, low, high, color=style.colour, alpha=0.18, linewidth=0)
+
+
+def curve(
+    axis: Any, rows: ResultRows, x: str, quantity: Quantity, style: Style, label: str
+) -> None:
+    """A line over the values of a parameter; what differs otherwise, such as the seed, is
+    averaged."""
+    found = {value: group.band(quantity) for value, group in sorted(rows.by(x).items())}
+    line(axis, list(found), list(found.values()), style, label)
 
 
 def bars(

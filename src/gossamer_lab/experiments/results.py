@@ -8,7 +8,7 @@ that is killed leaves every cell that it finished, and the next run goes on from
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from gossamer_lab.experiments.experiment import Cell, ResultRow, ResultRows
 
 @dataclass(frozen=True)
 class Finished:
-    """What comes back from a worker."""
+    """What comes back from a worker. Its fields after the cell are columns of the table."""
 
     cell: Cell
     measures: dict[str, Any]
@@ -31,17 +31,9 @@ class Finished:
     finished: str
 
     def record(self) -> dict[str, Any]:
-        return {
-            "key": self.cell.key,
-            "parameters": self.cell.parameters,
-            "seed": self.cell.seed,
-            "measures": self.measures,
-            "version": self.version,
-            "compiled": self.compiled,
-            "seconds": self.seconds,
-            "processor_seconds": self.processor_seconds,
-            "finished": self.finished,
-        }
+        values = {field.name: getattr(self, field.name) for field in fields(self)[1:]}
+        cell = self.cell
+        return {"key": cell.key, "parameters": cell.parameters, "seed": cell.seed, **values}
 
 
 class ResultTable:
@@ -74,10 +66,7 @@ class ResultTable:
         """Of these cells, as far as they are finished; parameters as the grid has them."""
         return ResultRows(
             ResultRow(
-                cell.parameters,
-                cell.seed,
-                _without_gaps(self._records[cell.key]["measures"]),
-                self._records[cell.key]["version"],
+                cell.parameters, cell.seed, _without_gaps(self._records[cell.key]["measures"])
             )
             for cell in chosen
             if self.has(cell)

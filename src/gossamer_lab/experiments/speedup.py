@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from gossamer_lab.experiments.catalogue import find
-from gossamer_lab.experiments.dissemination.simulation import network, tenth
-from gossamer_lab.experiments.experiment import SMALL, Cell, cells
-from gossamer_lab.experiments.spread import Answer, spread
+from gossamer_lab.experiments.dissemination.simulation import NETWORK, TENTH
+from gossamer_lab.experiments.experiment import SMALL, Block, Cell, find
+from gossamer_lab.experiments.run import Answer, spread
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,8 +32,7 @@ class Timing:
 
 def grid(count: int) -> list[Cell]:
     """As many simulations of about the same length; every mode of the mesh tells something."""
-    parameters = {"mode": "sf", "alpha": 0.3, **network(SMALL)}
-    return cells([parameters], range(1, count + 1))
+    return Block({"mode": ["sf"], "alpha": [0.3]}, count, NETWORK).cells(SMALL)
 
 
 def measure(spark: SparkSession, cores: int, chosen: Sequence[Cell]) -> Timing:
@@ -47,8 +45,8 @@ def measure(spark: SparkSession, cores: int, chosen: Sequence[Cell]) -> Timing:
             raise SpeedupFailed(f"{cell}: {answer}")
         work.append(answer.seconds)
 
-    warming = {"mode": "sf", "alpha": 0.3, **tenth(SMALL)}
-    spread(spark, experiment, cells([warming], range(1, 2 * cores + 1)), keep)
+    warming = Block({"mode": ["sf"], "alpha": [0.3]}, 2 * cores, TENTH)
+    spread(spark, experiment, warming.cells(SMALL), keep)
     work.clear()
     began = time.perf_counter()
     spread(spark, experiment, chosen, keep)

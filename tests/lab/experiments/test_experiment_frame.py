@@ -12,15 +12,24 @@ from rich.console import Console
 from gossamer.cli.main import run as cli
 from gossamer_lab.cli.experiment import run_plans
 from gossamer_lab.experiments import speedup
-from gossamer_lab.experiments.bands import band
-from gossamer_lab.experiments.catalogue import NAMES, UnknownExperiment, everything, find
-from gossamer_lab.experiments.dissemination.simulation import tenth
-from gossamer_lab.experiments.experiment import SCALES, Cell, ResultRow, ResultRows
-from gossamer_lab.experiments.report.content import gather
-from gossamer_lab.experiments.report.files import write, write_pictures
+from gossamer_lab.experiments.dissemination.simulation import TENTH
+from gossamer_lab.experiments.experiment import (
+    NAMES,
+    SCALES,
+    Block,
+    Cell,
+    ResultRow,
+    ResultRows,
+    Scaled,
+    UnknownExperiment,
+    band,
+    everything,
+    find,
+    grid,
+)
+from gossamer_lab.experiments.report import gather, write, write_pictures
 from gossamer_lab.experiments.results import Finished, ResultTable
-from gossamer_lab.experiments.run import failures, plan, run
-from gossamer_lab.experiments.worker import work
+from gossamer_lab.experiments.run import failures, plan, run, work
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,6 +64,21 @@ def test_every_experiment_has_a_grid_at_every_scale(name: str) -> None:
 def test_an_unknown_name_is_told_what_there_is() -> None:
     with pytest.raises(UnknownExperiment, match="bloom-queries"):
         find("bloom")
+
+
+def test_a_grid_has_every_combination_of_its_blocks() -> None:
+    cells = grid(
+        Block({"a": Scaled((1,), (1, 2)), "b": "xy"}, Scaled(1, 1, 2), {"c": Scaled(3, 4)}),
+        Block({"a": ()}),
+        Block({"d": [5]}, fixed=Scaled({"e": 6}, {})),
+    )
+    assert [str(cell) for cell in cells("small")] == [
+        "a=1 b=x c=3 seed=1",
+        "a=1 b=y c=3 seed=1",
+        "d=5 e=6 seed=1",
+    ]
+    assert len(cells("paper")) == 2 * 2 + 1
+    assert len(cells("large")) == 2 * 2 * 2 + 1
 
 
 def test_a_key_does_not_depend_on_the_order_of_parameters() -> None:
@@ -193,7 +217,7 @@ def test_spark_that_is_missing_is_named_with_the_way_out(
 
 def test_what_more_cores_bring_is_timed(spark: "SparkSession") -> None:
     assert len({cell.key for cell in speedup.grid(5)}) == 5
-    small = {"mode": "sf", "alpha": 0.3, **tenth("small"), "seconds": 1.0}
+    small = {"mode": "sf", "alpha": 0.3, **TENTH.small, "seconds": 1.0}
     timing = speedup.measure(spark, 2, [Cell(small, 1), Cell(small, 2)])
     assert timing.cells == 2
     assert timing.work > 0

@@ -23,7 +23,7 @@ from gossamer_lab.experiments.testbed.workload import (
 LINKS = BROKERS - 1
 
 
-@pytest.mark.parametrize("spr", grid_study.RATIOS)
+@pytest.mark.parametrize("spr", grid_study.RATIOS.paper)
 def test_the_payload_sets_the_ratio(spr: float) -> None:
     assert spr_of(payload_for(spr)) == pytest.approx(spr, rel=0.03)
 
@@ -36,7 +36,7 @@ def test_equation_5() -> None:
 
 @pytest.mark.parametrize("scale", [SMALL, PAPER])
 def test_every_pair_of_brokers_has_as_many_topics(scale: str) -> None:
-    (count,) = {cell.parameters["count"] for cell in shapes_study.grid(scale)}
+    (count,) = {cell.parameters["count"] for cell in shapes_study.EXPERIMENT.grid(scale)}
     pairs = Counter((subscriber_of(n), publisher_of(n)) for n in range(count))
     assert len(pairs) == BROKERS * (BROKERS - 1)
     assert len(set(pairs.values())) == 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 from statistics import fmean
 from typing import Final
 
-from gossamer_lab.experiments.bands import Band, band
 from gossamer_lab.experiments.dissemination.pictures import by_second
 from gossamer_lab.experiments.experiment import Claim, ResultRows
 
@@ -32,10 +31,6 @@ _QUEUES: Final = (
 )
 
 
-def _mean(rows: ResultRows, mode: str, alpha: float, name: str) -> Band:
-    return band(rows.where(mode=mode, alpha=alpha).values(name))
-
-
 def _alphas(rows: ResultRows) -> list[float]:
     """Those that the modes which tell have."""
     return sorted(rows.where(mode="ssf").distinct("alpha"))
@@ -60,11 +55,11 @@ def output_falls(rows: ResultRows) -> Claim:
 def total_traffic(rows: ResultRows) -> list[Claim]:
     """At the highest wildcard rate, in messages."""
     worst = _alphas(rows)[-1]
-    flooding = _mean(rows, "pf", worst, "messages_per_broker").mean
+    flooding = rows.mean("messages_per_broker", mode="pf", alpha=worst)
     is_short = rows[0]["seconds"] < _PAPER_SECONDS
     claims = []
     for mode, printed in (("sf", 0.60), ("ssf", 0.81)):
-        saved = 1 - _mean(rows, mode, worst, "messages_per_broker").mean / flooding
+        saved = 1 - rows.mean("messages_per_broker", mode=mode, alpha=worst) / flooding
         claims.append(
             Claim(
                 f"{mode.upper()} has less total traffic than PF at α = {worst:g}",
@@ -94,11 +89,11 @@ def throughput(rows: ResultRows) -> Claim:
 
 def subscriptions(rows: ResultRows) -> list[Claim]:
     shares = [
-        _mean(rows, "ssf", alpha, "subscriptions").mean
-        / _mean(rows, "sf", alpha, "subscriptions").mean
+        rows.mean("subscriptions", mode="ssf", alpha=alpha)
+        / rows.mean("subscriptions", mode="sf", alpha=alpha)
         for alpha in _alphas(rows)
     ]
-    constant = [_mean(rows, "sf", alpha, "subscriptions").mean for alpha in _alphas(rows)]
+    constant = [rows.mean("subscriptions", mode="sf", alpha=alpha) for alpha in _alphas(rows)]
     spread = max(constant) / min(constant) - 1
     return [
         Claim(
@@ -128,8 +123,8 @@ def subscriptions(rows: ResultRows) -> list[Claim]:
 def share(rows: ResultRows) -> list[Claim]:
     cuts = [
         1
-        - _mean(rows, "ssf", alpha, "subscription_share").mean
-        / _mean(rows, "sf", alpha, "subscription_share").mean
+        - rows.mean("subscription_share", mode="ssf", alpha=alpha)
+        / rows.mean("subscription_share", mode="sf", alpha=alpha)
         for alpha in _alphas(rows)
     ]
     return [
@@ -145,7 +140,7 @@ def share(rows: ResultRows) -> list[Claim]:
 
 def queues_grow(rows: ResultRows) -> Claim:
     found = {
-        mode: [_mean(rows, mode, alpha, "longest_average_queue").mean for alpha in alphas]
+        mode: [rows.mean("longest_average_queue", mode=mode, alpha=alpha) for alpha in alphas]
         for mode, alphas in (("pf", (0.0, 0.9)), ("sf", (0.0, 0.9)), ("ssf", (0.0, 0.9)))
     }
     flat = found["pf"][1] / max(1e-9, found["pf"][0]) - 1
@@ -163,7 +158,8 @@ def queues_grow(rows: ResultRows) -> Claim:
 def subscription_queues(rows: ResultRows) -> Claim:
     name = "longest_average_subscription_queue"
     pairs = [
-        (_mean(rows, "ssf", a, name).mean, _mean(rows, "sf", a, name).mean) for a in _alphas(rows)
+        (rows.mean(name, mode="ssf", alpha=a), rows.mean(name, mode="sf", alpha=a))
+        for a in _alphas(rows)
     ]
     return Claim(
         "queues of subscriptions peak lower with SSF than with SF",
@@ -181,8 +177,8 @@ def latency(rows: ResultRows) -> list[Claim]:
     for mode, printed in (("pf", 0.51), ("sf", 0.20)):
         cuts = {
             alpha: 1
-            - _mean(rows, "ssf", alpha, "latency_median").mean
-            / _mean(rows, mode, alpha, "latency_median").mean
+            - rows.mean("latency_median", mode="ssf", alpha=alpha)
+            / rows.mean("latency_median", mode=mode, alpha=alpha)
             for alpha in alphas
         }
         best = max(cuts.values())

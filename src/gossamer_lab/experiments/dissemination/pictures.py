@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from gossamer_lab.experiments.bands import Band, band
-from gossamer_lab.experiments.experiment import ResultRow, ResultRows
+from gossamer_lab.experiments.experiment import Band, Quantity, ResultRow, ResultRows, band
 from gossamer_lab.experiments.plots import (
     MODE_STYLES,
     STYLES,
+    Style,
+    curve,
     from_zero,
     legend_above,
     line,
@@ -20,15 +21,14 @@ TIME_ALPHAS: Final = (0.3, 0.9)  # of Figure 15: the paper's example, and its wo
 
 
 def over_alpha(
-    rows: ResultRows, measures: Sequence[tuple[str, str]], without: Sequence[str] = ()
+    rows: ResultRows, measures: Sequence[tuple[Quantity, str]], without: Sequence[str] = ()
 ) -> Any:
     """A panel for each measure, a line for each mode."""
     drawing, axes = panels(len(measures))
-    for axis, (name, unit) in zip(axes, measures, strict=True):
+    for axis, (quantity, unit) in zip(axes, measures, strict=True):
         for mode, group in rows.by("mode").items():
             if mode not in without:
-                found = {alpha: band(_values(cells, name)) for alpha, cells in _by_alpha(group)}
-                line(axis, list(found), list(found.values()), MODE_STYLES[mode], mode)
+                curve(axis, group, "alpha", quantity, MODE_STYLES[mode], mode)
         axis.set(xlabel="α (β = α/10)", ylabel=unit)
     from_zero(*axes)
     legend_above(drawing, axes[0])
@@ -40,8 +40,7 @@ def over_time(rows: ResultRows, names: Sequence[str], alpha: float) -> Any:
     drawing, axes = panels(len(names))
     for axis, name in zip(axes, names, strict=True):
         for mode, group in rows.where(alpha=alpha).by("mode").items():
-            bands = by_second(group, name)
-            line(axis, range(len(bands)), bands, MODE_STYLES[mode], mode)
+            _over_seconds(axis, group, name, MODE_STYLES[mode], mode)
         axis.set(xlabel="second", ylabel=f"{name} a broker sends")
         axis.set_yscale("symlog", linthresh=1)
     from_zero(*axes)
@@ -58,8 +57,7 @@ def throughput(rows: ResultRows) -> Any:
             axis = axes[row * len(alphas) + column]
             for mode, group in rows.where(alpha=alpha).by("mode").items():
                 if mode != "pf":  # as in the paper: it is constant
-                    bands = by_second(group, name)
-                    line(axis, range(len(bands)), bands, MODE_STYLES[mode], mode)
+                    _over_seconds(axis, group, name, MODE_STYLES[mode], mode)
             axis.set_title(f"{kind}, α = {alpha:g}", fontsize=10)
             axis.set_ylabel("bytes a second")
             axis.set_xlabel("second")
@@ -74,8 +72,7 @@ def queues(rows: ResultRows, name: str, modes: Sequence[str]) -> Any:
     styles = dict(zip(sorted(rows.distinct("alpha")), STYLES, strict=False))
     for axis, mode in zip(axes, modes, strict=False):
         for alpha, group in _by_alpha(rows.where(mode=mode)):
-            bands = by_second(group, name)
-            line(axis, range(len(bands)), bands, styles[alpha], f"α = {alpha:g}")
+            _over_seconds(axis, group, name, styles[alpha], f"α = {alpha:g}")
         axis.set_title(mode, fontsize=10)
         axis.set_xlabel("second")
         axis.set_yscale("symlog", linthresh=0.1)
@@ -124,6 +121,11 @@ def latencies(rows: ResultRows) -> Any:
     return drawing
 
 
+def _over_seconds(axis: Any, group: ResultRows, name: str, style: Style, label: str) -> None:
+    bands = by_second(group, name)
+    line(axis, range(len(bands)), bands, style, label)
+
+
 def by_second(group: ResultRows, name: str) -> list[Band]:
     """Over the seeds; a run that was over earlier counts as silent."""
     series = [_series(row, name) for row in group]
@@ -140,12 +142,6 @@ def _series(row: ResultRow, name: str) -> list[float]:
     return list(row[name])
 
 
-def _values(group: ResultRows, name: str) -> list[float]:
-    if name == "control_bytes_per_broker":
-        return [row["control_bytes"] / row["brokers"] for row in group]
-    return group.values(name)
-
-
 def _by_alpha(rows: ResultRows) -> list[tuple[float, ResultRows]]:
     return sorted(rows.by("alpha").items())
 
@@ -159,4 +155,4 @@ def _box(group: ResultRows) -> dict[str, Any]:
         "q3": "latency_three_quarters",
         "whishi": "latency_high",
     }
-    return {key: band(group.values(name)).mean * 1000 for key, name in names.items()}
+    return {key: group.mean(name) * 1000 for key, name in names.items()}

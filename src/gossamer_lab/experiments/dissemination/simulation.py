@@ -5,8 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 from typing import Any, Final
 
-from gossamer.mesh.settings import MODES
-from gossamer_lab.experiments.experiment import SMALL, Measures, Parameters
+from gossamer_lab.experiments.experiment import Measures, Parameters, Scaled
 from gossamer_lab.scenarios.measures import measure, quantile
 from gossamer_lab.scenarios.scenario import Scenario
 from gossamer_lab.scenarios.workload import ScenarioSettings
@@ -25,38 +24,27 @@ LATENCIES: Final = {"latency_low": 0.05, "latency_quarter": 0.25, "latency_media
 LATENCIES_ABOVE: Final = {"latency_three_quarters": 0.75, "latency_high": 0.95}
 
 
-def network(scale: str) -> dict[str, Any]:
-    """The paper's network; at scale small a tenth of its brokers and clients, and brokers that take
-    ten times as long, so that they are as busy."""
-    if scale == SMALL:
-        return {
-            "brokers": 100,
-            "subscribers": 800,
-            "publishers": 200,
-            "seconds": 10.0,
-            "cost": 0.002,
-            "topics": 100,
-        }
-    return {
-        "brokers": 1000,
-        "subscribers": 8000,
-        "publishers": 2000,
-        "seconds": 30.0,
-        "cost": 0.0002,
-        "topics": 100,
-    }
+_PAPER: Final = {
+    "brokers": 1000,
+    "subscribers": 8000,
+    "publishers": 2000,
+    "seconds": 30.0,
+    "cost": 0.0002,
+    "topics": 100,
+}
 
 
-def tenth(scale: str) -> dict[str, Any]:
-    """A tenth of the paper's network for Figure 20, and a tenth of that at scale small."""
-    whole = network(scale)
-    part = {name: whole[name] // 10 for name in ("brokers", "subscribers", "publishers")}
-    return {**whole, **part, "cost": whole["cost"] * 10}
+def _tenth(network: dict[str, Any]) -> dict[str, Any]:
+    """A tenth of the brokers and clients, and brokers that take ten times as long, so that they are
+    as busy."""
+    part = {name: network[name] // 10 for name in ("brokers", "subscribers", "publishers")}
+    return {**network, **part, "cost": network["cost"] * 10}
 
 
-def modes(*wanted: str) -> list[str]:
-    """Those of them that this version has, or all; in the order of the mesh."""
-    return [mode for mode in MODES if not wanted or mode in wanted]
+# The paper's network, at scale small a tenth of it and for a shorter time; and a tenth of both, as
+# the paper has it in Figure 20.
+NETWORK: Final = Scaled({**_tenth(_PAPER), "seconds": 10.0}, _PAPER)
+TENTH: Final = Scaled(_tenth(NETWORK.small), _tenth(NETWORK.paper))
 
 
 def simulate(parameters: Parameters, seed: int) -> Measures:

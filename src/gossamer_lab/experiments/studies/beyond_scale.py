@@ -5,31 +5,30 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, Final
 
-from gossamer_lab.experiments.bands import Band, band
 from gossamer_lab.experiments.experiment import (
-    LARGE,
-    SMALL,
-    Cell,
+    Block,
     Claim,
     Experiment,
     Figure,
     Measures,
     Parameters,
+    Quantity,
     ResultRows,
-    cells,
+    Scaled,
+    grid,
 )
-from gossamer_lab.experiments.plots import MODE_STYLES, STYLES, line, panels
+from gossamer_lab.experiments.plots import MODE_STYLES, STYLES, Style, curve, panels
 from gossamer_lab.scenarios.scenario import Scenario
 from gossamer_lab.scenarios.workload import ScenarioSettings
 
 FULL, REDUCED = "full", "reduced"
-FULL_BROKERS: Final = {SMALL: (30, 100)}
-PAPER_FULL: Final = (100, 300, 1_000)
-REDUCED_BROKERS: Final = {
-    SMALL: (30, 100, 1_000, 10_000),
-    LARGE: (100, 300, 1_000, 10_000, 100_000, 300_000),
-}
-PAPER_REDUCED: Final = (100, 300, 1_000, 10_000, 100_000)
+FULL_BROKERS: Final = Scaled((100, 30), (1_000, 300, 100))
+REDUCED_BROKERS: Final = Scaled(
+    (10_000, 1_000, 100, 30),
+    (100_000, 10_000, 1_000, 300, 100),
+    (300_000, 100_000, 10_000, 1_000, 300, 100),
+)
+SEEDS: Final = Scaled(2, 3)
 MODES: Final = ("sf", "ssf")
 ALPHA: Final = 0.3
 SECONDS: Final = 3.0  # of publishing, once everything is known
@@ -37,20 +36,6 @@ SECONDS: Final = 3.0  # of publishing, once everything is known
 SUBSCRIBERS, PUBLISHERS = 8, 2
 ROOM_FOR_LEGEND: Final = 100
 NEAR: Final = 0.10  # how near the reduced form must come
-
-
-def grid(scale: str) -> list[Cell]:
-    """The largest first."""
-    full: list[dict[str, Any]] = [
-        {"fidelity": FULL, "mode": mode, "brokers": brokers}
-        for brokers in reversed(FULL_BROKERS.get(scale, PAPER_FULL))
-        for mode in MODES
-    ]
-    reduced: list[dict[str, Any]] = [
-        {"fidelity": REDUCED, "brokers": brokers}
-        for brokers in reversed(REDUCED_BROKERS.get(scale, PAPER_REDUCED))
-    ]
-    return cells([*reduced, *full], range(1, 3 if scale == SMALL else 4))
 
 
 def measure(parameters: Parameters, seed: int) -> Measures:
@@ -82,29 +67,25 @@ def measure(parameters: Parameters, seed: int) -> Measures:
 
 def figures(rows: ResultRows) -> list[Figure]:
     drawing, axes = panels(2, 2)
-    reduced = sorted(rows.where(fidelity=REDUCED).by("brokers").items())
-    xs = [brokers for brokers, _ in reduced]
+    reduced = rows.where(fidelity=REDUCED)
 
-    def curve(axis: Any, name: str, style: Any, label: str, each: bool = True) -> None:
-        found = [
-            band([row[name] / (brokers if each else 1) for row in group])
-            for brokers, group in reduced
-        ]
-        line(axis, xs, found, style, label)
+    def add(axis: Any, name: str, style: Style, label: str, each: bool = True) -> None:
+        quantity: Quantity = (lambda row: row[name] / row["brokers"]) if each else name
+        curve(axis, reduced, "brokers", quantity, style, label)
 
     told, held, flow, busiest = axes
     for mode in MODES:
-        curve(told, f"{mode}_messages", MODE_STYLES[mode], mode)
-        curve(held, f"{mode}_held", MODE_STYLES[mode], f"{mode}, filters", each=False)
+        add(told, f"{mode}_messages", MODE_STYLES[mode], mode)
+        add(held, f"{mode}_held", MODE_STYLES[mode], f"{mode}, filters", each=False)
         _dots(told, rows, mode, "messages", True)
         _dots(held, rows, mode, "held", False)
-    curve(held, "bloom_held", MODE_STYLES["bloom"], "bloom, bytes", each=False)
-    curve(held, "ssf_held_bytes", STYLES[4], "ssf, bytes", each=False)
-    curve(flow, "pf_forwards", MODE_STYLES["pf"], "pf")
-    curve(flow, "wanted_forwards", MODE_STYLES["ssf"], "sf, ssf, bloom")
+    add(held, "bloom_held", MODE_STYLES["bloom"], "bloom, bytes", each=False)
+    add(held, "ssf_held_bytes", STYLES[4], "ssf, bytes", each=False)
+    add(flow, "pf_forwards", MODE_STYLES["pf"], "pf")
+    add(flow, "wanted_forwards", MODE_STYLES["ssf"], "sf, ssf, bloom")
     _dots(flow, rows, "ssf", "forwards", True)
-    curve(busiest, "busiest_pf", MODE_STYLES["pf"], "pf", each=False)
-    curve(busiest, "busiest_wanted", MODE_STYLES["ssf"], "sf, ssf, bloom", each=False)
+    add(busiest, "busiest_pf", MODE_STYLES["pf"], "pf", each=False)
+    add(busiest, "busiest_wanted", MODE_STYLES["ssf"], "sf, ssf, bloom", each=False)
     units = {
         told: "subscription messages a broker sends",
         held: "held for and from neighbours, a broker",
@@ -112,9 +93,7 @@ def figures(rows: ResultRows) -> list[Figure]:
         busiest: "of the busiest broker, a second",
     }
     for axis, unit in units.items():
-        axis.set(xlabel="brokers", ylabel=unit)
-        axis.set_xscale("log")
-        axis.set_yscale("log")
+        axis.set(xlabel="brokers", ylabel=unit, xscale="log", yscale="log")
     held.set_ylim(top=ROOM_FOR_LEGEND * held.get_ylim()[1])
     for axis in axes:
         axis.legend(fontsize=8, loc="upper left")
@@ -135,13 +114,10 @@ def figures(rows: ResultRows) -> list[Figure]:
 
 def _dots(axis: Any, rows: ResultRows, mode: str, name: str, each: bool) -> None:
     """The full simulation."""
-    found = [
-        (row["brokers"], row[name] / (row["brokers"] if each else 1))
-        for row in rows.where(fidelity=FULL, mode=mode)
-    ]
+    found = rows.where(fidelity=FULL, mode=mode)
     axis.plot(
-        [x for x, _ in found],
-        [y for _, y in found],
+        found.values("brokers"),
+        [row[name] / (row["brokers"] if each else 1) for row in found],
         linestyle="none",
         marker="x",
         markersize=9,
@@ -187,11 +163,11 @@ def _findings(rows: ResultRows) -> list[Claim]:
     sizes = sorted(rows.where(fidelity=REDUCED).distinct("brokers"))
     few, many = sizes[-2], sizes[-1]
 
-    def mean(brokers: int, name: str) -> Band:
-        return band(rows.where(fidelity=REDUCED, brokers=brokers).values(name))
+    def mean(brokers: int, name: str) -> float:
+        return rows.mean(name, fidelity=REDUCED, brokers=brokers)
 
     def each(brokers: int, name: str) -> float:
-        return mean(brokers, name).mean / brokers
+        return mean(brokers, name) / brokers
 
     growth = {
         mode: each(many, f"{mode}_messages") / each(few, f"{mode}_messages") for mode in MODES
@@ -208,19 +184,19 @@ def _findings(rows: ResultRows) -> list[Claim]:
         Claim(
             f"state of a broker at {many:,} brokers",
             "not in the papers",
-            f"{mean(many, 'ssf_held').mean:,.0f} filters with SSF and "
-            f"{mean(many, 'sf_held').mean:,.0f} with SF, as many as there are different ones; a "
-            f"summary {mean(many, 'bloom_held').mean / 1024:,.1f} KiB",
-            mean(many, "ssf_held").mean <= mean(many, "sf_held").mean,
+            f"{mean(many, 'ssf_held'):,.0f} filters with SSF and "
+            f"{mean(many, 'sf_held'):,.0f} with SF, as many as there are different ones; a "
+            f"summary {mean(many, 'bloom_held') / 1024:,.1f} KiB",
+            mean(many, "ssf_held") <= mean(many, "sf_held"),
             headline=True,
         ),
         Claim(
             "but publications grow with the mesh, whatever the mode: on 100 topics that everybody "
             "shares, a broker is not spared what it passes on",
             "not in the papers",
-            f"the busiest broker sends {mean(many, 'busiest_wanted').mean:,.0f} a second at "
+            f"the busiest broker sends {mean(many, 'busiest_wanted'):,.0f} a second at "
             f"{many:,} brokers; a subscription is known everywhere after "
-            f"{mean(many, 'known_after').mean * 1000:,.0f} ms of latency",
+            f"{mean(many, 'known_after') * 1000:,.0f} ms of latency",
             True,
         ),
     ]
@@ -235,7 +211,10 @@ EXPERIMENT = Experiment(
         "where memory and patience do. The reduced form works out, for every link of the same "
         "tree, when each filter first arrives, and from that what is told, held and forwarded."
     ),
-    grid=grid,
+    grid=grid(
+        Block({"fidelity": [REDUCED], "brokers": REDUCED_BROKERS}, SEEDS),
+        Block({"fidelity": [FULL], "brokers": FULL_BROKERS, "mode": MODES}, SEEDS),
+    ),
     measure=measure,
     figures=figures,
 )

@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Final
 
-from gossamer_lab.experiments.bands import Band, band
 from gossamer_lab.experiments.bloom.load import load
 from gossamer_lab.experiments.bloom.searching_broker import running
 from gossamer_lab.experiments.experiment import (
-    SMALL,
-    Cell,
+    Block,
     Claim,
     Experiment,
     Figure,
     Measures,
     Parameters,
     ResultRows,
-    cells,
+    Scaled,
+    grid,
 )
-from gossamer_lab.experiments.plots import STYLES, from_zero, line, panels
+from gossamer_lab.experiments.plots import STYLES, curve, from_zero, panels
 
-QUERIES: Final = (0, 1, 3, 10, 30, 100, 300, 1_000, 3_000)
-SMALL_QUERIES: Final = (0, 10, 100, 1_000)
-SECONDS: Final = {SMALL: 0.5}
-PAPER_SECONDS: Final = 20.0  # three times: together as long as the paper's 70 without its ramps
+QUERIES: Final = Scaled((0, 10, 100, 1_000), (0, 1, 3, 10, 30, 100, 300, 1_000, 3_000))
+# Three times: together as long as the paper's 70 without its ramps.
+SECONDS: Final = Scaled(0.5, 20.0)
 # What the four searches take in Figure 6 at ten levels (the default of the paper is six).
 METHODS: Final = {"BF": 2_047, "BFP": 1_570, "prefix": 30, "hybrid": 10}
-
-
-def grid(scale: str) -> list[Cell]:
-    chosen: list[dict[str, Any]] = [
-        {"queries": queries, "seconds": SECONDS.get(scale, PAPER_SECONDS)}
-        for queries in (SMALL_QUERIES if scale == SMALL else QUERIES)
-    ]
-    return cells(chosen, range(1, 4))
 
 
 def measure(parameters: Parameters, seed: int) -> Measures:
@@ -45,11 +35,8 @@ def measure(parameters: Parameters, seed: int) -> Measures:
 
 def figures(rows: ResultRows) -> list[Figure]:
     drawing, axes = panels(2)
-    counts = sorted(rows.distinct("queries"))
-    rates = [_band(rows, count, "messages_a_second") for count in counts]
-    times = [_band(rows, count, "latency_ms") for count in counts]
-    line(axes[0], counts, rates, STYLES[0], "")
-    line(axes[1], counts, times, STYLES[0], "")
+    curve(axes[0], rows, "queries", "messages_a_second", STYLES[0], "")
+    curve(axes[1], rows, "queries", "latency_ms", STYLES[0], "")
     for axis, unit in zip(
         axes, ("messages a second to the subscriber", "latency of one message, ms"), strict=True
     ):
@@ -67,7 +54,7 @@ def figures(rows: ResultRows) -> list[Figure]:
             drawing,
             "More queries mean less throughput and more latency, so the methods that take over 100 "
             "or 1,000 queries suffer.",
-            _claims(rows, counts),
+            _claims(rows),
             "One publisher, one subscriber, 1,024 bytes, a real socket; the paper had three "
             "machines and HiveMQ. The broker that ships does not search for every message: it "
             "remembers the route of a topic, and is the point at 0 from a topic's second message "
@@ -76,14 +63,10 @@ def figures(rows: ResultRows) -> list[Figure]:
     ]
 
 
-def _band(rows: ResultRows, queries: int, name: str) -> Band:
-    return band(rows.where(queries=queries).values(name))
-
-
-def _claims(rows: ResultRows, counts: list[int]) -> list[Claim]:
-    most = counts[-1]
-    rates = [_band(rows, count, "messages_a_second").mean for count in (0, most)]
-    times = [_band(rows, count, "latency_ms").mean for count in (0, most)]
+def _claims(rows: ResultRows) -> list[Claim]:
+    most = max(rows.distinct("queries"))
+    rates = [rows.mean("messages_a_second", queries=count) for count in (0, most)]
+    times = [rows.mean("latency_ms", queries=count) for count in (0, most)]
     return [
         Claim(
             f"{most:,} queries before each message lower the throughput",
@@ -110,7 +93,7 @@ EXPERIMENT = Experiment(
         "The broker that ships, on a socket of this machine, with a number of look-ups in a Bloom "
         "filter of 10,000 elements put before every message."
     ),
-    grid=grid,
+    grid=grid(Block({"queries": QUERIES}, 3, {"seconds": SECONDS})),
     measure=measure,
     figures=figures,
     alone=True,

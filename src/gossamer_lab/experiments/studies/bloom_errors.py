@@ -3,48 +3,33 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 from gossamer.bloom.filter import sized_filter
 from gossamer.bloom.hashes import TopicHasher
 from gossamer.bloom.searches import ends, inner_prefixes
 from gossamer_lab.bench.bloom_workload import Parameters as Workload
 from gossamer_lab.bench.bloom_workload import Preparation, draw_filters, draw_topic
-from gossamer_lab.experiments.bands import band
 from gossamer_lab.experiments.bloom.queries import BF, BFP, HYBRID, METHODS, searches
 from gossamer_lab.experiments.experiment import (
-    SMALL,
-    Cell,
+    Block,
     Claim,
     Experiment,
     Figure,
     Measures,
     Parameters,
+    Quantity,
     ResultRows,
-    cells,
+    Scaled,
+    band,
+    grid,
 )
 from gossamer_lab.experiments.plots import STYLES, from_zero, line, panels
 
-RATES: Final = (0.1, 0.03, 0.01, 0.003, 0.001)  # for which the filters are sized
-SMALL_RATES: Final = (0.1, 0.01, 0.001)
-FILTERS: Final = 6_000  # the paper's default, and six levels
-SMALL_FILTERS: Final = 1_000
-TOPICS: Final = 5_000  # that no filter matches
-SMALL_TOPICS: Final = 500
+RATES: Final = Scaled((0.1, 0.01, 0.001), (0.1, 0.03, 0.01, 0.003, 0.001))  # of the bits
+FILTERS: Final = Scaled(1_000, 6_000)  # the paper's default, and six levels
+TOPICS: Final = Scaled(500, 5_000)  # that no filter matches
 WANTED: Final = 0.001  # the papers' rate
-
-
-def grid(scale: str) -> list[Cell]:
-    is_small = scale == SMALL
-    chosen: list[dict[str, Any]] = [
-        {
-            "rate": rate,
-            "filters": SMALL_FILTERS if is_small else FILTERS,
-            "topics": SMALL_TOPICS if is_small else TOPICS,
-        }
-        for rate in (SMALL_RATES if is_small else RATES)
-    ]
-    return cells(chosen, range(1, 4))
 
 
 def measure(parameters: Parameters, seed: int) -> Measures:
@@ -75,18 +60,13 @@ def measure(parameters: Parameters, seed: int) -> Measures:
 def figures(rows: ResultRows) -> list[Figure]:
     drawing, (axis,) = panels(1, width=6.5)
     rates = sorted(rows.distinct("rate"))
+    percents = [rate * 100 for rate in rates]
     for method, style in zip(METHODS, STYLES, strict=False):
         found = [
             band([row["errors"][method] * 100 for row in rows.where(rate=rate)]) for rate in rates
         ]
-        line(axis, [rate * 100 for rate in rates], found, style, method)
-    axis.plot(
-        [rate * 100 for rate in rates],
-        [rate * 100 for rate in rates],
-        color="grey",
-        linewidth=1,
-        label="one look-up",
-    )
+        line(axis, percents, found, style, method)
+    axis.plot(percents, percents, color="grey", linewidth=1, label="one look-up")
     axis.set_xscale("log")
     axis.set_yscale("symlog", linthresh=0.01)
     from_zero(axis)
@@ -106,9 +86,14 @@ def figures(rows: ResultRows) -> list[Figure]:
     ]
 
 
+def _of(measure: str, method: str) -> Quantity:
+    return lambda row: row[measure][method]
+
+
 def _claims(rows: ResultRows) -> list[Claim]:
     group = rows.where(rate=WANTED)
-    errors = {name: band([row["errors"][name] for row in group]).mean for name in METHODS}
+    errors = {method: group.mean(_of("errors", method)) for method in METHODS}
+    queries = {method: group.mean(_of("queries", method)) for method in METHODS}
     return [
         Claim(
             "sized for 0.1 % a look-up, whole searches err in",
@@ -120,9 +105,8 @@ def _claims(rows: ResultRows) -> list[Claim]:
         Claim(
             "many look-ups mean many chances to err, even in emptier bits",
             "not in the paper",
-            f"BF makes {band([row['queries'][BF] for row in group]).mean:,.0f} look-ups, BFP "
-            f"{band([row['queries'][BFP] for row in group]).mean:,.0f}, hybrid "
-            f"{band([row['queries'][HYBRID] for row in group]).mean:,.1f}",
+            f"BF makes {queries[BF]:,.0f} look-ups, BFP {queries[BFP]:,.0f}, hybrid "
+            f"{queries[HYBRID]:,.1f}",
             True,
         ),
     ]
@@ -136,7 +120,7 @@ EXPERIMENT = Experiment(
         "A summary never misses a match. It may say yes where there is none, and then a message is "
         "sent for nothing. Topics are asked for that no filter matches."
     ),
-    grid=grid,
+    grid=grid(Block({"rate": RATES}, 3, {"filters": FILTERS, "topics": TOPICS})),
     measure=measure,
     figures=figures,
 )

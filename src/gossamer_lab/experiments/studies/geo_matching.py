@@ -4,42 +4,34 @@ from __future__ import annotations
 
 import gc
 import time
-from typing import Any, Final
+from typing import Final
 
 from gossamer.geo.earth import Point
 from gossamer_lab.bench.geo.measurement import build
 from gossamer_lab.bench.geo.world import GeoWorld
-from gossamer_lab.experiments.bands import band
 from gossamer_lab.experiments.experiment import (
-    LARGE,
-    SMALL,
-    Cell,
+    Block,
     Claim,
     Experiment,
     Figure,
     Measures,
     Parameters,
     ResultRows,
-    cells,
+    Scaled,
+    grid,
 )
-from gossamer_lab.experiments.plots import STYLES, line, panels
+from gossamer_lab.experiments.plots import STYLES, curve, panels
 
 INDEX, SCAN = "index", "every fence"
 WAYS: Final = (INDEX, SCAN)
-FENCES: Final = {SMALL: (100, 1_000, 10_000), LARGE: (100, 1_000, 10_000, 100_000, 1_000_000)}
-PAPER_FENCES: Final = (100, 1_000, 10_000, 100_000)
+FENCES: Final = Scaled(
+    (10_000, 1_000, 100),
+    (100_000, 10_000, 1_000, 100),
+    (1_000_000, 100_000, 10_000, 1_000, 100),
+)
 PROBES: Final = 2_000
 # Looking at every fence of a large set takes long, and is the same for each publication.
 SCANNED: Final = 2_000_000  # fences looked at in one measurement
-
-
-def grid(scale: str) -> list[Cell]:
-    chosen: list[dict[str, Any]] = [
-        {"way": way, "fences": count}
-        for count in reversed(FENCES.get(scale, PAPER_FENCES))
-        for way in WAYS
-    ]
-    return cells(chosen, range(1, 4 if scale == SMALL else 6))
 
 
 def measure(parameters: Parameters, seed: int) -> Measures:
@@ -70,12 +62,8 @@ def measure(parameters: Parameters, seed: int) -> Measures:
 def figures(rows: ResultRows) -> list[Figure]:
     drawing, (axis,) = panels(1, width=6.5)
     for way, style in zip(WAYS, STYLES, strict=False):
-        by_count = sorted(rows.where(way=way).by("fences").items())
-        times = [band(group.values("microseconds")) for _, group in by_count]
-        line(axis, [count for count, _ in by_count], times, style, way)
-    axis.set_xscale("log")
-    axis.set_yscale("log")
-    axis.set(xlabel="fences", ylabel="a publication, µs of one core")
+        curve(axis, rows.where(way=way), "fences", "microseconds", style, way)
+    axis.set(xlabel="fences", ylabel="a publication, µs of one core", xscale="log", yscale="log")
     axis.legend()
     return [
         Figure(
@@ -92,15 +80,12 @@ def figures(rows: ResultRows) -> list[Figure]:
 
 def _claim(rows: ResultRows) -> Claim:
     most = max(rows.distinct("fences"))
-
-    def cost(way: str) -> float:
-        return band(rows.where(way=way, fences=most).values("microseconds")).mean
-
-    faster = cost(SCAN) / cost(INDEX)
+    indexed, scanned = (rows.mean("microseconds", way=way, fences=most) for way in WAYS)
+    faster = scanned / indexed
     return Claim(
         f"the index makes {most:,} fences cheap to match",
         "not in the paper",
-        f"{cost(INDEX):,.0f} µs for a publication, {faster:,.0f} times less than looking at each",
+        f"{indexed:,.0f} µs for a publication, {faster:,.0f} times less than looking at each",
         faster > 1,
         headline=True,
     )
@@ -114,7 +99,7 @@ EXPERIMENT = Experiment(
         "A publication with a position is matched against fences, by the spatial index of the "
         "broker and by looking at every fence with the same exact geometry."
     ),
-    grid=grid,
+    grid=grid(Block({"fences": FENCES, "way": WAYS}, seeds=Scaled(3, 5))),
     measure=measure,
     figures=figures,
     alone=True,

@@ -3,40 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Final
 
-from gossamer_lab.experiments.bands import band
 from gossamer_lab.experiments.experiment import (
-    LARGE,
-    SMALL,
-    Cell,
+    Block,
     Claim,
     Experiment,
     Figure,
     Measures,
     Parameters,
+    ResultRow,
     ResultRows,
-    cells,
+    Scaled,
+    grid,
 )
 from gossamer_lab.experiments.geo.city import drive
-from gossamer_lab.experiments.plots import STYLES, from_zero, line, panels
+from gossamer_lab.experiments.plots import STYLES, curve, from_zero, panels
 
-# 0 is a broker without geofences.
-RADII: Final = (0.0, 250.0, 500.0, 1_000.0, 2_000.0)
-SMALL_RADII: Final = (0.0, 500.0, 2_000.0)
-VEHICLES: Final = {SMALL: (50, 150, 300), LARGE: (300, 1_000, 3_000)}
-PAPER_VEHICLES: Final = (100, 300, 1_000)
-ROUNDS: Final = {SMALL: 3}
-PAPER_ROUNDS: Final = 10
-
-
-def grid(scale: str) -> list[Cell]:
-    chosen: list[dict[str, Any]] = [
-        {"vehicles": vehicles, "radius": radius, "rounds": ROUNDS.get(scale, PAPER_ROUNDS)}
-        for vehicles in reversed(VEHICLES.get(scale, PAPER_VEHICLES))
-        for radius in (SMALL_RADII if scale == SMALL else RADII)
-    ]
-    return cells(chosen, range(1, 4))
+VEHICLES: Final = Scaled((300, 150, 50), (1_000, 300, 100), (3_000, 1_000, 300))
+# Metres; 0 is a broker without geofences.
+RADII: Final = Scaled((0.0, 500.0, 2_000.0), (0.0, 250.0, 500.0, 1_000.0, 2_000.0))
+ROUNDS: Final = Scaled(3, 10)
 
 
 def measure(parameters: Parameters, seed: int) -> Measures:
@@ -47,18 +34,13 @@ def figures(rows: ResultRows) -> list[Figure]:
     drawing, axes = panels(2)
     for style, radius in zip(STYLES, sorted(rows.distinct("radius")), strict=False):
         label = f"within {radius:g} m" if radius else "no geofences"
-        by_count = sorted(rows.where(radius=radius).by("vehicles").items())
-        xs = [count for count, _ in by_count]
-        for axis, direction in zip(axes, ("down", "up"), strict=True):
-            rates = [
-                band([row[direction] / row["rounds"] / 1024 for row in group])
-                for _, group in by_count
-            ]
-            line(axis, xs, rates, style, label)
-    axes[0].set(xlabel="vehicles", ylabel="from the broker, KiB a second")
+        group = rows.where(radius=radius)
+        curve(axes[0], group, "vehicles", lambda row: _rate(row, "down"), style, label)
+        curve(axes[1], group, "vehicles", lambda row: _rate(row, "up"), style, label)
+    axes[0].set(
+        xlabel="vehicles", ylabel="from the broker, KiB a second", xscale="log", yscale="log"
+    )
     axes[1].set(xlabel="vehicles", ylabel="to the broker, KiB a second")
-    axes[0].set_xscale("log")
-    axes[0].set_yscale("log")
     from_zero(axes[1])
     axes[0].legend()
     return [
@@ -74,13 +56,17 @@ def figures(rows: ResultRows) -> list[Figure]:
     ]
 
 
+def _rate(row: ResultRow, direction: str) -> float:
+    """KiB a second."""
+    return float(row[direction] / row["rounds"] / 1024)
+
+
 def _both(rows: ResultRows, direction: str) -> tuple[float, float, float, int]:
     """Without fences and with a middle one, for the largest fleet; the radius and the fleet."""
     most = max(rows.distinct("vehicles"))
     radius = sorted(radius for radius in rows.distinct("radius") if radius)[0]
     without, within = (
-        band(rows.where(vehicles=most, radius=wanted).values(direction)).mean
-        for wanted in (0.0, radius)
+        rows.mean(direction, vehicles=most, radius=wanted) for wanted in (0.0, radius)
     )
     return without, within, radius, most
 
@@ -114,7 +100,7 @@ EXPERIMENT = Experiment(
         "Vehicles drive through a city. Each tells something every second, and wants what others "
         "tell within some distance of where it is by then; without geofences it gets everything."
     ),
-    grid=grid,
+    grid=grid(Block({"vehicles": VEHICLES, "radius": RADII}, 3, {"rounds": ROUNDS})),
     measure=measure,
     figures=figures,
 )

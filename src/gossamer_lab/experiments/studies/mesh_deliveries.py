@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from gossamer_lab.experiments.dissemination.simulation import modes, simulate, tenth
+from gossamer.mesh.settings import MODES
+from gossamer_lab.experiments.dissemination.simulation import TENTH, simulate
 from gossamer_lab.experiments.experiment import (
-    SMALL,
-    Cell,
+    Block,
     Claim,
     Experiment,
     Figure,
     ResultRows,
-    cells,
+    Scaled,
+    grid,
 )
 from gossamer_lab.experiments.plots import bars, panels
 
 ALPHAS: Final = (0.0, 0.9)
-SECONDS: Final = 5.0  # of publishing
-
-
-def grid(scale: str) -> list[Cell]:
-    chosen: list[dict[str, Any]] = [
-        {
-            **tenth(scale),
-            "mode": mode,
-            "alpha": alpha,
-            "seconds": SECONDS,
-            "settled": True,
-            "observed": 1.0,
-        }
-        for mode in modes()
-        for alpha in ALPHAS
-    ]
-    return cells(chosen, range(1, 2 if scale == SMALL else 4))
+# Few seconds of publishing; every subscriber is looked at.
+SETTLED: Final = {"seconds": 5.0, "settled": True, "observed": 1.0}
 
 
 def figures(rows: ResultRows) -> list[Figure]:
@@ -77,7 +63,13 @@ EXPERIMENT = Experiment(
         "Publishers wait until all subscriptions are known everywhere. Then what each subscriber "
         "got is compared between the modes."
     ),
-    grid=grid,
+    grid=grid(
+        Block(
+            {"mode": MODES, "alpha": ALPHAS},
+            seeds=Scaled(1, 3),
+            fixed=Scaled({**TENTH.small, **SETTLED}, {**TENTH.paper, **SETTLED}),
+        )
+    ),
     measure=simulate,
     figures=figures,
 )

@@ -3,57 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Final
 
 from gossamer.mesh.settings import SILENCE_SECONDS
-from gossamer_lab.experiments.bands import band
 from gossamer_lab.experiments.dissemination.outage import CRASH, CUT, outage
 from gossamer_lab.experiments.dissemination.reduced_repair import heal
 from gossamer_lab.experiments.experiment import (
-    LARGE,
-    SMALL,
-    Cell,
+    Block,
     Claim,
     Experiment,
     Figure,
     Measures,
     Parameters,
     ResultRows,
-    cells,
+    Scaled,
+    grid,
 )
-from gossamer_lab.experiments.plots import STYLES, Style, from_zero, line, panels
+from gossamer_lab.experiments.plots import STYLES, curve, from_zero, panels
 
 FULL, REDUCED = "full", "reduced"
 FAULTS: Final = (CUT, CRASH)
-BROKERS: Final = {SMALL: (5, 10, 30), LARGE: (10, 30, 100, 300, 1_000)}
-PAPER_BROKERS: Final = (10, 30, 100, 300)
-REDUCED_BROKERS: Final = {SMALL: (10, 30, 100, 1_000, 10_000)}
-PAPER_REDUCED: Final = (10, 30, 100, 300, 1_000, 10_000, 100_000)
-MANY: Final = 300  # brokers, every one of which computes the tree whenever it changes
-SEEDS: Final = {SMALL: 3}
-PAPER_SEEDS: Final = 10
+FEW_BROKERS: Final = Scaled((30, 10, 5), (100, 30, 10))
+# Every one of them computes the tree whenever it changes: these have fewer seeds.
+MANY_BROKERS: Final = Scaled((), (300,), (1_000, 300))
 SEEDS_OF_MANY: Final = 3
+REDUCED_BROKERS: Final = Scaled(
+    (10_000, 1_000, 100, 30, 10), (100_000, 10_000, 1_000, 300, 100, 30, 10)
+)
+SEEDS: Final = Scaled(3, 10)
 MOST_SECONDS: Final = 2.0  # past the silence by which a crash is found out
 # How near the reduced form must come; the full simulation publishes every 0.05 s.
 NEAR: Final = 0.1
-
-
-def grid(scale: str) -> list[Cell]:
-    full: list[dict[str, Any]] = [
-        {"fidelity": FULL, "brokers": brokers, "fault": fault}
-        for brokers in reversed(BROKERS.get(scale, PAPER_BROKERS))
-        for fault in FAULTS
-    ]
-    reduced: list[dict[str, Any]] = [
-        {"fidelity": REDUCED, "brokers": brokers, "fault": CUT}
-        for brokers in reversed(REDUCED_BROKERS.get(scale, PAPER_REDUCED))
-    ]
-    seeds = SEEDS.get(scale, PAPER_SEEDS)
-    found: list[Cell] = []
-    for one in [*full, *reduced]:
-        is_slow = one["fidelity"] == FULL and one["brokers"] >= MANY
-        found += cells([one], range(1, 1 + (SEEDS_OF_MANY if is_slow else seeds)))
-    return found
 
 
 def measure(parameters: Parameters, seed: int) -> Measures:
@@ -67,11 +47,11 @@ def figures(rows: ResultRows) -> list[Figure]:
     drawing, axes = panels(3)
     outages, computing, held = axes
     for fault, style in zip(FAULTS, STYLES, strict=False):
-        _curve(outages, rows.where(fidelity=FULL, fault=fault), "longest", style, fault)
+        curve(outages, rows.where(fidelity=FULL, fault=fault), "brokers", "longest", style, fault)
     reduced = rows.where(fidelity=REDUCED)
-    _curve(outages, reduced, "longest", STYLES[2], f"{CUT}, worked out")
-    _curve(computing, reduced, "computing", STYLES[2], "")
-    _curve(held, reduced, "held_bytes", STYLES[2], "")
+    curve(outages, reduced, "brokers", "longest", STYLES[2], f"{CUT}, worked out")
+    curve(computing, reduced, "brokers", "computing", STYLES[2], "")
+    curve(held, reduced, "brokers", "held_bytes", STYLES[2], "")
     outages.axhline(SILENCE_SECONDS, color="grey", linewidth=1, label="silence that is noticed")
     units = {
         outages: "longest outage of a subscriber, s",
@@ -79,8 +59,7 @@ def figures(rows: ResultRows) -> list[Figure]:
         held: "bytes of announcements on a broker",
     }
     for axis, unit in units.items():
-        axis.set(xlabel="brokers", ylabel=unit)
-        axis.set_xscale("log")
+        axis.set(xlabel="brokers", ylabel=unit, xscale="log")
     from_zero(outages)
     for axis in (computing, held):
         axis.set_yscale("log")
@@ -99,12 +78,6 @@ def figures(rows: ResultRows) -> list[Figure]:
             "over them, without queues. Computing the tree comes on top; it is measured here.",
         )
     ]
-
-
-def _curve(axis: Any, rows: ResultRows, name: str, style: Style, label: str) -> None:
-    by_size = sorted(rows.by("brokers").items())
-    found = [band(group.values(name)) for _, group in by_size]
-    line(axis, [brokers for brokers, _ in by_size], found, style, label)
 
 
 def _claims(rows: ResultRows) -> list[Claim]:
@@ -152,8 +125,7 @@ def _beyond(rows: ResultRows) -> list[Claim]:
     reduced = rows.where(fidelity=REDUCED)
     most = max(reduced.distinct("brokers"))
     longest, computing, held = (
-        band(reduced.where(brokers=most).values(name)).mean
-        for name in ("longest", "computing", "held_bytes")
+        reduced.mean(name, brokers=most) for name in ("longest", "computing", "held_bytes")
     )
     return [
         Claim(
@@ -176,7 +148,11 @@ EXPERIMENT = Experiment(
         "second, every broker has a subscriber, and a link that carries messages, or a broker "
         "behind one, is taken away."
     ),
-    grid=grid,
+    grid=grid(
+        Block({"fidelity": [FULL], "brokers": MANY_BROKERS, "fault": FAULTS}, SEEDS_OF_MANY),
+        Block({"fidelity": [FULL], "brokers": FEW_BROKERS, "fault": FAULTS}, SEEDS),
+        Block({"fidelity": [REDUCED], "brokers": REDUCED_BROKERS, "fault": [CUT]}, SEEDS),
+    ),
     measure=measure,
     figures=figures,
 )

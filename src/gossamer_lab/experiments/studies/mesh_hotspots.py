@@ -2,46 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from gossamer_lab.experiments.bands import band
-from gossamer_lab.experiments.dissemination.simulation import modes, simulate, tenth
+from gossamer.mesh.settings import MODES
+from gossamer_lab.experiments.dissemination.simulation import TENTH, simulate
 from gossamer_lab.experiments.experiment import (
-    LARGE,
-    SMALL,
-    Cell,
+    Block,
     Claim,
     Experiment,
     Figure,
     ResultRows,
-    cells,
+    Scaled,
+    grid,
 )
-from gossamer_lab.experiments.plots import MODE_STYLES, from_zero, legend_above, line, panels
+from gossamer_lab.experiments.plots import MODE_STYLES, curve, from_zero, legend_above, line, panels
 
 ALPHAS: Final = (0.0, 0.3, 0.9)
-SEEDS: Final = {SMALL: 3, LARGE: 20}
-PAPER_SEEDS: Final = 5
-
-
-def grid(scale: str) -> list[Cell]:
-    chosen: list[dict[str, Any]] = [
-        {"mode": mode, "alpha": alpha, **tenth(scale), "crowding": 1.0}
-        for mode in modes()
-        for alpha in ALPHAS
-    ]
-    return cells(chosen, range(1, 1 + SEEDS.get(scale, PAPER_SEEDS)))
+CROWDED: Final = {"crowding": 1.0}
 
 
 def figures(rows: ResultRows) -> list[Figure]:
     drawing, axes = panels(2)
     for mode, group in rows.by("mode").items():
-        by_alpha = sorted(group.by("alpha").items())
-        xs = [alpha for alpha, _ in by_alpha]
-        peaks = [band(found.values("longest_queue_of_all")) for _, found in by_alpha]
-        line(axes[0], xs, peaks, MODE_STYLES[mode], mode)
-        seconds = [_highest(found) for found in (group.where(alpha=0.3),) if len(found)]
-        for curve in seconds:
-            line(axes[1], range(len(curve)), curve, MODE_STYLES[mode], mode)
+        curve(axes[0], group, "alpha", "longest_queue_of_all", MODE_STYLES[mode], mode)
+        example = group.where(alpha=0.3)
+        if len(example):
+            highest = _highest(example)
+            line(axes[1], range(len(highest)), highest, MODE_STYLES[mode], mode)
     axes[0].set(xlabel="α (β = α/10)", ylabel="longest queue of any broker, messages")
     axes[1].set(xlabel="second (α = 0.3)", ylabel="longest queue in that second")
     axes[1].set_yscale("symlog", linthresh=1)
@@ -91,7 +78,13 @@ EXPERIMENT = Experiment(
         "The same simulation with all subscribers on a tenth of the brokers. What is looked at is "
         "the longest queue that any broker has at any time."
     ),
-    grid=grid,
+    grid=grid(
+        Block(
+            {"mode": MODES, "alpha": ALPHAS},
+            seeds=Scaled(3, 5, 20),
+            fixed=Scaled({**TENTH.small, **CROWDED}, {**TENTH.paper, **CROWDED}),
+        )
+    ),
     measure=simulate,
     figures=figures,
 )

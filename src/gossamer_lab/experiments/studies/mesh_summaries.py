@@ -3,38 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Final
+from itertools import product
+from typing import Final
 
-from gossamer_lab.experiments.bands import band
 from gossamer_lab.experiments.dissemination.storm import measure_storm
 from gossamer_lab.experiments.experiment import (
-    SMALL,
-    Cell,
+    Block,
     Claim,
     Experiment,
     Figure,
     Measures,
     Parameters,
+    ResultRow,
     ResultRows,
-    cells,
+    Scaled,
+    grid,
 )
-from gossamer_lab.experiments.plots import STYLES, from_zero, line, panels
+from gossamer_lab.experiments.plots import STYLES, curve, from_zero, panels
 
-FILTERS: Final = (1_000, 3_000, 10_000, 30_000, 100_000)
-SMALL_FILTERS: Final = (1_000, 3_000, 10_000)
+FILTERS: Final = Scaled((10_000, 3_000, 1_000), (100_000, 30_000, 10_000, 3_000, 1_000))
 FEWER_BYTES: Final = 5.0
 MOST_NEEDLESS: Final = 0.01
-
-
-def grid(scale: str) -> list[Cell]:
-    counts = SMALL_FILTERS if scale == SMALL else FILTERS
-    chosen: list[dict[str, Any]] = [
-        {"mode": mode, "filters": count, "is_storm": is_storm}
-        for count in reversed(counts)
-        for mode in ("ssf", "bloom")
-        for is_storm in (False, True)
-    ]
-    return cells(chosen, (1,) if scale == SMALL else (1, 2, 3))
+MODES: Final = ("ssf", "bloom")
+STORMY: Final = (False, True)
 
 
 def measure(parameters: Parameters, seed: int) -> Measures:
@@ -44,24 +35,21 @@ def measure(parameters: Parameters, seed: int) -> Measures:
 
 def figures(rows: ResultRows) -> list[Figure]:
     drawing, (sizes, errors) = panels(2)
-    kinds = [(mode, is_storm) for mode in ("ssf", "bloom") for is_storm in (False, True)]
+    kinds = product(MODES, STORMY)
     for style, (mode, is_storm) in zip(STYLES, kinds, strict=False):
-        found = sorted(rows.where(mode=mode, is_storm=is_storm).by("filters").items())
-        bytes_each = [band(group.values("control_bytes")) for _, group in found]
+        group = rows.where(mode=mode, is_storm=is_storm)
         label = f"{mode}, {'arriving in ten seconds' if is_storm else 'known before'}"
-        line(sizes, [count for count, _ in found], bytes_each, style, label)
+        curve(sizes, group, "filters", "control_bytes", style, label)
     for mode, style in (("ssf", STYLES[0]), ("bloom", STYLES[2])):
-        found = sorted(rows.where(mode=mode, is_storm=False).by("filters").items())
-        rates = [
-            band([row["needless"] / row["unwanted"] * 100 for row in group]) for _, group in found
-        ]
-        line(errors, [count for count, _ in found], rates, style, mode)
-    sizes.set(xlabel="distinct filters", ylabel="bytes to tell one neighbour")
-    sizes.set_xscale("log")
+        group = rows.where(mode=mode, is_storm=False)
+        curve(errors, group, "filters", lambda row: 100 * _needless(row), style, mode)
+    for axis, unit in (
+        (sizes, "bytes to tell one neighbour"),
+        (errors, "forwarded though nobody wants it, %"),
+    ):
+        axis.set(xlabel="distinct filters", ylabel=unit, xscale="log")
     sizes.set_yscale("log")
     sizes.legend()
-    errors.set(xlabel="distinct filters", ylabel="forwarded though nobody wants it, %")
-    errors.set_xscale("log")
     from_zero(errors)
     errors.legend()
     return [
@@ -75,17 +63,20 @@ def figures(rows: ResultRows) -> list[Figure]:
     ]
 
 
+def _needless(row: ResultRow) -> float:
+    """The part of what nobody wants that was forwarded all the same."""
+    return float(row["needless"] / row["unwanted"])
+
+
 def _claims(rows: ResultRows) -> list[Claim]:
     most = max(rows.distinct("filters"))
 
     def told(mode: str, is_storm: bool) -> float:
-        return band(
-            rows.where(mode=mode, filters=most, is_storm=is_storm).values("control_bytes")
-        ).mean
+        return rows.mean("control_bytes", mode=mode, filters=most, is_storm=is_storm)
 
     ratio = told("ssf", False) / told("bloom", False)
     stormy = told("ssf", True) / told("bloom", True)
-    needless = max(row["needless"] / row["unwanted"] for row in rows)
+    needless = max(rows.values(_needless))
     missed = sum(rows.values("missed"))
     return [
         Claim(
@@ -114,7 +105,9 @@ EXPERIMENT = Experiment(
         "last. Either the filters are there when the links come up, or they arrive within ten "
         "seconds. Then topics are published that somebody wants or nobody does."
     ),
-    grid=grid,
+    grid=grid(
+        Block({"filters": FILTERS, "mode": MODES, "is_storm": STORMY}, seeds=Scaled(1, 3)),
+    ),
     measure=measure,
     figures=figures,
 )

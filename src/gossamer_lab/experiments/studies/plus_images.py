@@ -8,45 +8,34 @@ from typing import Any, Final
 
 from gossamer_lab.bench.brokers.proc import resident_bytes
 from gossamer_lab.bench.plus.traffic import IMAGE_BYTES, PUBLISH_BYTES
-from gossamer_lab.experiments.apart import apart
 from gossamer_lab.experiments.experiment import (
-    LARGE,
-    SMALL,
-    Cell,
+    Block,
     CellFailed,
     Claim,
     Experiment,
     Figure,
     Measures,
     Parameters,
+    ResultRow,
     ResultRows,
-    cells,
+    Scaled,
+    grid,
+    in_own_process,
 )
-from gossamer_lab.experiments.plots import STYLES, from_zero, line, panels
+from gossamer_lab.experiments.plots import STYLES, curve, from_zero, panels
 
 MQTT, COUNTED = "MQTT", "CNTPPL"
 WAYS: Final = (MQTT, COUNTED)
 WAY_STYLES: Final = dict(zip(WAYS, STYLES, strict=False))
-CAMERAS: Final = {SMALL: (1, 5, 10), LARGE: (1, 10, 50, 100, 300)}
-PAPER_CAMERAS: Final = (1, 10, 50, 100)
+CAMERAS: Final = Scaled((10, 5, 1), (100, 50, 10, 1), (300, 100, 50, 10, 1))
 SUBSCRIBERS: Final = (1, 10)
 QUALITY: Final = 60  # of the JPEG, so that a person can still be seen at that size
 NEAR: Final = 0.2  # of I/P, which the paper gives as about a hundred
 
 
-def grid(scale: str) -> list[Cell]:
-    chosen: list[dict[str, Any]] = [
-        {"way": way, "cameras": cameras, "subscribers": subscribers}
-        for cameras in reversed(CAMERAS.get(scale, PAPER_CAMERAS))
-        for subscribers in SUBSCRIBERS
-        for way in WAYS
-    ]
-    return cells(chosen, (1,))
-
-
 def measure(parameters: Parameters, seed: int) -> Measures:
     """Nothing in it is random. Every camera publishes one image."""
-    found: Measures | str = apart(_measure, dict(parameters))
+    found: Measures | str = in_own_process(_measure, dict(parameters))
     if isinstance(found, str):
         raise CellFailed(found)
     return found
@@ -102,22 +91,22 @@ def figures(rows: ResultRows) -> list[Figure]:
     subscribers = max(SUBSCRIBERS)
     drawing, axes = panels(3)
     reference = rows.only(way=MQTT, cameras=1, subscribers=1)["broker_cpu"]
+    found = rows.where(subscribers=subscribers)
+
+    def work(row: ResultRow) -> float:
+        return float((row["broker_cpu"] + row["worker_cpu"]) / reference)
+
     for way, style in WAY_STYLES.items():
-        group = sorted(rows.where(way=way, subscribers=subscribers), key=lambda row: row["cameras"])
-        xs = [row["cameras"] for row in group]
-        work = [(row["broker_cpu"] + row["worker_cpu"]) / reference for row in group]
-        line(axes[0], xs, [row["downlink"] for row in group], style, way)
-        line(axes[1], xs, work, style, f"{way}, all")
-        line(axes[2], xs, [row["broker_mib"] + row["worker_mib"] for row in group], style, way)
-    counted = sorted(
-        rows.where(way=COUNTED, subscribers=subscribers), key=lambda row: row["cameras"]
-    )
-    broker = [row["broker_cpu"] / reference for row in counted]
-    line(axes[1], [row["cameras"] for row in counted], broker, STYLES[2], f"{COUNTED}, broker")
+        group = found.where(way=way)
+        curve(axes[0], group, "cameras", "downlink", style, way)
+        curve(axes[1], group, "cameras", work, style, f"{way}, all")
+        curve(axes[2], group, "cameras", _memory, style, way)
+    counted = found.where(way=COUNTED)
+    label = f"{COUNTED}, broker"
+    curve(axes[1], counted, "cameras", lambda row: row["broker_cpu"] / reference, STYLES[2], label)
     units = ("downlink, bytes", "processor time over that of m = n = 1", "memory, MiB")
     for axis, unit in zip(axes, units, strict=True):
-        axis.set(xlabel=f"cameras m (subscribers n = {subscribers})", ylabel=unit)
-        axis.set_xscale("log")
+        axis.set(xlabel=f"cameras m (subscribers n = {subscribers})", ylabel=unit, xscale="log")
     axes[0].set_yscale("log")
     axes[1].set_yscale("log")
     from_zero(axes[2])
@@ -137,6 +126,10 @@ def figures(rows: ResultRows) -> list[Figure]:
     ]
 
 
+def _memory(row: ResultRow) -> float:
+    return float(row["broker_mib"] + row["worker_mib"])
+
+
 def _claims(rows: ResultRows) -> list[Claim]:
     most = max(rows.distinct("cameras"))
     subscribers = max(SUBSCRIBERS)
@@ -145,7 +138,7 @@ def _claims(rows: ResultRows) -> list[Claim]:
     ratio = plain["downlink"] / counted["downlink"]
     printed = plain["image_bytes"] / PUBLISH_BYTES
     work = (counted["broker_cpu"] + counted["worker_cpu"]) / plain["broker_cpu"]
-    memory = (counted["broker_mib"] + counted["worker_mib"]) / plain["broker_mib"]
+    memory = _memory(counted) / plain["broker_mib"]
     return [
         Claim(
             "traffic falls by about I/P when people are counted in the broker",
@@ -175,7 +168,7 @@ EXPERIMENT = Experiment(
         "m cameras publish an image; n subscribers want the number of people in it. It needs a "
         "model: gossamer models install efficientdet."
     ),
-    grid=grid,
+    grid=grid(Block({"cameras": CAMERAS, "subscribers": SUBSCRIBERS, "way": WAYS})),
     measure=measure,
     figures=figures,
     alone=True,

@@ -14,29 +14,25 @@ from gossamer_lab.bench.plus.traffic import (
     WINDOW,
     run_numeric,
 )
-from gossamer_lab.experiments.apart import apart
-from gossamer_lab.experiments.bands import band
 from gossamer_lab.experiments.experiment import (
-    LARGE,
-    SMALL,
-    Cell,
+    Block,
     Claim,
     Experiment,
     Figure,
     Measures,
     Parameters,
     ResultRows,
-    cells,
+    Scaled,
+    grid,
+    in_own_process,
 )
-from gossamer_lab.experiments.plots import STYLES, from_zero, line, panels
+from gossamer_lab.experiments.plots import STYLES, curve, from_zero, panels
 
 MQTT, SKR, RPT = "MQTT", "SKR", "RPT"
 WAYS: Final = (MQTT, SKR, RPT)
 WAY_STYLES: Final = dict(zip(WAYS, STYLES, strict=False))
-COUNTS: Final = {SMALL: (1, 10, 50), LARGE: (1, 10, 50, 100, 300)}
-PAPER_COUNTS: Final = (1, 10, 50, 100)
-WINDOWS: Final = {SMALL: 1}
-PAPER_WINDOWS: Final = 4  # an hour
+COUNTS: Final = Scaled((50, 10, 1), (100, 50, 10, 1), (300, 100, 50, 10, 1))
+WINDOWS: Final = Scaled(1, 4)  # an hour
 # How far from an approximate equation a measurement may be: “$AGGREGATE” is two bytes longer than
 # the name that it replaces, which is 3 % of a result.
 NEAR: Final = 0.05
@@ -46,25 +42,9 @@ _LEFT_OUT: Final = (
 )
 
 
-def grid(scale: str) -> list[Cell]:
-    counts = COUNTS.get(scale, PAPER_COUNTS)
-    chosen: list[dict[str, Any]] = [
-        {
-            "way": way,
-            "sensors": sensors,
-            "subscribers": subscribers,
-            "windows": WINDOWS.get(scale, PAPER_WINDOWS),
-        }
-        for sensors in reversed(counts)
-        for subscribers in reversed(counts)
-        for way in WAYS
-    ]
-    return cells(chosen, (1,))
-
-
 def measure(parameters: Parameters, seed: int) -> Measures:
     """Nothing in it is random."""
-    found: Measures = apart(_measure, dict(parameters))
+    found: Measures = in_own_process(_measure, dict(parameters))
     return found
 
 
@@ -90,23 +70,19 @@ def equation(way: str, sensors: int, subscribers: int, windows: int) -> float:
 def figures(rows: ResultRows) -> list[Figure]:
     subscribers = max(rows.distinct("subscribers"))
     drawing, axes = panels(3)
-    reference = _cpu(rows, MQTT, 1, 1)
+    reference = rows.mean("cpu_seconds", way=MQTT, sensors=1, subscribers=1)
     for way, style in WAY_STYLES.items():
-        group = sorted(rows.where(way=way, subscribers=subscribers), key=lambda row: row["sensors"])
-        xs = [row["sensors"] for row in group]
-        line(axes[0], xs, [row["downlink"] for row in group], style, way)
-        line(axes[1], xs, [row["cpu_seconds"] / reference for row in group], style, way)
-        line(axes[2], xs, [row["memory_kib"] / 1024 for row in group], style, way)
+        group = rows.where(way=way, subscribers=subscribers)
+        curve(axes[0], group, "sensors", "downlink", style, way)
+        curve(axes[1], group, "sensors", lambda row: row["cpu_seconds"] / reference, style, way)
+        curve(axes[2], group, "sensors", lambda row: row["memory_kib"] / 1024, style, way)
+        xs = sorted(group.distinct("sensors"))
         dots = [equation(way, x, subscribers, group[0]["windows"]) for x in xs]
         axes[0].plot(xs, dots, linestyle="none", marker="x", color="black", markersize=8)
     axes[0].plot([], [], linestyle="none", marker="x", color="black", label="equations 2 to 4")
-    for axis, unit in zip(
-        axes,
-        ("downlink, bytes", "processor time over that of m = n = 1", "memory, MiB"),
-        strict=True,
-    ):
-        axis.set(xlabel=f"sensors m (subscribers n = {subscribers})", ylabel=unit)
-        axis.set_xscale("log")
+    units = ("downlink, bytes", "processor time over that of m = n = 1", "memory, MiB")
+    for axis, unit in zip(axes, units, strict=True):
+        axis.set(xlabel=f"sensors m (subscribers n = {subscribers})", ylabel=unit, xscale="log")
     axes[0].set_yscale("log")
     axes[1].set_yscale("log")
     from_zero(axes[2])
@@ -124,11 +100,6 @@ def figures(rows: ResultRows) -> list[Figure]:
             "the process after its start plus the most that the run took.",
         )
     ]
-
-
-def _cpu(rows: ResultRows, way: str, sensors: int, subscribers: int) -> float:
-    group = rows.where(way=way, sensors=sensors, subscribers=subscribers)
-    return band(group.values("cpu_seconds")).mean
 
 
 def _claims(rows: ResultRows) -> list[Claim]:
@@ -198,7 +169,9 @@ EXPERIMENT = Experiment(
         "average, on a topic with one keyword in place of the sensors (SKR) or with their names "
         "(RPT)."
     ),
-    grid=grid,
+    grid=grid(
+        Block({"sensors": COUNTS, "subscribers": COUNTS, "way": WAYS}, fixed={"windows": WINDOWS})
+    ),
     measure=measure,
     figures=figures,
     alone=True,

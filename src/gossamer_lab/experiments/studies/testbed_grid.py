@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Final
 
 from gossamer_lab.experiments.experiment import (
-    SMALL,
-    Cell,
+    Block,
     Claim,
     Experiment,
     Figure,
     Measures,
     Parameters,
     ResultRows,
-    cells,
+    Scaled,
+    grid,
 )
 from gossamer_lab.experiments.plots import heat, panels
 from gossamer_lab.experiments.testbed import grid as real
@@ -24,30 +24,13 @@ from gossamer_lab.experiments.testbed.workload import BROKERS, equation_5, paylo
 
 REAL, SIMULATED = "seven brokers", "simulated"
 WAYS: Final = (REAL, SIMULATED)
-INTERESTED: Final = tuple(range(1, BROKERS + 1))
-RATIOS: Final = [step / 10 for step in range(1, 11)]
-SMALL_INTERESTED: Final = (1, 3, 5, 7)
-SMALL_RATIOS: Final = [0.1, 0.4, 0.7, 1.0]
-TOPICS: Final = 100
-SMALL_TOPICS: Final = 40
+# 0 stands for publication flooding.
+INTERESTED: Final = Scaled((0, 1, 3, 5, 7), tuple(range(BROKERS + 1)))
+RATIOS: Final = Scaled([0.1, 0.4, 0.7, 1.0], [step / 10 for step in range(1, 11)])
+TOPICS: Final = Scaled(40, 100)
 # The part of the publications that is forwarded may differ so much from the equation: keep-alives,
 # and the answers of brokers at the ends of the line, which say that nobody wanted the message.
 TOLERANCE: Final = 0.05
-
-
-def grid(scale: str) -> list[Cell]:
-    """`interested` 0 stands for publication flooding."""
-    is_small = scale == SMALL
-    size = {
-        "topics": SMALL_TOPICS if is_small else TOPICS,
-        "ratios": SMALL_RATIOS if is_small else RATIOS,
-    }
-    chosen: list[dict[str, Any]] = [
-        {"way": way, "interested": count, **size}
-        for way in WAYS
-        for count in (0, *(SMALL_INTERESTED if is_small else INTERESTED))
-    ]
-    return cells(chosen, (1,))
 
 
 def measure(parameters: Parameters, seed: int) -> Measures:
@@ -181,7 +164,9 @@ EXPERIMENT = Experiment(
         "subscriptions over that of all publications. Bytes are counted on the links, and again in "
         "the simulator."
     ),
-    grid=grid,
+    grid=grid(
+        Block({"way": WAYS, "interested": INTERESTED}, fixed={"topics": TOPICS, "ratios": RATIOS})
+    ),
     measure=measure,
     figures=figures,
     alone=True,

@@ -3,38 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from typing import Final
 
+from gossamer.mesh.settings import MODES
 from gossamer.net.local.topologies import PARENTS
-from gossamer_lab.experiments.dissemination.simulation import modes
 from gossamer_lab.experiments.experiment import (
-    SMALL,
-    Cell,
+    Block,
     Claim,
     Experiment,
     Figure,
     Measures,
     Parameters,
     ResultRows,
-    cells,
+    Scaled,
+    grid,
 )
 from gossamer_lab.experiments.plots import MODE_STYLES, from_zero, line, panels
 from gossamer_lab.experiments.testbed.shapes import measure_shape
 
 # Topics, and the seconds of each of the two phases: 15 in the paper.
-SIZE: Final = {"count": 420, "phase_seconds": 15.0}
-SMALL_SIZE: Final = {"count": 84, "phase_seconds": 1.5}
+SIZE: Final = {"count": Scaled(84, 420), "phase_seconds": Scaled(1.5, 15.0)}
 FAR_MORE: Final = 1.05
-
-
-def grid(scale: str) -> list[Cell]:
-    size = SMALL_SIZE if scale == SMALL else SIZE
-    chosen: list[dict[str, Any]] = [
-        {"topology": topology, "mode": mode, **size}
-        for topology in PARENTS
-        for mode in (modes("pf", "sf") if scale == SMALL else modes())
-    ]
-    return cells(chosen, (1,))
 
 
 def measure(parameters: Parameters, seed: int) -> Measures:
@@ -113,7 +102,7 @@ EXPERIMENT = Experiment(
     title="Does the shape of the network matter?",
     source="Hao et al., Figures 11 and 12",
     about="Seven broker processes on this machine; bytes on all links, four samples a second.",
-    grid=grid,
+    grid=grid(Block({"topology": PARENTS, "mode": Scaled(("pf", "sf"), MODES)}, fixed=SIZE)),
     measure=measure,
     figures=figures,
     alone=True,

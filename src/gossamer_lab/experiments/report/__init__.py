@@ -1,1 +1,0 @@
-"""The report: one HTML page from the tables of results."""
