@@ -5,7 +5,7 @@ import random
 import pytest
 
 from gossamer.archive.collector import Collector
-from gossamer.broker.restored_clock import KEY, LONGEST_PAUSE, ROOM, resumed
+from gossamer.broker.restore import CLOCK_KEY, CLOCK_ROOM, LONGEST_PAUSE, resumed
 from gossamer.session.message import Message
 from gossamer.storage.memory_journal import MemoryJournal
 from gossamer.wire.packets import V5, V311, Will
@@ -76,7 +76,7 @@ def test_a_step_is_survived_by_what_is_stored(seconds: float) -> None:
     again = journal.restarted()
     again.durable = False
     wall += 50.0
-    found = resumed(again.snapshot.rooms[ROOM][KEY], 0.0, wall)
+    found = resumed(again.snapshot.rooms[CLOCK_ROOM][CLOCK_KEY], 0.0, wall)
     assert found.complaint == ""
     assert found.now == pytest.approx(world.now + 50.0)
     later = World(again)

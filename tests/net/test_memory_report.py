@@ -6,9 +6,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from gossamer.archive.collector import Collector
 from gossamer.broker.core import Core
-from gossamer.broker.memory_report import holdings
+from gossamer.broker.memory_report import AT_ONCE, holdings
 from gossamer.broker.sys_topics import statistics
-from gossamer.broker.usage import AT_ONCE
 from gossamer.budget.division import PARTS
 from gossamer.net.admin import views
 from gossamer.net.admin.metrics import exposition

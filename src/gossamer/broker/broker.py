@@ -8,13 +8,12 @@ from gossamer.broker.delivery import publish
 from gossamer.broker.keep_alive import expect_login
 from gossamer.broker.operation import RESULT_QOS
 from gossamer.broker.policy import Origin, Permissions, Verdict
-from gossamer.broker.queue_rights import QueueRights, bound_queue, look_for_room, settle_estates
-from gossamer.broker.restore import restore
-from gossamer.broker.restored_clock import ClockSaver, keep_clock
+from gossamer.broker.restore import ClockSaver, keep_clock, restore
 from gossamer.broker.retained import Retained
 from gossamer.broker.retained_delivery import serve
-from gossamer.broker.revocation import revoke
-from gossamer.broker.session_end import disconnect_session, end_session
+from gossamer.broker.revocation import QueueRights, revoke
+from gossamer.broker.session_end import disconnect_session, end_session, settle_estates
+from gossamer.broker.session_start import bound_queue
 from gossamer.broker.settings import Settings
 from gossamer.broker.stages import CLOSED, DECIDING
 from gossamer.broker.sys_topics import SysTopics
@@ -196,8 +195,9 @@ class Broker:
     def tick(self, now: float) -> None:
         """Does what is due; call it about once a second, or at `next_due`."""
         self.core.timers.run(now)
-        if self.core.hub.full:
-            look_for_room(self.core)
+        # Queues that are full because others fill the disk have room when those have left.
+        for queue in list(self.core.hub.full):
+            queue.look_for_room()
         self._serve_crowded(now)
         if self.core.journal.estates:
             settle_estates(self.core, now)

@@ -6,14 +6,13 @@ import logging
 import secrets
 from typing import TYPE_CHECKING, Final
 
+from gossamer.broker.charges import why_no_session
 from gossamer.broker.client_ids import may_have
-from gossamer.broker.connack import welcome
 from gossamer.broker.mesh_port import BRIDGE_PREFIX, PEER_METHOD, PEER_PREFIX
 from gossamer.broker.policy import Verdict
 from gossamer.broker.publish_checks import is_allowed
 from gossamer.broker.replies import spelled
-from gossamer.broker.session_sizes import why_no_session
-from gossamer.broker.session_start import Login, enter
+from gossamer.broker.session_start import Login, agreed_keep_alive, enter
 from gossamer.broker.settings import peer_settings
 from gossamer.broker.stages import DECIDING, OPEN
 from gossamer.budget.ledger import NOBODY, Owner
@@ -23,7 +22,7 @@ from gossamer.session.identity import Identity
 from gossamer.session.session import NEVER
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
-from gossamer.wire.packets import V5, Auth, Connect
+from gossamer.wire.packets import V5, Auth, Connack, Connect
 from gossamer.wire.properties import Properties
 
 if TYPE_CHECKING:
@@ -33,6 +32,8 @@ logger = logging.getLogger(__name__)
 
 ASSIGNED: Final = "auto-"  # how an id starts that the broker gave
 TAKEN: Final = "this client id is in use by another user"
+# What a Receive Maximum is if nobody names one.
+DEFAULT_RECEIVE_MAXIMUM: Final = 65_535
 LONGEST_SHOWN: Final = 64  # of a name in the log; a stranger may choose one of 65,535 bytes
 
 
@@ -196,7 +197,7 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
         connection.fail(refusal.reason, refusal.text, now)
         return
     expiry = _expiry(connect, connection.settings.max_session_expiry)
-    answer = welcome(connection, connect, expiry, assigned, final_data)
+    answer = _welcome(connection, connect, expiry, assigned, final_data)
     if not spelled(connection.outbox, answer):
         # [MQTT-3.1.2-24], before anything is changed for a client that cannot be answered.
         connection.fail(reasons.PACKET_TOO_LARGE, "", now)
@@ -209,6 +210,41 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
         connection.outbox.sink.pause_reading()
     else:
         enter(login, now)
+
+
+def _welcome(
+    connection: Connection, connect: Connect, expiry: int, assigned: str, final_data: bytes
+) -> Connack:
+    """An accepting CONNACK; whether a session is present is not known yet."""
+    answer = Connack(False, reasons.SUCCESS)
+    if connect.version != V5:
+        return answer
+    settings = connection.settings
+    properties = Properties()
+    answer.properties = properties
+    receive_maximum = DEFAULT_RECEIVE_MAXIMUM if connection.is_peer else settings.receive_maximum
+    if receive_maximum != DEFAULT_RECEIVE_MAXIMUM:
+        properties.receive_maximum = receive_maximum
+    properties.maximum_packet_size = settings.max_packet
+    properties.topic_alias_maximum = settings.max_topic_alias
+    if assigned:
+        properties.assigned_client_id = assigned  # [MQTT-3.1.3-7], [MQTT-3.2.2-16]
+    keep_alive = agreed_keep_alive(connect, settings.max_keep_alive)
+    if keep_alive != connect.keep_alive:
+        properties.server_keep_alive = keep_alive  # [MQTT-3.1.2-21]
+    asked = connect.properties
+    if asked is None:
+        return answer
+    if asked.session_expiry is not None and asked.session_expiry != expiry:
+        properties.session_expiry = expiry
+    if asked.request_response_information and settings.response_information:
+        properties.response_information = settings.response_information  # [MQTT-3.1.2-28]
+    if asked.authentication_method is not None:
+        # [MQTT-4.12.0-5]; none otherwise: [MQTT-4.12.0-6]
+        properties.authentication_method = asked.authentication_method
+        if final_data:
+            properties.authentication_data = final_data
+    return answer
 
 
 def _glp_of(connect: Connect) -> Glp | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.broker.archive_port import ArchivePort
 from gossamer.broker.locations import Locations
+from gossamer.broker.memory_report import Usage
 from gossamer.broker.mesh_port import SHARED_ROOM, SHARED_TOPICS, MeshPort
 from gossamer.broker.operators import Operators
 from gossamer.broker.policy import Authenticator, Permissions
@@ -17,7 +18,6 @@ from gossamer.broker.session_quotas import SessionQuotas
 from gossamer.broker.settings import Settings
 from gossamer.broker.timers import Timer, Timers
 from gossamer.broker.trace_port import Tracer
-from gossamer.broker.usage import Usage
 from gossamer.budget.division import ARCHIVE
 from gossamer.budget.ledger import Ledger
 from gossamer.plus.engine import Engine

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gossamer.broker.groups import Group
+from gossamer.broker.charges import charge_of_operation
 from gossamer.broker.offload import ANSWER, OffloadAnswers, want, want_no_more
 from gossamer.broker.operation import Operation, OperatorSubscription, forwarded, made
-from gossamer.broker.operator_parts import ChangedParts
 from gossamer.broker.processor_port import ProcessorPort
-from gossamer.broker.retained_visibility import is_shown
-from gossamer.broker.subscription_sizes import charge_of_operation
+from gossamer.broker.retained import is_shown
+from gossamer.broker.sharing import Group
 from gossamer.broker.timers import Timer
 from gossamer.budget.ledger import NOBODY
 from gossamer.plus.engine import AskedOperator, Engine, read_key
@@ -23,13 +22,15 @@ from gossamer.plus.offload import OffloadedState
 from gossamer.plus.operators.kinds import Options
 from gossamer.plus.plan import OperatorPlan, PlusError
 from gossamer.plus.publication import Publication
-from gossamer.plus.state import OperatorResult, OperatorState
+from gossamer.plus.state import OperatorResult, OperatorState, Services
 from gossamer.plus.values import INFINITY
+from gossamer.session.journal import Part, PartSource
 from gossamer.session.message import Message
 from gossamer.session.session import Session
 
 if TYPE_CHECKING:
     from gossamer.broker.core import Core
+
 
 # A subscriber that comes back within this time (twice it, at most) finds its windows as they were.
 LINGER_SECONDS: Final = 300.0
@@ -285,3 +286,27 @@ class _Save(Timer):
     def fire(self, now: float) -> float:
         self.operators.save()
         return now + SAVE_SECONDS
+
+
+class ChangedParts(PartSource):
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._dropped: list[str] = []
+
+    def drop(self, key: str) -> None:
+        self._services.changed.pop(key, None)
+        self._dropped.append(key)
+
+    def take_changed(self) -> list[Part]:
+        changed = self._services.changed
+        self._services.changed = {}
+        return [
+            (key, name, data)
+            for key, state in changed.items()
+            for name, data in state.take_changes()
+        ]
+
+    def take_dropped(self) -> list[str]:
+        dropped = self._dropped
+        self._dropped = []
+        return dropped

@@ -7,8 +7,8 @@ it comes tells them nothing.
 from gossamer.broker.core import Core
 from gossamer.broker.delivery import distribute, distribute_retained, publish
 from gossamer.broker.geofences import LocatedFilter, without_place
-from gossamer.broker.groups import Group
 from gossamer.broker.routes import Route
+from gossamer.broker.sharing import Group
 from gossamer.session.message import Message
 from gossamer.session.session import Session
 from gossamer.session.subscription import Subscription

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from gossamer.broker.charges import INCOMING_STEP, why_no_more_incoming
 from gossamer.broker.mesh_port import LOCAL_TOPICS, SHARED_TOPICS
 from gossamer.broker.offload import may_use
 from gossamer.broker.replies import spelled
-from gossamer.broker.session_sizes import INCOMING_STEP, why_no_more_incoming
 from gossamer.topics.names import TopicError, check_name
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError

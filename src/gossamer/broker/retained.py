@@ -12,7 +12,9 @@ from sys import getsizeof
 from typing import Final
 from zlib import crc32
 
+from gossamer.broker.mesh_port import LOCAL_TOPICS, PEER_PREFIX
 from gossamer.broker.offload import TOPICS as OFFLOAD_TOPICS
+from gossamer.broker.policy import Permissions
 from gossamer.broker.retained_stamps import (
     TOMBSTONE_SECONDS,
     Stamp,
@@ -119,15 +121,12 @@ class Retained:
             return f"the broker keeps no more than {most} retained messages"
         size = _size_of(message, None) + NODE_BYTES * self._tree.growth(message.topic)
         if known is None:
-            refusal = account.refusal(size, owner)
-        elif known.owner is owner and size <= known.size:
-            refusal = ""
-        else:
-            account.give(known.size + known.nodes, known.owner)
-            refusal = account.refusal(size + known.nodes, owner)
-            account.hold(known.size + known.nodes, known.owner)
-        if refusal:
-            account.refused += 1
+            return account.refuses(size, owner)
+        if known.owner is owner and size <= known.size:
+            return ""
+        account.give(known.size + known.nodes, known.owner)
+        refusal = account.refuses(size + known.nodes, owner)
+        account.hold(known.size + known.nodes, known.owner)
         return refusal
 
     def keep(self, message: Message, stamped: Message, owner: Owner = NOBODY) -> bool:
@@ -320,6 +319,15 @@ class Retained:
             self.digests[_part(kept.topic)] ^= int.from_bytes(
                 blake2b(identity, digest_size=8).digest(), "big"
             )
+
+
+def is_shown(permissions: Permissions, message: Message) -> bool:
+    """Whether it may still be shown: its publisher's rights may have changed since."""
+    return (
+        message.topic.startswith(LOCAL_TOPICS)
+        or message.publisher.startswith(PEER_PREFIX)  # judged where it was published
+        or permissions.may_have_published(message.user, message.publisher, message.topic)
+    )
 
 
 def _size_of(message: Message, stamp: Stamp | None) -> int:

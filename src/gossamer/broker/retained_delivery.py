@@ -18,14 +18,14 @@ from gossamer.broker.core import Core
 from gossamer.broker.geofences import LocatedSubscription
 from gossamer.broker.operation import OperatorSubscription
 from gossamer.broker.position_privacy import fitting
-from gossamer.broker.retained_visibility import is_shown
+from gossamer.broker.retained import is_shown
 from gossamer.geo.overlap import Effort
 from gossamer.session.message import Message
 from gossamer.session.retained_owed import Owed
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
 
-ROOM: Final = "owed"
+OWED_ROOM: Final = "owed"
 # So many wait in the queue at once; the next come when those are sent. One turn of a session is a
 # slice, or so many filters that have none: others are served in between.
 SLICE: Final = 200
@@ -43,7 +43,7 @@ def owe(core: Core, session: Session, filters: list[str], now: float) -> None:
     if session.persistent and session.owed is owed:
         for filter in filters:
             if filter in owed.filters:
-                core.journal.keep(ROOM, _key(session, filter), b"")
+                core.journal.keep(OWED_ROOM, _key(session, filter), b"")
 
 
 def serve(core: Core, session: Session, now: float) -> None:
@@ -115,7 +115,7 @@ def restore(core: Core, kept: dict[str, bytes]) -> None:
         client_id, _, filter = key.partition("\0")
         session = core.sessions.get(client_id)
         if session is None or filter not in session.subscriptions:
-            core.journal.drop(ROOM, key)
+            core.journal.drop(OWED_ROOM, key)
             continue
         if session.owed is None:
             session.owed = Owed()
@@ -144,7 +144,7 @@ def _settle(core: Core, session: Session, filter: str) -> None:
     if session.owed is not None:
         session.owed.remove(filter)
     if session.persistent:
-        core.journal.drop(ROOM, _key(session, filter))
+        core.journal.drop(OWED_ROOM, _key(session, filter))
 
 
 def _found(core: Core, subscription: Subscription, now: float) -> list[Message]:

@@ -1,15 +1,17 @@
 """Rights that changed under a session: what it may no longer read is taken back.
 
 Asked at a reload for every session, and at each connect for the session that comes back, which
-may come from another address than it left from.
+may come from another address than it left from; and for what comes back to a queue from the store.
 """
 
 from gossamer.broker.core import Core
 from gossamer.broker.geofences import told_of
 from gossamer.broker.operation import OperatorSubscription
-from gossamer.broker.retained_delivery import forgive
-from gossamer.broker.subscriptions import leave
+from gossamer.broker.subscriptions import remove_subscription
 from gossamer.plus.grammar import is_operator_filter
+from gossamer.session.message import Message
+from gossamer.session.queue import Queue
+from gossamer.session.queue_policy import Guard
 from gossamer.session.records import DeliveryRecord
 from gossamer.session.session import Session
 from gossamer.topics.names import matches
@@ -45,13 +47,24 @@ def revoke(core: Core, session: Session) -> None:
         session.withdraw(unread)
 
 
-def remove_subscription(core: Core, session: Session, filter: str) -> bool:
-    """Nothing new comes by it [MQTT-3.10.4-2]; what is on its way is delivered [MQTT-3.10.4-3]."""
-    subscription = session.subscriptions.pop(filter, None)  # [MQTT-3.10.4-1]
-    if subscription is None:
-        return False
-    leave(core, subscription)
-    forgive(core, session, filter)
-    if session.persistent:
-        core.journal.subscription_removed(session.client_id, filter)
-    return True
+class QueueRights(Guard):
+    """Rights may have changed while a message waited in the store: `revoke` takes back what memory
+    holds, and this what comes later."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def may_have(self, queue: Queue, message: Message) -> bool:
+        permissions = self._core.permissions
+        if not permissions.restricts or queue.is_peer:
+            return True
+        session = self._core.sessions.get(queue.client_id)
+        if session is None:
+            return False
+        if is_operator_filter(message.topic):
+            # A result is on a topic of its own; a subscription tells who may have it.
+            return any(
+                matches(subscription.filter, message.topic)
+                for subscription in session.subscriptions.values()
+            )
+        return permissions.may_receive(session.identity, told_of(message.topic))

@@ -11,10 +11,9 @@ from __future__ import annotations
 from sys import getsizeof
 from typing import Final
 
-from gossamer.broker.groups import Group
 from gossamer.broker.mesh_port import LOCAL_TOPICS, NeighbourInterest
 from gossamer.broker.policy import Permissions
-from gossamer.broker.sharing import Sharing
+from gossamer.broker.sharing import Group, Sharing
 from gossamer.budget.division import MIB
 from gossamer.budget.ledger import Account
 from gossamer.session.message import Message

@@ -125,8 +125,6 @@ class Grant:
         self._most = most
         self._publish_cache: dict[str, bool] = {}
         self._receive_cache: dict[str, bool] = {}
-        # Without denials, an allowed subscription can only bring what may be received.
-        self.checks_deliveries = bool(deny_subscribe)
         self.book: RuleBook | None = None  # the book it comes from, until that lets go of it
         self.size = GRANT_BYTES
         for filters in (publish, subscribe, deny_publish, deny_subscribe):

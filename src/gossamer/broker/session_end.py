@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gossamer.broker.archive_port import archive_message
+from gossamer.broker.charges import release_session, weigh_session
 from gossamer.broker.client_aliases import forget_aliases
 from gossamer.broker.core import Core
 from gossamer.broker.keep_alive import stop_timer
 from gossamer.broker.known_topics import forget_topics
 from gossamer.broker.position_privacy import publish_shown
 from gossamer.broker.retained_delivery import forgive_all
-from gossamer.broker.session_sizes import release_session, weigh_session
 from gossamer.broker.subscriptions import find_group, leave
 from gossamer.broker.timers import Timer
 from gossamer.session.message import Message
@@ -136,6 +136,21 @@ def end_session(core: Core, session: Session, now: float) -> None:
             continue
         name = delivery.share
         core.routes.sharing.hand_on(name, find_group(core, name), message, now)
+
+
+def settle_estates(core: Core, now: float) -> None:
+    """Messages of shared groups that ended sessions left in the store go to other members."""
+    journal = core.journal
+    for name in list(journal.estates):
+        deliveries = journal.unspill(name)
+        for delivery in deliveries:
+            journal.spilled_removed(name, delivery, True)
+            message = delivery.message
+            share = delivery.share
+            if message is None:
+                core.counters.damaged += 1
+            if share and message is not None and not message.is_expired(now):
+                core.routes.sharing.hand_on(share, find_group(core, share), message, now)
 
 
 def publish_will(core: Core, session: Session, now: float) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from gossamer.broker.connack import agreed_keep_alive, set_windows
+from gossamer.broker.charges import weigh_session
 from gossamer.broker.keep_alive import keep_alive, stop_timer
-from gossamer.broker.queue_rights import bound_queue
 from gossamer.broker.revocation import revoke
 from gossamer.broker.session_end import disconnect_session, end_session, settle, stop_timers
-from gossamer.broker.session_sizes import weigh_session
+from gossamer.broker.settings import Settings
 from gossamer.broker.stages import CLOSED, DECIDING, OPEN
+from gossamer.budget.ledger import Account
 from gossamer.geo.glp import Glp
+from gossamer.session.aliases import TopicAliases
 from gossamer.session.message import Message
 from gossamer.session.records import SessionRecord
 from gossamer.session.session import Session
@@ -21,6 +22,9 @@ from gossamer.wire.packets import V5, Connack, Connect
 
 if TYPE_CHECKING:
     from gossamer.broker.connection import Connection
+
+# A limit of this much leaves the keep-alive to the client.
+ANY_KEEP_ALIVE: Final = 0xFFFF
 
 
 class Login:
@@ -87,7 +91,7 @@ def enter(login: Login, now: float) -> None:
     _set_will(session, connect)
     weigh_session(core, session)
     _keep_alive(connection, connect, now)
-    set_windows(session, connect, connection.settings.max_inflight, core.ledger.aliases)
+    _set_windows(session, connect, connection.settings.max_inflight, core.ledger.aliases)
     if glp is not None:
         connection.locates_by_ping = glp.ping
         core.locations.learn(session, glp, now)
@@ -151,6 +155,24 @@ def _take_session(
     return existing, True
 
 
+def bound_queue(session: Session, settings: Settings) -> None:
+    """The bounds of a client's queue; a neighbour's are its own."""
+    if session.is_peer:
+        return
+    session.queue_limit = settings.max_queued
+    session.queue_bytes_limit = settings.max_queued_bytes
+    session.queue_memory_limit = settings.max_queued_memory
+    session.queue_policy = settings.queue_policy
+
+
+def agreed_keep_alive(connect: Connect, maximum: int) -> int:
+    """The client's keep-alive in seconds, or ours where 5.0 lets us name one [MQTT-3.2.2-22]."""
+    asked = connect.keep_alive
+    if connect.version != V5 or maximum in (0, ANY_KEEP_ALIVE):
+        return asked
+    return maximum if asked == 0 or asked > maximum else asked
+
+
 def _keep_alive(connection: Connection, connect: Connect, now: float) -> None:
     stop_timer(connection)  # the login has come
     seconds = agreed_keep_alive(connect, connection.settings.max_keep_alive)
@@ -158,6 +180,22 @@ def _keep_alive(connection: Connection, connect: Connect, now: float) -> None:
         # [MQTT-3.1.2-22], in 3.1.1 [MQTT-3.1.2-24]: one and a half times the interval.
         connection.keep_alive = seconds * 1.5
         keep_alive(connection, now)
+
+
+def _set_windows(session: Session, connect: Connect, max_inflight: int, aliases: Account) -> None:
+    """How much may be on its way to the client at once, and which aliases it takes."""
+    properties = connect.properties
+    # [MQTT-3.3.2-7]: the aliases of an earlier connection are forgotten.
+    session.drop_aliases()
+    session.window = max_inflight
+    if properties is None:
+        return
+    if properties.receive_maximum is not None:
+        # [MQTT-3.3.4-9], [MQTT-4.9.0-1]: never more in flight than the client allows.
+        session.window = min(properties.receive_maximum, max_inflight)
+    if properties.topic_alias_maximum:
+        # [MQTT-3.1.2-26]; without it none are sent: [MQTT-3.1.2-27]
+        session.aliases = TopicAliases(properties.topic_alias_maximum, aliases, session.owner)
 
 
 def _identify(connection: Connection, session: Session, is_present: bool) -> None:

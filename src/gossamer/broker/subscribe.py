@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gossamer.broker.charges import charge_of
 from gossamer.broker.mesh_port import SHARED_TOPICS
 from gossamer.broker.offload import may_use
 from gossamer.broker.pending_work import Unfinished
 from gossamer.broker.replies import promise, refuse
 from gossamer.broker.retained_delivery import owe
-from gossamer.broker.revocation import remove_subscription
-from gossamer.broker.subscription_sizes import charge_of
-from gossamer.broker.subscriptions import asked_of, enter, make
+from gossamer.broker.subscriptions import asked_of, enter, make, remove_subscription
 from gossamer.geo.areas import GlpError
 from gossamer.geo.glp import Glp, parse_sent
 from gossamer.geo.located import Located
@@ -35,11 +34,9 @@ if TYPE_CHECKING:
 # What brokers say to each other is not for clients.
 RESERVED_FILTERS = ("$gossamer/", SHARED_TOPICS)
 
-# Retain handling, as asked for in the subscription options.
-SEND_ALWAYS = 0
+# Retain handling, as asked for in the subscription options; 0 is to send them always.
 SEND_IF_NEW = 1
 SEND_NEVER = 2
-
 
 # Filters of one packet that are handled in one turn, and those that are only looked at: about a
 # tenth of a millisecond.

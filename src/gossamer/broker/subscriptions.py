@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gossamer.broker.charges import charge_of
 from gossamer.broker.geofences import LocatedSubscription
-from gossamer.broker.groups import Group
 from gossamer.broker.operation import OperatorSubscription
-from gossamer.broker.subscription_sizes import charge_of
+from gossamer.broker.retained_delivery import forgive
+from gossamer.broker.sharing import Group
 from gossamer.geo.located import Located
 from gossamer.plus.engine import AskedOperator
 from gossamer.plus.grammar import is_operator_filter
@@ -85,7 +86,7 @@ def enter(core: Core, subscription: Subscription) -> None:
 
 
 def leave(core: Core, subscription: Subscription) -> None:
-    """Takes it out of what it reads; its session lets go of it elsewhere."""
+    """Takes it out of what it reads; its session ends, or lets go of it."""
     core.counters.subscriptions -= 1
     if subscription.charge is not None:
         subscription.charge.lift()
@@ -100,6 +101,18 @@ def leave(core: Core, subscription: Subscription) -> None:
         core.neighbours.unwanted(read, subscription.session)
     if subscription.share:
         core.neighbours.group_changed(subscription.record.filter)
+
+
+def remove_subscription(core: Core, session: Session, filter: str) -> bool:
+    """Nothing new comes by it [MQTT-3.10.4-2]; what is on its way is delivered [MQTT-3.10.4-3]."""
+    subscription = session.subscriptions.pop(filter, None)  # [MQTT-3.10.4-1]
+    if subscription is None:
+        return False
+    leave(core, subscription)
+    forgive(core, session, filter)
+    if session.persistent:
+        core.journal.subscription_removed(session.client_id, filter)
+    return True
 
 
 def find_group(core: Core, name: str) -> Group | None:

@@ -99,12 +99,17 @@ class Account:
             return f"{self.name}: what is left of {self.budget} bytes is for those who hold less"
         return ""
 
-    def take(self, size: int, owner: Owner) -> str:
-        """Charges it if there is room; otherwise counts and answers the refusal."""
+    def refuses(self, size: int, owner: Owner) -> str:
+        """As `refusal`, of something that is asked for: counted."""
         refusal = self.refusal(size, owner)
         if refusal:
             self.refused += 1
-        else:
+        return refusal
+
+    def take(self, size: int, owner: Owner) -> str:
+        """Charges it if there is room; otherwise counts and answers the refusal."""
+        refusal = self.refuses(size, owner)
+        if not refusal:
             self.hold(size, owner)
         return refusal
 
@@ -161,13 +166,10 @@ class Charge:
             if instead.owner is self.owner and self.size <= instead.size:
                 return ""
             instead.lift()
-            refusal = self.account.refusal(self.size + self.common, self.owner)
+            refusal = self.account.refuses(self.size + self.common, self.owner)
             instead.lay()
-        else:
-            refusal = self.account.refusal(self.size + self.common, self.owner)
-        if refusal:
-            self.account.refused += 1
-        return refusal
+            return refusal
+        return self.account.refuses(self.size + self.common, self.owner)
 
     def inherit(self, other: Charge) -> None:
         """It takes the place of the other, and what was made for that."""

@@ -16,9 +16,7 @@ import typer
 
 from gossamer.archive.errors import ArchiveError
 from gossamer.broker.broker import Broker
-from gossamer.broker.restored_clock import KEY as CLOCK_KEY
-from gossamer.broker.restored_clock import ROOM as CLOCK_ROOM
-from gossamer.broker.restored_clock import resumed
+from gossamer.broker.restore import CLOCK_KEY, CLOCK_ROOM, resumed
 from gossamer.cli.errors import CommandError, WrongUse
 from gossamer.cli.signals import InputEnd
 from gossamer.net.admin.server import AdminServer

@@ -21,9 +21,8 @@ from typing import Final
 from gossamer.broker.connection import Connection
 from gossamer.broker.core import Core
 from gossamer.broker.mesh_port import BRIDGE_PREFIX
-from gossamer.broker.queue_rights import bound_queue
-from gossamer.broker.revocation import remove_subscription
-from gossamer.broker.subscriptions import enter
+from gossamer.broker.session_start import bound_queue
+from gossamer.broker.subscriptions import enter, remove_subscription
 from gossamer.budget.ledger import NOBODY
 from gossamer.mesh.bridges.loop_prevention import RetainedReplays
 from gossamer.mesh.link import Traffic

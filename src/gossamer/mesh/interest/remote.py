@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final
 from gossamer.bloom.summary import RemoteSummary
 from gossamer.bloom.summary_codec import SummaryError
 from gossamer.broker.core import Core
-from gossamer.broker.revocation import remove_subscription
-from gossamer.broker.subscriptions import enter
+from gossamer.broker.subscriptions import enter, remove_subscription
 from gossamer.mesh import control_messages as control
 from gossamer.mesh.control_messages import decode_interests
 from gossamer.mesh.interest.advertise import Advertisements

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from gossamer.broker.charges import weigh_session
 from gossamer.broker.geofences import LocatedSubscription
-from gossamer.broker.queue_rights import bound_queue
-from gossamer.broker.revocation import remove_subscription
 from gossamer.broker.session_end import expect_expiry
-from gossamer.broker.session_sizes import weigh_session
-from gossamer.broker.subscriptions import asked_of, enter, make
+from gossamer.broker.session_start import bound_queue
+from gossamer.broker.subscriptions import asked_of, enter, make, remove_subscription
 from gossamer.geo.areas import GlpError
 from gossamer.geo.located import read_located
 from gossamer.mesh.directed.message import NO_MESSAGE, DirectedMessage

@@ -12,8 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.geofences import without_place
-from gossamer.broker.groups import Group
-from gossamer.broker.sharing import Sharing, give_to_member
+from gossamer.broker.sharing import Group, Sharing, give_to_member
 from gossamer.broker.subscriptions import find_group
 from gossamer.mesh.directed.message import DirectedMessage, Fields
 from gossamer.mesh.directed.router import DirectedHandler

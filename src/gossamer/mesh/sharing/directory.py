@@ -11,9 +11,9 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.delivery import publish
-from gossamer.broker.groups import Group
 from gossamer.broker.mesh_port import SHARED_TOPICS
 from gossamer.broker.routes import Tap
+from gossamer.broker.sharing import Group
 from gossamer.broker.subscriptions import find_group
 from gossamer.plus.grammar import is_operator_filter
 from gossamer.session.message import Message
