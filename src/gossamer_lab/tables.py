@@ -30,5 +30,9 @@ def table(
 
 def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """The same as lines of markdown."""
-    head = ["| " + " | ".join(columns) + " |", "| --- |" + " ---: |" * (len(columns) - 1)]
-    return head + ["| " + " | ".join(cells) + " |" for cells in rows]
+    rule = "| --- |" + " ---: |" * (len(columns) - 1)
+    return [markdown_row(columns), rule, *map(markdown_row, rows)]
+
+
+def markdown_row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"

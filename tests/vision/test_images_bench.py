@@ -8,7 +8,7 @@ from gossamer.cli.main import run
 from gossamer.plus.vocabulary import Vocabulary
 from gossamer.vision.registry import find_processors
 from gossamer.vision.settings import WorkerSettings
-from gossamer_lab.bench.images.crowd import TOPIC, run_crowd
+from gossamer_lab.bench.images import TOPIC, run_crowd
 from tests.support.images import encoded
 
 pytestmark = pytest.mark.processes

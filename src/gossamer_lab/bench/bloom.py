@@ -1,4 +1,4 @@
-"""Measures the summaries: searches a second, beside the same search on rbloom, and the memory.
+"""``gossamer bench bloom``: searches a second in summaries, beside rbloom, and their memory.
 
 The workload is the papers' default without a match, on topics that were never seen before. The
 other side is what one would write first: the prefix search over strings, on the Bloom filter of
@@ -14,11 +14,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from statistics import median
+from typing import Annotated
 
-import rbloom
+import typer
+from rich.progress import track
 
 from gossamer.bloom import HybridIndex, RemoteSummary, Summary, TopicHasher, hybrid
 from gossamer.bloom.index import DEFAULT_ERROR_RATE
+from gossamer.cli.errors import CommandError
+from gossamer_lab import tables
 from gossamer_lab.bench.bloom_workload import Parameters, Preparation, draw_filters, draw_topic
 
 OURS = "gossamer"
@@ -26,6 +30,8 @@ RBLOOM = "rbloom, for one process"
 RBLOOM_SHARED = "rbloom, to be shared"
 
 ROUNDS = 8
+FULL_SEARCHES = 400_000
+QUICK_SEARCHES = 40_000
 
 _SPARE = 8  # Elements, so that one more filter does not make the advertiser grow.
 _END = "\0"  # MQTT forbids it in topics, so no level can spell the end of a filter.
@@ -49,6 +55,55 @@ class MemoryUse:
     delta: int
 
 
+def bloom(
+    quick: Annotated[bool, typer.Option("--quick", help="A tenth of the searches.")] = False,
+    searches: Annotated[
+        int | None, typer.Option(min=1, help="Topics to search, each once.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Draws the filters and topics.")] = 7,
+) -> None:
+    """Measure searches a second beside the same search on rbloom, and the memory beside a set."""
+    console = tables.console()
+    try:
+        measured = BloomBench(searches or (QUICK_SEARCHES if quick else FULL_SEARCHES), seed)
+    except ModuleNotFoundError as problem:
+        raise CommandError(
+            f"{problem.name} is missing: pip install 'gossamer-lab[bench]'"
+        ) from None
+    speeds: dict[str, Speed] = {}
+    for latest in track(measured.rounds(), "searching", ROUNDS, console=console, transient=True):
+        speeds = latest
+    console.print(
+        tables.table(
+            "Searches without a match, topics not seen before",
+            ("", "searches/s of CPU", "gossamer is", "wrong yes"),
+            (_speed_row(side, speed, speeds[OURS]) for side, speed in speeds.items()),
+        )
+    )
+    state = "compiled" if is_compiled() else "NOT compiled (run `make compile`)"
+    console.print(f"{measured.queries_per_search():.1f} look-ups a search; the core is {state}")
+    memory = measured.memory()
+    sizes = (
+        ("filters in a Python set", memory.python_set),
+        ("summary", memory.summary),
+        ("summary as a message", memory.message),
+        ("message for one more filter", memory.delta),
+    )
+    console.print(
+        tables.table(
+            f"Memory of {len(measured.filters):,} filters",
+            ("", "bytes", "of the set"),
+            ((name, f"{size:,}", f"1/{memory.python_set / size:,.1f}") for name, size in sizes),
+        )
+    )
+
+
+def _speed_row(side: str, speed: Speed, ours: Speed) -> tuple[str, ...]:
+    faster = ours.searches_per_second / speed.searches_per_second
+    times = "" if side == OURS else f"{faster:.1f}× as fast"
+    return side, f"{speed.searches_per_second:,.0f}", times, f"{speed.wrong:.3%}"
+
+
 def stable_hash(text: str) -> int:
     """A hash as the manual of rbloom asks for: 128 bits, signed."""
     return int.from_bytes(sha256(text.encode()).digest()[:16], "big", signed=True)
@@ -60,6 +115,8 @@ class RbloomPrefixes:
     def __init__(
         self, filters: list[str], elements: int, hash_function: Callable[[str], int] | None = None
     ) -> None:
+        import rbloom
+
         self._bloom = rbloom.Bloom(elements, DEFAULT_ERROR_RATE, hash_function)
         for filter in filters:
             levels = filter.split("/")

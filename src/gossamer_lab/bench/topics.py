@@ -1,19 +1,23 @@
-"""The room `topics` measured: covers of many filters, and matching among a million.
+"""``gossamer bench topics``: covers of many filters, and matching among a million.
 
-Plain functions that return rows; `run` prints them. Time is CPU time: the work is in memory only,
-and a busy machine shall not show. Nothing here asserts a speed.
+Time is CPU time: the work is in memory only, and a busy machine shall not show.
 """
 
 import gc
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 from random import Random
 from time import process_time, thread_time_ns
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+import typer
 
 from gossamer.topics.cover import Cover
 from gossamer.topics.tree import FilterTree, TreeEntry
+from gossamer_lab import tables
+from gossamer_lab.bench.measurement import percentile
+from gossamer_lab.bench.processes import resident_bytes
 from gossamer_lab.bench.topic_sets import (
     HOSTILE,
     REALISTIC,
@@ -23,7 +27,6 @@ from gossamer_lab.bench.topic_sets import (
 )
 
 SEED = 20
-PAGE = 4096
 
 
 class CoverRow(NamedTuple):
@@ -41,8 +44,45 @@ class MatchRow(NamedTuple):
     name: str
     filters: int
     megabytes: float
-    topics_a_second: float
+    rate: float
     found: int
+
+
+def topics(
+    filters: Annotated[
+        int, typer.Option(min=1000, help="Filters that stand in each measured cover.")
+    ] = 100_000,
+    matched: Annotated[
+        int, typer.Option(min=1000, help="Filters that topics are matched against.")
+    ] = 1_000_000,
+    searches: Annotated[int, typer.Option(min=1000, help="Topics to match.")] = 200_000,
+) -> None:
+    """Measure adding to and removing from covers, and matching beside two plain ways of it."""
+    console = tables.console()
+    with console.status("covers"):
+        covers = [
+            (name, f"{size:,}", *(f"{time:.1f}" for time in times))
+            for name, size, *times in cover_rows(filters)
+        ]
+    console.print(
+        tables.table(
+            "Cover: µs of CPU for one add or remove",
+            ("set", "filters", "build", "median", "p99", "worst"),
+            covers,
+        )
+    )
+    with console.status("matching"):
+        matches = [
+            (name, f"{size:,}", f"{megabytes:.0f}", f"{rate:,.0f}", f"{found:,}")
+            for name, size, megabytes, rate, found in match_rows(matched, searches)
+        ]
+    console.print(
+        tables.table(
+            "Matching: topics a second of CPU",
+            ("tree", "filters", "MB", "topics/s", "found"),
+            matches,
+        )
+    )
 
 
 def measure_cover(name: str, filters: FilterSet) -> CoverRow:
@@ -62,8 +102,8 @@ def measure_cover(name: str, filters: FilterSet) -> CoverRow:
         name,
         len(filters.standing),
         build,
-        times[len(times) // 2],
-        times[len(times) * 99 // 100],
+        percentile(times, 0.5),
+        percentile(times, 0.99),
         times[-1],
     )
 
@@ -168,12 +208,12 @@ def measure_match(name: str, size: int, searches: int) -> MatchRow:
     filters = list({with_wildcards(sensor_topic(random), random): None for _ in range(size)})
     topics = [sensor_topic(random) for _ in range(searches)]
     gc.collect()
-    before = _resident()
+    before = resident_bytes(os.getpid())
     matcher = MATCHERS[name]()
     for filter in filters:
         matcher.put(filter)
     gc.collect()
-    megabytes = (_resident() - before) / 1e6
+    megabytes = (resident_bytes(os.getpid()) - before) / 1e6
     found = 0
     begin = process_time()
     for topic in topics:
@@ -187,29 +227,3 @@ def match_rows(size: int, searches: int) -> Iterator[MatchRow]:
     with ProcessPoolExecutor(max_workers=1, max_tasks_per_child=1) as processes:
         for name in MATCHERS:
             yield processes.submit(measure_match, name, size, searches).result()
-
-
-def _resident() -> int:
-    """Bytes of memory this process holds, 0 where the system does not tell."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE
-    except OSError:
-        return 0
-
-
-def run(filters: int = 100_000, matched: int = 1_000_000, searches: int = 200_000) -> None:
-    """Measure everything and print the two tables."""
-    print("Cover: µs of CPU for one add or remove")
-    print(f"{'set':32}{'filters':>9}{'build':>9}{'median':>9}{'p99':>9}{'worst':>10}")
-    for cover in cover_rows(filters):
-        print(
-            f"{cover.name:32}{cover.filters:9}{cover.build:9.1f}"
-            f"{cover.median:9.1f}{cover.p99:9.1f}{cover.worst:10.1f}"
-        )
-    print("\nMatching: topics a second of CPU")
-    print(f"{'tree':32}{'filters':>9}{'MB':>9}{'topics/s':>12}{'found':>10}")
-    for match in match_rows(matched, searches):
-        print(
-            f"{match.name:32}{match.filters:9}{match.megabytes:9.0f}"
-            f"{match.topics_a_second:12,.0f}{match.found:10}"
-        )

@@ -2,24 +2,23 @@
 
 import pytest
 
-from gossamer_lab.bench.archive import publish as publishing
-from gossamer_lab.bench.archive import rates as reading
-from gossamer_lab.bench.brokers import runner
-from gossamer_lab.bench.brokers.scenarios import LoadScenario
-from gossamer_lab.cli.bench.archive import RATES, lines
+from gossamer_lab.bench import harness
+from gossamer_lab.bench.archive import RATES, SCENARIOS, lines, peers
+from gossamer_lab.bench.archive_rates import measure
+from gossamer_lab.bench.load.scenarios import LoadScenario
 
 
-@pytest.mark.parametrize("scenario", publishing.SCENARIOS, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 def test_a_broker_that_archives_delivers(scenario: LoadScenario) -> None:
-    archiving = publishing.peers()[1]
-    result = runner.measure_once(scenario, archiving, 0.2, 0.01)
+    archiving = peers()[1]
+    result = harness.measure_once(scenario, archiving, 0.2, 0.01)
     assert result.failure == ""
     assert result.lost == 0
     assert result.delivered > 0
 
 
 def test_every_rate_is_measured_and_shown() -> None:
-    rates = reading.measure(4_000)
+    rates = measure(4_000)
     assert rates.rows == 4_000
     assert all(getattr(rates, name) > 0 for name, _ in RATES)
     assert rates.bytes_a_row_sealed < rates.bytes_a_row_log

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from gossamer.topics.names import matches
 from gossamer.wire.codec import decode
 from gossamer.wire.packets import Publish
-from gossamer_lab.bench.brokers import latency, mqtt, peers, runner
-from gossamer_lab.bench.brokers.acknowledge import AckReceiver
-from gossamer_lab.bench.brokers.filters import filter_of, topic_of
-from gossamer_lab.bench.brokers.measurement import Measurement
-from gossamer_lab.bench.brokers.scenarios import BY_NAME, SCENARIOS
+from gossamer_lab.bench import harness, peers
+from gossamer_lab.bench.load import packets
+from gossamer_lab.bench.load.bursts import filter_of, topic_of
+from gossamer_lab.bench.load.packets import AckReceiver
+from gossamer_lab.bench.load.scenarios import BY_NAME, SCENARIOS
+from gossamer_lab.bench.measurement import Measurement, percentile
 
 TOPIC = "bench/pair/000"
 PAYLOAD = b"x" * 64
@@ -26,24 +27,24 @@ def acknowledgement(kind: int, packet_id: int) -> bytes:
 
 
 @given(
-    packets=st.lists(
+    sent=st.lists(
         st.tuples(st.sampled_from(["publish", "release"]), st.integers(1, 65535)), max_size=600
     ),
     cuts=st.lists(st.integers(1, 500), min_size=1, max_size=10),
 )
 def test_a_qos_2_receiver_answers_each_packet_once_whatever_the_chunks(
-    packets: list[tuple[str, int]], cuts: list[int]
+    sent: list[tuple[str, int]], cuts: list[int]
 ) -> None:
     stream, answers = b"", b""
-    for what, packet_id in packets:
+    for what, packet_id in sent:
         if what == "publish":
-            stream += mqtt.publish(TOPIC, PAYLOAD, 2, packet_id)
-            answers += acknowledgement(mqtt.PUBREC, packet_id)
+            stream += packets.publish(TOPIC, PAYLOAD, 2, packet_id)
+            answers += acknowledgement(packets.PUBREC, packet_id)
         else:
-            stream += acknowledgement(mqtt.PUBREL, packet_id)
-            answers += acknowledgement(mqtt.PUBCOMP, packet_id)
-    size = len(mqtt.publish(TOPIC, PAYLOAD, 2, 1))
-    side = AckReceiver(size, mqtt.packet_id_offset(TOPIC, size), mqtt.PUBCOMP)
+            stream += acknowledgement(packets.PUBREL, packet_id)
+            answers += acknowledgement(packets.PUBCOMP, packet_id)
+    size = len(packets.publish(TOPIC, PAYLOAD, 2, 1))
+    side = AckReceiver(size, packets.packet_id_offset(TOPIC, size), packets.PUBCOMP)
     given_answers = b""
     position = turn = 0
     while position < len(stream):
@@ -51,19 +52,19 @@ def test_a_qos_2_receiver_answers_each_packet_once_whatever_the_chunks(
         given_answers += side.feed(stream[position : position + length])
         position, turn = position + length, turn + 1
     assert given_answers == answers
-    assert side.delivered == sum(what == "publish" for what, _ in packets)
+    assert side.delivered == sum(what == "publish" for what, _ in sent)
 
 
 @pytest.mark.parametrize("qos", [0, 1, 2])
 @pytest.mark.parametrize("size", [0, 64, 200, 20_000])
 def test_the_generators_packets_are_mqtt(qos: int, size: int) -> None:
-    packet = mqtt.publish(TOPIC, b"x" * size, qos, 7)
+    packet = packets.publish(TOPIC, b"x" * size, qos, 7)
     length_bytes = next(i for i in range(1, 5) if not packet[i] & 0x80)
     decoded = decode(packet[0], packet[1 + length_bytes :], V311)
     assert isinstance(decoded, Publish)
     assert (decoded.topic, decoded.qos, len(decoded.payload)) == (TOPIC, qos, size)
     if qos and size <= 200:
-        offset = mqtt.packet_id_offset(TOPIC, len(packet))
+        offset = packets.packet_id_offset(TOPIC, len(packet))
         assert packet[offset : offset + 2] == b"\x00\x07"
 
 
@@ -79,7 +80,7 @@ def test_a_topic_of_the_million_filters_matches_its_filter_and_no_other() -> Non
     [([], 0.5, 0.0), ([3.0], 0.99, 3.0), ([float(i) for i in range(100)], 0.99, 99.0)],
 )
 def test_percentile(values: list[float], share: float, expected: float) -> None:
-    assert latency.percentile(values, share) == expected
+    assert percentile(values, share) == expected
 
 
 def test_the_median_leaves_failures_out() -> None:
@@ -89,8 +90,8 @@ def test_the_median_leaves_failures_out() -> None:
         Measurement(seconds=1, delivered=30),
         Measurement(seconds=1, delivered=20),
     ]
-    assert runner.median(runs).delivered == 20
-    assert runner.median(runs[1:2]).failure == "it broke"
+    assert harness.median(runs).delivered == 20
+    assert harness.median(runs[1:2]).failure == "it broke"
 
 
 @pytest.mark.parametrize("text", ["x", "=a:1", "x=", "x=host", "x=host:port"])
@@ -126,8 +127,8 @@ def test_peers_by_address_and_by_command() -> None:
 def test_every_scenario_measures_mosquitto(name: str) -> None:
     peer = peers.mosquitto()
     assert peer is not None
-    runner.allow_many_connections()
-    result = runner.measure_once(BY_NAME[name], peer, 0.2, 0.01)
+    harness.allow_many_connections()
+    result = harness.measure_once(BY_NAME[name], peer, 0.2, 0.01)
     assert (result.failure, result.lost) == ("", 0)
     assert result.broker_cpu_seconds > 0
     assert (result.bytes_per_connection is not None) == (name == "idle")
@@ -135,5 +136,5 @@ def test_every_scenario_measures_mosquitto(name: str) -> None:
 
 def test_a_broker_that_does_not_start_is_a_failure_with_its_last_words() -> None:
     peer = peers.parse("broken=sh -c 'echo no licence for {port} >&2; exit 3'")
-    result = runner.measure_once(BY_NAME["burst-1-1"], peer, 0.1, 0.01)
+    result = harness.measure_once(BY_NAME["burst-1-1"], peer, 0.1, 0.01)
     assert "broken did not start: no licence for" in result.failure

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from gossamer.cli import main
-from gossamer_lab.bench.brokers import report
-from gossamer_lab.bench.brokers.measurement import Measurement
-from gossamer_lab.bench.brokers.peers import PeerBroker
+from gossamer_lab.bench import report
+from gossamer_lab.bench.measurement import Measurement
+from gossamer_lab.bench.peers import PeerBroker
 
 FAST = Measurement(seconds=2.0, sent=400, delivered=400, broker_cpu_seconds=0.002)
 SLOW = Measurement(seconds=2.0, sent=40, delivered=40, lost=3, broker_cpu_seconds=0.02)
@@ -48,7 +48,9 @@ def test_ratio(own: Measurement | None, other: Measurement, expected: str) -> No
 
 def test_what_is_saved_can_be_read_again(tmp_path: Path) -> None:
     results = {"burst-1-1": {"gossamer": FAST, "slow": SLOW}}
-    as_json, as_markdown = report.save(results, [PeerBroker("gossamer", "1")], tmp_path / "new")
+    as_json, as_markdown = report.save_brokers(
+        results, [PeerBroker("gossamer", "1")], tmp_path / "new"
+    )
     assert json.loads(as_json.read_text())["results"]["burst-1-1"]["slow"]["lost"] == 3
     assert "| slow | 20 | 20 |" in as_markdown.read_text()
 

@@ -5,11 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from gossamer_lab.bench.brokers.measurement import Measurement
-from gossamer_lab.bench.brokers.scenarios import MESH_SCENARIOS
-from gossamer_lab.bench.mesh import report
-from gossamer_lab.bench.mesh.chains import BrokerChain, gossamer_chain, mosquitto_chain
-from gossamer_lab.bench.mesh.measurement import kept, kept_of_all, measure_once
+from gossamer_lab.bench.harness import measure_once
+from gossamer_lab.bench.load.scenarios import MESH_SCENARIOS
+from gossamer_lab.bench.measurement import Measurement
+from gossamer_lab.bench.mesh import (
+    BrokerChain,
+    gossamer_chain,
+    kept,
+    kept_of_all,
+    mosquitto_chain,
+    save,
+    scenario_tables,
+)
 
 QOS_1 = MESH_SCENARIOS[1]
 
@@ -38,13 +45,23 @@ def test_the_report(tmp_path: Path) -> None:
     assert kept_of_all(three, one) == pytest.approx(0.3)
     assert kept(Measurement(failure="no"), one) is None
     results = {"mesh-qos1": {"gossamer × 1": one, "gossamer × 3": three}}
-    rows = report.rows(results, chains, "mesh-qos1")
-    assert rows[1] == ["gossamer × 3", "600", "3,333.33", "1,333.33", "750", "75%", "30%", "0"]
-    for file in report.save(results, chains, tmp_path):
+    (table,) = scenario_tables(results, chains)
+    assert table.rows[1] == [
+        "gossamer × 3",
+        "600",
+        "3,333.33",
+        "1,333.33",
+        "750",
+        "75%",
+        "30%",
+        "0",
+    ]
+    for file in save(results, chains, tmp_path):
         assert "gossamer × 3" in file.read_text() or file.suffix == ".json"
     failed = {"mesh-qos1": {"gossamer × 1": Measurement(failure="why"), "gossamer × 3": three}}
-    assert report.rows(failed, chains, "mesh-qos1")[1][5] == ""
-    assert report.failures(failed, "mesh-qos1") == ["gossamer × 1: why"]
+    (table,) = scenario_tables(failed, chains)
+    assert table.rows[1][5] == ""
+    assert table.notes == ["gossamer × 1: why"]
 
 
 def test_mosquitto_is_optional(monkeypatch: pytest.MonkeyPatch) -> None:

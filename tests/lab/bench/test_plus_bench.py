@@ -2,9 +2,15 @@
 
 import pytest
 
-from gossamer_lab.bench.plus.engine import run_engine
-from gossamer_lab.bench.plus.plain import run_plain
-from gossamer_lab.bench.plus.traffic import IMAGE_BYTES, PUBLISH_BYTES, run_images, run_numeric
+from gossamer.broker.broker import Broker
+from gossamer_lab.bench.loopback import LoopbackClient, run_plain
+from gossamer_lab.bench.plus import (
+    IMAGE_BYTES,
+    PUBLISH_BYTES,
+    run_engine,
+    run_images,
+    run_numeric,
+)
 
 
 @pytest.mark.parametrize("way", ["MQTT", "SKR", "RPT"])
@@ -32,6 +38,9 @@ def test_the_engine_makes_results() -> None:
 
 
 def test_plain_forwarding_is_measured_both_ways() -> None:
-    run = run_plain(10, 1000)
+    def add_operator(broker: Broker) -> None:
+        LoopbackClient(broker, "dashboard").subscribe("$AVG/room/+")
+
+    run = run_plain(1, add_operator, 1000, 5)
     assert run.without > 0
     assert run.beside > 0

@@ -9,9 +9,9 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from gossamer_lab.bench.brokers import mqtt
-from gossamer_lab.bench.brokers.latency import percentile
-from gossamer_lab.bench.brokers.link import BenchLink, open_link, start, subscribe
+from gossamer_lab.bench.load import packets
+from gossamer_lab.bench.load.client import LoadClient, close, start
+from gossamer_lab.bench.measurement import percentile
 
 EVERY: Final = 0.002  # seconds
 PATIENCE: Final = 5.0  # how long the last messages may take
@@ -19,8 +19,8 @@ TOPIC: Final = "bystander"
 NUMBER_SIZE: Final = 4
 STRETCH: Final = 50  # messages
 PACKET_IDS: Final = 60_000
-PACKET_SIZE: Final = len(mqtt.publish(TOPIC, bytes(NUMBER_SIZE), 1, 1))
-ID_OFFSET: Final = mqtt.packet_id_offset(TOPIC, PACKET_SIZE)
+PACKET_SIZE: Final = len(packets.publish(TOPIC, bytes(NUMBER_SIZE), 1, 1))
+ID_OFFSET: Final = packets.packet_id_offset(TOPIC, PACKET_SIZE)
 READ_SIZE: Final = 65536
 
 
@@ -51,13 +51,13 @@ class Bystander:
     """Connected once, and measured as often as one likes."""
 
     def __init__(self, address: tuple[str, int]) -> None:
-        self._link: BenchLink = open_link(address, "bystander")
-        subscribe(self._link, [TOPIC], 1)
-        start([self._link])
+        self._client = LoadClient(address, "bystander")
+        self._client.subscribe([TOPIC], 1)
+        start([self._client])
         self._data = b""
 
     def close(self) -> None:
-        self._link.socket.close()
+        close([self._client])
 
     def measure(self, seconds: float) -> Service:
         total = int(seconds / EVERY)
@@ -68,23 +68,23 @@ class Bystander:
             now = time.perf_counter()
             if sent < total and now >= began + sent * EVERY:
                 number = sent.to_bytes(NUMBER_SIZE, "big")
-                self._link.send(mqtt.publish(TOPIC, number, 1, sent % PACKET_IDS + 1))
+                self._client.send(packets.publish(TOPIC, number, 1, sent % PACKET_IDS + 1))
                 sent += 1
                 continue
             if now > began + total * EVERY + PATIENCE:
                 break
             due = began + sent * EVERY - now if sent < total else PATIENCE / 10
-            writes = [self._link.socket] if self._link.pending is not None else []
-            readable, writable, _ = select.select([self._link.socket], writes, [], due)
+            writes = [self._client.socket] if self._client.pending is not None else []
+            readable, writable, _ = select.select([self._client.socket], writes, [], due)
             if writable:
-                self._link.flush()
+                self._client.flush()
             if not readable:
                 continue
-            chunk = self._link.socket.recv(READ_SIZE)
+            chunk = self._client.socket.recv(READ_SIZE)
             if not chunk:
                 break
             now = time.perf_counter()
-            for number_of in self._incoming_sessions(chunk):
+            for number_of in self._arrived(chunk):
                 latencies.setdefault(number_of, 1000 * (now - began - number_of * EVERY))
         ordered = sorted(latencies.values())
         return Service(
@@ -96,19 +96,19 @@ class Bystander:
             len(ordered),
         )
 
-    def _incoming_sessions(self, chunk: bytes) -> list[int]:
+    def _arrived(self, chunk: bytes) -> list[int]:
         """The numbers of the messages that came, each acknowledged."""
         data = self._data + chunk
         found = []
         at = 0
         while at < len(data):
             is_publish = data[at] >> 4 == 3
-            end = at + (PACKET_SIZE if is_publish else mqtt.ACK_SIZE)
+            end = at + (PACKET_SIZE if is_publish else packets.ACK_SIZE)
             if end > len(data):
                 break
             if is_publish:
                 identity = data[at + ID_OFFSET : at + ID_OFFSET + 2]
-                self._link.send(bytes([mqtt.PUBACK, 2]) + identity)
+                self._client.send(bytes([packets.PUBACK, 2]) + identity)
                 found.append(int.from_bytes(data[end - NUMBER_SIZE : end], "big"))
             at = end
         self._data = data[at:]

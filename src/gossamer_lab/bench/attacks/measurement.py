@@ -1,4 +1,4 @@
-"""One attack on one real broker: the bystander's latency before and during it, and what it left.
+"""``gossamer bench attacks``: a bystander's latency before and during attacks, and what they left.
 
 The broker has a core of its own; the attackers, at a lower priority, share the other with the
 bystander. Every attack meets a new broker, with budgets small enough to be filled in a few seconds.
@@ -6,23 +6,44 @@ bystander. Every attack meets a new broker, with budgets small enough to be fill
 
 import os
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 from urllib.request import urlopen
+
+import typer
 
 from gossamer import __version__
 from gossamer.net.auth.passwords import HASHER, write_entries
 from gossamer.net.local.ports import free_port
 from gossamer_lab.bench.attacks.bystander import Bystander, Service
-from gossamer_lab.bench.brokers import proc
-from gossamer_lab.bench.brokers.link import GeneratorError
-from gossamer_lab.bench.brokers.peers import PeerBroker, RunningPeer
-from gossamer_lab.bench.brokers.runner import allow_many_connections, split_cores
+from gossamer_lab.bench.attacks.shapes import ATTACKS, attackers
+from gossamer_lab.bench.harness import allow_many_connections, split_cores
+from gossamer_lab.bench.load.client import GeneratorError
+from gossamer_lab.bench.peers import SERVE, PeerBroker, with_file
+from gossamer_lab.bench.processes import beside, resident_bytes
+from gossamer_lab.bench.report import busy, machine
+from gossamer_lab.tables import markdown_row, markdown_table
+
+FULL_SECONDS: Final = 3.0
+QUICK_SECONDS: Final = 0.5
+MOST_TIMES_QUIET: Final = 3.0
+COLUMNS: Final = (
+    "attack",
+    "p50 quiet",
+    "p99 quiet",
+    "p50 attacked",
+    "p99 attacked",
+    "worst",
+    "p99 to quiet",
+    "usual quiet",
+    "usual attacked",
+    "usual to quiet",
+    "MiB before",
+    "MiB after",
+    "refused",
+)
 
 MIB: Final = 1 << 20
 BUDGET: Final = "16 MiB"
@@ -39,6 +60,9 @@ anonymous = "always"
 [limits]
 {budgets}
 queue_memory = "{budget}"
+
+[store]
+kind = "memory"
 
 [auth]
 password_file = "passwords"
@@ -94,18 +118,78 @@ class AttackOutcome:
         return self.attacked.usual / self.quiet.usual if self.quiet.usual else 0.0
 
 
-def _broker(admin_port: int) -> PeerBroker:
-    def command(port: int, folder: Path) -> list[str]:
-        budgets = "\n".join(f'{name} = "{BUDGET}"' for name in BUDGETS)
-        configuration = folder / "gossamer.toml"
-        configuration.write_text(
-            CONFIGURATION.format(port=port, admin_port=admin_port, budgets=budgets, budget=BUDGET)
-        )
-        write_entries(folder / "passwords", {"ann": HASHER.hash("right")})
-        start = [sys.executable, "-m", "gossamer", "serve"]
-        return [*start, "--config", str(configuration), "--memory"]
+def attacks(
+    quick: Annotated[bool, typer.Option("--quick", help="Half a second each.")] = False,
+    seconds: Annotated[
+        float, typer.Option(min=0.05, help="Measured quiet, and again under each attack.")
+    ] = FULL_SECONDS,
+    only: Annotated[str, typer.Option(help="Attacks with this text in their name.")] = "",
+) -> None:
+    """Measure a bystander's p99 latency and the broker's memory, quiet and under attacks."""
+    if quick:
+        seconds = QUICK_SECONDS
+    typer.echo(
+        "Milliseconds of a client that publishes to itself at QoS 1, 500 messages a second. Two "
+        f"cores: the broker has one, and {BUDGET} for each table; the client and the attackers, as "
+        "fast as one process is, share the other. Usual: the median of the worst of each tenth of "
+        "a second, which the machine's other work changes less."
+    )
+    typer.echo()
+    typer.echo("\n".join(markdown_table(COLUMNS, [])))
+    misses: list[str] = []
+    for name in ATTACKS:
+        if only not in name:
+            continue
+        try:
+            outcome = measure(name, seconds)
+        except (GeneratorError, OSError) as problem:
+            empty = [""] * (len(COLUMNS) - 2)
+            typer.echo(markdown_row([name, *empty, f"not measured: {problem}"]))
+            misses.append(f"{name} (not measured)")
+            continue
+        typer.echo(markdown_row(_row(name, outcome)))
+        if outcome.attacked.arrived < outcome.attacked.sent:
+            lost = outcome.attacked.sent - outcome.attacked.arrived
+            misses.append(f"{name} ({lost:,} messages did not come)")
+        elif outcome.ratio > MOST_TIMES_QUIET:
+            misses.append(f"{name} ({outcome.ratio:.1f}×, usual {outcome.usual_ratio:.1f}×)")
+    typer.echo()
+    typer.echo(f"Over {MOST_TIMES_QUIET:g} times quiet: {', '.join(misses) or 'none'}.")
+    typer.echo(f"{machine()}. {busy()}".strip())
 
-    return PeerBroker("gossamer", __version__, command)
+
+def _row(name: str, outcome: AttackOutcome) -> list[str]:
+    quiet, attacked = outcome.quiet, outcome.attacked
+    refused = ", ".join(f"{what} {count:,}" for what, count in outcome.refused.items())
+    return [
+        name,
+        f"{quiet.p50:.2f}",
+        f"{quiet.p99:.2f}",
+        f"{attacked.p50:.2f}",
+        f"{attacked.p99:.2f}",
+        f"{attacked.worst:.1f}",
+        f"{outcome.ratio:.1f}×",
+        f"{quiet.usual:.2f}",
+        f"{attacked.usual:.2f}",
+        f"{outcome.usual_ratio:.1f}×",
+        f"{outcome.resident_before / MIB:.0f}",
+        f"{outcome.resident_after / MIB:.0f}",
+        refused or "nothing",
+    ]
+
+
+def _broker(admin_port: int) -> PeerBroker:
+    budgets = "\n".join(f'{name} = "{BUDGET}"' for name in BUDGETS)
+    configuration = CONFIGURATION.format(
+        port="{port}", admin_port=admin_port, budgets=budgets, budget=BUDGET
+    )
+    command = with_file("gossamer.toml", configuration, *SERVE, "--config")
+
+    def with_passwords(port: int, folder: Path) -> list[str]:
+        write_entries(folder / "passwords", {"ann": HASHER.hash("right")})
+        return command(port, folder)
+
+    return PeerBroker("gossamer", __version__, with_passwords)
 
 
 def _refusals(admin_port: int) -> dict[str, int]:
@@ -118,45 +202,28 @@ def _refusals(admin_port: int) -> dict[str, int]:
     }
 
 
-@contextmanager
-def _attackers(name: str, host: str, port: int) -> Iterator[None]:
-    command = [sys.executable, "-m", "gossamer_lab.bench.attacks.siege", name, host, str(port)]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-    try:
-        assert process.stdout is not None
-        if process.stdout.readline() != b"attacking\n":
-            raise GeneratorError(f"the attackers of {name!r} did not start")
-        yield
-        if process.poll() is not None:
-            raise GeneratorError(f"the attackers of {name!r} ended")
-    finally:
-        process.kill()
-        process.communicate()
-
-
 def measure(name: str, seconds: float) -> AttackOutcome:
     """GeneratorError or OSError if there is nothing to measure."""
     allow_many_connections()
     broker_cores, generator_cores = split_cores()
     own_cores = os.sched_getaffinity(0)
     admin_port = free_port()
-    with RunningPeer(_broker(admin_port), broker_cores) as broker:
+    with _broker(admin_port).running(broker_cores) as broker:
         os.sched_setaffinity(0, generator_cores)
-        bystander = Bystander((broker.host, broker.port))
         try:
-            bystander.measure(WARM_UP_SECONDS)
-            quiet = bystander.measure(seconds)
-            before = proc.resident_bytes(broker.pid)
-            refused_before = _refusals(admin_port)
-            with _attackers(name, broker.host, broker.port):
-                attacked = bystander.measure(seconds)
-                after = proc.resident_bytes(broker.pid)
-            refused = {
-                what: count - refused_before.get(what, 0)
-                for what, count in _refusals(admin_port).items()
-                if count > refused_before.get(what, 0)
-            }
-            return AttackOutcome(quiet, attacked, before, after, refused)
+            with closing(Bystander(broker.address)) as bystander:
+                bystander.measure(WARM_UP_SECONDS)
+                quiet = bystander.measure(seconds)
+                before = resident_bytes(broker.pid)
+                refused_before = _refusals(admin_port)
+                with beside(attackers, name, broker.address):
+                    attacked = bystander.measure(seconds)
+                    after = resident_bytes(broker.pid)
+                refused = {
+                    what: count - refused_before.get(what, 0)
+                    for what, count in _refusals(admin_port).items()
+                    if count > refused_before.get(what, 0)
+                }
+                return AttackOutcome(quiet, attacked, before, after, refused)
         finally:
-            bystander.close()
             os.sched_setaffinity(0, own_cores)

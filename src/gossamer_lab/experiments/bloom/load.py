@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
 
-from gossamer_lab.bench.brokers import mqtt
-from gossamer_lab.bench.brokers.link import open_link, receive_exactly, subscribe
+from gossamer_lab.bench.load import packets
+from gossamer_lab.bench.load.client import LoadClient, close
 
 TOPIC: Final = "figure/7"
 PAYLOAD: Final = bytes(1024)  # as in the paper
@@ -23,16 +23,16 @@ class Load:
 
 
 def load(port: int, seconds: float) -> Load:
-    subscriber = open_link(("127.0.0.1", port), "subscriber")
-    subscribe(subscriber, [TOPIC], 0)
-    publisher = open_link(("127.0.0.1", port), "publisher")
-    packet = mqtt.publish(TOPIC, PAYLOAD)
+    subscriber = LoadClient(("127.0.0.1", port), "subscriber")
+    subscriber.subscribe([TOPIC], 0)
+    publisher = LoadClient(("127.0.0.1", port), "publisher")
+    packet = packets.publish(TOPIC, PAYLOAD)
     size = len(packet)
     latencies = []
     for _ in range(ALONE):
         began = time.perf_counter()
         publisher.socket.sendall(packet)
-        receive_exactly(subscriber, size)
+        subscriber.receive(size)
         latencies.append(time.perf_counter() - began)
     half = packet * (WINDOW // 2)
     publisher.socket.sendall(half)
@@ -40,9 +40,8 @@ def load(port: int, seconds: float) -> Load:
     began = time.perf_counter()
     while time.perf_counter() - began < seconds:
         publisher.socket.sendall(half)
-        receive_exactly(subscriber, len(half))
+        subscriber.receive(len(half))
         count += WINDOW // 2
     spent = time.perf_counter() - began
-    publisher.socket.close()
-    subscriber.socket.close()
+    close([publisher, subscriber])
     return Load(count / spent, fmean(latencies) * 1000)

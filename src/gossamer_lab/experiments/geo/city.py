@@ -19,7 +19,7 @@ from gossamer.session.journal import Journal
 from gossamer.wire.codec import encode
 from gossamer.wire.packets import V5, Connect, Packet, Publish, Request, Subscribe
 from gossamer.wire.properties import Properties
-from gossamer_lab.bench.plus.loopback import CountingSink
+from gossamer_lab.bench.loopback import CountingSink
 
 CENTRE: Final = Point(43.77, 11.25)
 HALF: Final = 10_000.0  # metres from the centre to an edge: a city of 20 by 20 km

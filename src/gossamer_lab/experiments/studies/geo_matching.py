@@ -7,8 +7,8 @@ import time
 from typing import Final
 
 from gossamer.geo.earth import Point
-from gossamer_lab.bench.geo.measurement import build
-from gossamer_lab.bench.geo.world import GeoWorld
+from gossamer_lab.bench.geo import build
+from gossamer_lab.bench.geo_world import GeoWorld
 from gossamer_lab.experiments.experiment import (
     Block,
     Claim,

@@ -6,8 +6,8 @@ import os
 import resource
 from typing import Any, Final
 
-from gossamer_lab.bench.brokers.proc import resident_bytes
-from gossamer_lab.bench.plus.traffic import IMAGE_BYTES, PUBLISH_BYTES
+from gossamer_lab.bench.plus import IMAGE_BYTES, PUBLISH_BYTES
+from gossamer_lab.bench.processes import resident_bytes
 from gossamer_lab.experiments.experiment import (
     Block,
     CellFailed,
@@ -46,7 +46,7 @@ def _measure(parameters: dict[str, Any]) -> Measures | str:
     from gossamer.vision.models import models_folder
     from gossamer.vision.registry import find_processors
     from gossamer.vision.settings import WorkerSettings
-    from gossamer_lab.bench.images.crowd import run_crowd
+    from gossamer_lab.bench.images import run_crowd
 
     settings = WorkerSettings(str(models_folder()), seconds=60.0)
     installed = find_processors(Vocabulary(), settings)
@@ -71,7 +71,7 @@ def photograph() -> bytes:
     import cv2
     import numpy as np
 
-    from gossamer_lab.bench.images.photographs import photographs
+    from gossamer_lab.bench.images import photographs
 
     content = next(iter(photographs([]).values()))
     pixels = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)

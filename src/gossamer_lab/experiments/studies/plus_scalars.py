@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Final
 
-from gossamer_lab.bench.brokers.proc import resident_bytes
-from gossamer_lab.bench.plus.traffic import (
+from gossamer_lab.bench.plus import (
     NAME_BYTES,
     OPERATOR,
     PUBLISH_BYTES,
@@ -14,6 +13,7 @@ from gossamer_lab.bench.plus.traffic import (
     WINDOW,
     run_numeric,
 )
+from gossamer_lab.bench.processes import resident_bytes
 from gossamer_lab.experiments.experiment import (
     Block,
     Claim,

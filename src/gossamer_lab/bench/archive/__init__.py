@@ -1,1 +1,0 @@
-"""What the archive costs a broker, and how fast it is read."""

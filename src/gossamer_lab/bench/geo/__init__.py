@@ -1,1 +1,0 @@
-"""Geofences under load: the spatial index alone, by itself and beside shapely."""

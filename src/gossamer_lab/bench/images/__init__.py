@@ -1,1 +1,0 @@
-"""What looking at images takes: the steps of one, workers under load, and a broker around them."""

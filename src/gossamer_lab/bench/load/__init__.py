@@ -1,0 +1,1 @@
+"""The load generator: its own packets, clients and scenarios, in a process beside the broker."""

@@ -1,1 +1,0 @@
-"""Lines of brokers beside one broker: what a hop costs."""
