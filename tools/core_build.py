@@ -36,12 +36,12 @@ C_FLAGS = ("-DNDEBUG", "-fvisibility=hidden", "-g0", "-w")
 HOT_PARTS = frozenset(
     (
         *("budget", "wire", "topics", "bloom", "session", "archive", "storage", "net"),
-        *("broker.acknowledgements", "broker.broker", "broker.connection", "broker.core"),
-        *("broker.delivery", "broker.dispatch", "broker.keep_alive", "broker.known_topics"),
-        *("broker.operators", "broker.policy", "broker.publish", "broker.publish_checks"),
-        *("broker.publish_fast", "broker.publish_from_neighbour", "broker.revocation"),
-        *("broker.rates", "broker.retained", "broker.retained_delivery", "broker.routes"),
-        *("broker.archive_port", "broker.timers", "broker.memory_report"),
+        *("broker.archive_port", "broker.broker", "broker.client_topics", "broker.connection"),
+        *("broker.core", "broker.delivery", "broker.dispatch", "broker.keep_alive"),
+        *("broker.memory_report", "broker.operators", "broker.policy", "broker.publish"),
+        *("broker.publish_from_neighbour", "broker.publish_runs", "broker.rates"),
+        *("broker.retained", "broker.retained_delivery", "broker.revocation", "broker.routes"),
+        *("broker.timers",),
         *("plus.engine", "plus.filter_operator", "plus.operators", "plus.plan"),
         *("plus.publication", "plus.rules", "plus.spatial", "plus.state", "plus.temporal"),
         *("plus.values",),

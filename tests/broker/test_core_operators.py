@@ -6,7 +6,7 @@ import pytest
 
 from gossamer.broker.broker import Broker
 from gossamer.broker.policy import Permissions
-from gossamer.broker.processor_port import ProcessorPort
+from gossamer.broker.ports import ProcessorPort
 from gossamer.broker.settings import Settings
 from gossamer.plus.engine import Engine
 from gossamer.plus.jobs import Job

@@ -15,7 +15,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from gossamer.broker.broker import Broker
-from gossamer.broker.processor_port import ProcessorPort
+from gossamer.broker.ports import ProcessorPort
 from gossamer.net.config import Config
 from gossamer.net.config.listeners import Listener
 from gossamer.plus.engine import Engine

@@ -3,7 +3,7 @@
 from functools import partial
 
 from gossamer.broker.broker import Broker
-from gossamer.broker.processor_port import ProcessorPort
+from gossamer.broker.ports import ProcessorPort
 from gossamer.plus.engine import Engine
 from gossamer.plus.jobs import Job
 from gossamer.plus.registry import AGGREGATES, DEFAULT_WINDOWS, RULES

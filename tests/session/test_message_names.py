@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.session.message import Message
-from gossamer.session.message_names import (
+from gossamer.session.message import (
     NAME_BYTES,
     WAVE_BYTES,
+    Message,
     named_at,
     with_name,
     without_name,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import deque
 
 from gossamer.broker.connection import Connection
+from gossamer.broker.core import CLOSED, OPEN
 from gossamer.broker.policy import Origin
-from gossamer.broker.stages import CLOSED, OPEN
 from gossamer.mesh.dial import Dial
 from gossamer.session.outbox import Sink
 from tests.support.meshes import Node

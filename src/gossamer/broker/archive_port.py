@@ -93,14 +93,6 @@ class ArchivePort:
         return 0
 
 
-def archive_plain(
-    core: Core, route: Route, payload: bytes, qos: int, session: Session, now: float
-) -> None:
-    """A publication without flags and properties."""
-    if core.archive.append(route.topic_bytes, payload, qos, session.client_id, session.user, now):
-        core.journal.dirty = True
-
-
 def archive_run(
     core: Core,
     route: Route,

@@ -3,7 +3,7 @@
 from gossamer.broker.archive_port import ArchivePort
 from gossamer.broker.connect import decide
 from gossamer.broker.connection import Connection
-from gossamer.broker.core import Core
+from gossamer.broker.core import CLOSED, DECIDING, Core
 from gossamer.broker.delivery import publish
 from gossamer.broker.keep_alive import expect_login
 from gossamer.broker.operation import RESULT_QOS
@@ -15,7 +15,6 @@ from gossamer.broker.revocation import QueueRights, revoke
 from gossamer.broker.session_end import disconnect_session, end_session, settle_estates
 from gossamer.broker.session_start import bound_queue
 from gossamer.broker.settings import Settings
-from gossamer.broker.stages import CLOSED, DECIDING
 from gossamer.broker.sys_topics import SysTopics
 from gossamer.broker.timers import Timer
 from gossamer.plus.engine import Engine

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.charges import why_no_session
 from gossamer.broker.client_ids import may_have
+from gossamer.broker.core import DECIDING, OPEN
 from gossamer.broker.mesh_port import BRIDGE_PREFIX, PEER_METHOD, PEER_PREFIX
 from gossamer.broker.policy import Verdict
-from gossamer.broker.publish_checks import is_allowed
+from gossamer.broker.publish import is_allowed
 from gossamer.broker.replies import spelled
 from gossamer.broker.session_start import Login, agreed_keep_alive, enter
 from gossamer.broker.settings import peer_settings
-from gossamer.broker.stages import DECIDING, OPEN
 from gossamer.budget.ledger import NOBODY, Owner
 from gossamer.geo.areas import GlpError
 from gossamer.geo.glp import Glp, parse_sent

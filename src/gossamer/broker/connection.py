@@ -4,7 +4,7 @@ The shell calls `receive` with each chunk it read and then `Broker.flush`. Every
 is handled before anything is written. A violation of the protocol ends this connection with the
 reason that the standard names, and touches no other. So does an exception that nobody foresaw: it
 is noted as a fault of ours, and only the connection whose packet caused it ends. A neighbour would
-send it again: what it sends is refused instead (`rejected.py`).
+send it again: what it sends is refused instead (`publish_from_neighbour.py`).
 """
 
 from __future__ import annotations
@@ -12,18 +12,16 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from gossamer.broker.acknowledgements import handle_acknowledgement
-from gossamer.broker.core import Core
-from gossamer.broker.dispatch import dispatch, handle_located_ping
-from gossamer.broker.pending_work import Unfinished
+from gossamer.broker.client_topics import ClientTopics
+from gossamer.broker.core import AWAITING_CONNECT, CLOSED, DECIDING, OPEN, Core, Unfinished
+from gossamer.broker.dispatch import dispatch, handle_acknowledgement, handle_located_ping
 from gossamer.broker.policy import Exchange, Origin
-from gossamer.broker.publish_fast import forward_acknowledged, forward_plain
+from gossamer.broker.publish import publish_plain
+from gossamer.broker.publish_from_neighbour import pass_on_plain, set_aside
+from gossamer.broker.publish_runs import forward_run
 from gossamer.broker.rates import network_of
-from gossamer.broker.rejected import set_aside
-from gossamer.broker.replies import spelled
-from gossamer.broker.routes import Route
+from gossamer.broker.replies import promise, refuse, spelled
 from gossamer.broker.session_end import end_connection
-from gossamer.broker.stages import AWAITING_CONNECT, CLOSED, DECIDING, OPEN
 from gossamer.broker.timers import Timer
 from gossamer.budget.ledger import Owner
 from gossamer.session.identity import Identity
@@ -37,8 +35,11 @@ from gossamer.wire.packets import (
     CONNACK,
     CONNECT,
     DISCONNECT,
+    PUBACK,
+    PUBREC,
     V5,
     V311,
+    Acknowledgement,
     Connack,
     Connect,
     Disconnect,
@@ -61,8 +62,6 @@ class Connection:
         "_missing",
         "_pieces",
         "_reserved",
-        "alias_bytes",
-        "aliases",
         "authentication_method",
         "bytes_received",
         "connect",
@@ -72,9 +71,6 @@ class Connection:
         "is_dialled",
         "is_peer",
         "keep_alive",
-        "known",
-        "known_charged",
-        "known_free",
         "last_seen",
         "limit",
         "locates_by_ping",
@@ -83,12 +79,12 @@ class Connection:
         "origin",
         "outbox",
         "owner",
-        "seen_policy",
         "session",
         "settings",
         "stage",
         "timer",
         "token",
+        "topics",
         "unfinished",
         "unreleased_before",
         "version",
@@ -118,12 +114,7 @@ class Connection:
         self.exchange: Exchange | None = None  # enhanced authentication
         self.authentication_method = ""
         self.owner = Owner("", "", network_of(origin.address))
-        self.known: dict[bytes, Route] = {}
-        self.known_free = 0  # bytes of them that no account has
-        self.known_charged = 0  # and those that the grants' account has
-        self.seen_policy = core.policy_changes
-        self.aliases: dict[int, str] = {}  # the client's topic aliases
-        self.alias_bytes = 0  # charged for them
+        self.topics = ClientTopics(core.ledger, core.policy_changes)
         self.unreleased_before = 0  # QoS 2 publications that an earlier connection left so
         self.bytes_received = 0
         self.messages_received = 0
@@ -304,11 +295,14 @@ class Connection:
         head = data[position]
         if self.stage == OPEN:
             if head == _PLAIN_PUBLISH:
-                after = forward_plain(self, data, position, body, stop, now)
+                after = forward_run(self, data, position, body, stop, now)
                 if after > 0:
                     return after
             elif head == 0x32 or head == 0x34:
-                if forward_acknowledged(self, data, head, position, body, stop, now):
+                if self.is_peer:
+                    if pass_on_plain(self, data, head, position, body, stop, now):
+                        return stop
+                elif publish_plain(self, data, head, position, body, stop, now):
                     return stop
             elif stop - body == 2 and (
                 head == 0x40 or head == 0x50 or head == 0x62 or head == 0x70
@@ -326,6 +320,29 @@ class Connection:
                 return stop  # to our own PINGREQ
         dispatch(self, head, data[body:stop], now)
         return stop
+
+    def answer(self, qos: int, packet_id: int, reason: int, text: str, is_kept: bool) -> None:
+        """To a PUBLISH: PUBACK [MQTT-4.3.2-4] or PUBREC [MQTT-4.3.3-8]; a refusing one frees the
+        identifier [MQTT-4.3.3-9]. In 3.1.1 a refusal looks like success, by its [MQTT-3.3.5-2].
+
+        Where nothing of the publication is kept, the answer promises nothing and waits for no disk.
+        """
+        if qos == 0:  # [MQTT-3.3.4-1]
+            return
+        outbox = self.outbox
+        if self.version != V5 or reason == reasons.SUCCESS:
+            outbox.acknowledge(qos, packet_id, is_kept)
+            return
+        properties: Properties | None = None
+        if text and self.wants_problems:  # [MQTT-3.1.2-29]
+            properties = Properties()
+            properties.reason_string = text
+        kind = PUBACK if qos == 1 else PUBREC
+        answer = Acknowledgement(kind, packet_id, reason, properties)
+        if is_kept:
+            promise(outbox, answer)
+        else:
+            refuse(outbox, answer)
 
     # Ending ------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.archive_port import ArchivePort
 from gossamer.broker.locations import Locations
@@ -10,24 +10,32 @@ from gossamer.broker.memory_report import Usage
 from gossamer.broker.mesh_port import SHARED_ROOM, SHARED_TOPICS, MeshPort
 from gossamer.broker.operators import Operators
 from gossamer.broker.policy import Authenticator, Permissions
+from gossamer.broker.ports import Tracer
 from gossamer.broker.refusals import Refusals
 from gossamer.broker.retained import Retained
-from gossamer.broker.room_journal import RoomJournal
 from gossamer.broker.routes import RouteTable
 from gossamer.broker.session_quotas import SessionQuotas
 from gossamer.broker.settings import Settings
 from gossamer.broker.timers import Timer, Timers
-from gossamer.broker.trace_port import Tracer
 from gossamer.budget.division import ARCHIVE
 from gossamer.budget.ledger import Ledger
 from gossamer.plus.engine import Engine
 from gossamer.session.counters import Counters
 from gossamer.session.journal import Journal
+from gossamer.session.message import Message
+from gossamer.session.message_bytes import packed_message
 from gossamer.session.outbox import Hub
 from gossamer.session.session import Session
 
 if TYPE_CHECKING:
     from gossamer.broker.connection import Connection
+
+
+# Where a connection stands; the order matters: everything below OPEN has not logged in.
+AWAITING_CONNECT: Final = 0
+DECIDING: Final = 1  # somebody else decides about the login
+OPEN: Final = 2
+CLOSED: Final = 3
 
 
 class Core:
@@ -125,3 +133,36 @@ class Core:
     def retained_for(self, topic: str) -> Retained:
         """The table that a retained message with this topic belongs to."""
         return self.shared if topic.startswith(SHARED_TOPICS) else self.retained
+
+
+class RoomJournal(Journal):
+    """Keeps a table of retained messages in a room of the store, apart from those of clients: their
+    topics are the room's keys."""
+
+    def __init__(self, journal: Journal, room: str) -> None:
+        super().__init__()
+        self._journal = journal
+        self._room = room
+
+    def retained_saved(self, message: Message) -> None:
+        self._journal.keep(self._room, message.topic, packed_message(message))
+
+    def retained_removed(self, topic: str) -> None:
+        self._journal.drop(self._room, topic)
+
+
+class Unfinished:
+    """The rest of the work for one packet that is too much for one turn: it is done in parts, and
+    others are served between. A connection has one at most.
+
+    What follows the packet on its connection waits until it is done, so that a client sees its
+    packets handled in their order. No answer is given before the end. What it holds meanwhile is
+    charged; where there is no room for that, it is done at once.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size  # bytes that the packet takes as long as it is not done
+
+    def go_on(self, connection: Connection, now: float) -> bool:
+        """Does the next part; True if it was the last."""
+        return True

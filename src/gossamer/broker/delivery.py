@@ -1,53 +1,52 @@
-"""From one message to its receivers: subscriptions, shared groups, and the retained copy."""
+"""From one message to its receivers: subscriptions, shared groups, the retained copy, neighbours.
+
+Positions that not everybody may see are guarded here: who may not see one gets the message without
+its GLP. Without GLP a message is about no place, so it reaches them wherever they are interested:
+whether it comes tells them nothing.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gossamer.broker.geofences import LocatedFilter, without_place
 from gossamer.broker.mesh_port import LOCAL_TOPICS
 from gossamer.broker.retained_stamps import stamp_of, unstamped
 from gossamer.broker.routes import Route
+from gossamer.broker.sharing import Group
 from gossamer.budget.ledger import NOBODY
 from gossamer.session.message import Message
 from gossamer.session.session import Session
+from gossamer.session.subscription import Subscription
 
 if TYPE_CHECKING:
     from gossamer.broker.core import Core
 
 
-def distribute(message: Message, route: Route, origin: Session | None, now: float) -> None:
-    """Delivers to everybody on the route; `origin` is the publishing session, if it has one."""
-    for receiver in route.receivers if message.qos == 0 else route.sure:
-        session = receiver.session
-        if session is origin:
-            own = receiver.for_own_message()
-            if own is None:
-                continue  # [MQTT-3.8.3-3]
-            session.deliver(message, own, now)
-        else:
-            session.deliver(message, receiver, now)
-    route.share(message, origin, now)
-    for tap in route.taps:
-        tap.take(message, origin, now)
+def deliver(core: Core, message: Message, route: Route, origin: Session | None, now: float) -> None:
+    """To everybody on the route, with all that the message asks for."""
+    if is_guarded(core, message, now):
+        deliver_guarded(core, message, route, origin, now)
+    elif message.retain:  # [MQTT-3.3.1-8]
+        deliver_retained(core, message, route, origin, now)
+    else:
+        route.deliver(message, origin, now)
 
 
 def publish(core: Core, message: Message, origin: Session | None, now: float) -> None:
     """A message that needs no answer: a will, a report of the broker's own."""
     route = core.routes.passing(message.topic, message.topic_bytes)
-    if message.retain:
-        distribute_retained(core, message, route, origin, now)
-    else:
-        distribute(message, route, origin, now)
+    deliver(core, message, route, origin, now)
 
 
-def distribute_retained(
+def deliver_retained(
     core: Core, message: Message, route: Route, origin: Session | None, now: float
 ) -> None:
     """Keeps the message and delivers it; every neighbour gets it, since somebody behind it may
     subscribe later."""
     if message.topic.startswith(LOCAL_TOPICS):
         core.retained.keep(message, message)
-        distribute(message, route, origin, now)
+        route.deliver(message, origin, now)
         return
     if origin is None or not origin.is_peer:
         message = unstamped(message)  # only a broker says when a message was published
@@ -58,11 +57,11 @@ def distribute_retained(
     stamp = stamp_of(stamped)
     if stamp is not None and stamp.is_replay and not is_news:
         return
-    distribute_here(plain, route, origin, now)
-    distribute_onwards(core, stamped, origin, now)
+    deliver_here(plain, route, origin, now)
+    deliver_onwards(core, stamped, origin, now)
 
 
-def distribute_here(message: Message, route: Route, origin: Session | None, now: float) -> None:
+def deliver_here(message: Message, route: Route, origin: Session | None, now: float) -> None:
     """To this broker's own clients."""
     for receiver in route.sure:
         session = receiver.session
@@ -76,8 +75,63 @@ def distribute_here(message: Message, route: Route, origin: Session | None, now:
         tap.take(message, origin, now)
 
 
-def distribute_onwards(core: Core, message: Message, origin: Session | None, now: float) -> None:
+def deliver_onwards(core: Core, message: Message, origin: Session | None, now: float) -> None:
     """To every neighbour but the one that it came from, whatever they want."""
     for link in core.neighbours.links():
         if link.session is not origin:
             link.session.deliver(message, link, now)
+
+
+# Positions --------------------------------------------------------------------------------------
+
+
+def is_guarded(core: Core, message: Message, now: float) -> bool:
+    """Whether it has a place that not everybody may see."""
+    return core.permissions.guards_positions and core.locations.place(message, now) is not None
+
+
+def deliver_guarded(
+    core: Core,
+    message: Message,
+    route: Route,
+    origin: Session | None,
+    now: float,
+    here_only: bool = False,
+) -> None:
+    """Delivers a located message, as it is or without its place."""
+    seeing = Route(route.topic, route.topic_bytes, route.branch, route.sharing)
+    others = Route(route.topic, route.topic_bytes, route.branch, route.sharing)
+    for receiver in route.receivers if message.qos == 0 else route.sure:
+        if here_only and receiver.session.is_peer:
+            continue
+        side = seeing if core.locations.may_see(receiver.session, message) else others
+        side.receivers.append(receiver)
+    seeing.distant = route.distant  # whoever serves them guards it there
+    for group in route.groups:
+        (seeing if _all_see(core, group, message) else others).groups.append(group)
+    for tap in route.taps:
+        # An operator has subscribers of its own, whom it does not tell apart.
+        (seeing if isinstance(tap, LocatedFilter) else others).taps.append(tap)
+    if message.retain:
+        deliver_retained(core, message, seeing, origin, now)
+    else:
+        seeing.deliver(message, origin, now)
+    others.deliver(without_place(message), origin, now)
+
+
+def fitting(
+    core: Core, subscription: Subscription, messages: list[Message], now: float
+) -> list[Message]:
+    """Of retained messages, those that the subscription wants, as its session may see them."""
+    session = subscription.session
+    found: list[Message] = []
+    for message in messages:
+        if not core.locations.may_see(session, message):
+            found.append(without_place(message))
+        elif subscription.takes(message, now):
+            found.append(message)
+    return found
+
+
+def _all_see(core: Core, group: Group, message: Message) -> bool:
+    return all(core.locations.may_see(member.session, message) for member in group.members)

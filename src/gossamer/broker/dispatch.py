@@ -1,22 +1,31 @@
-"""A whole packet that took no fast road: decoded, and given to the handler of its type."""
+"""A whole packet: decoded, and given to the handler of its type.
+
+PUBLISH and the packets that begin and subscribe have files of their own. What is short is here:
+acknowledgements, DISCONNECT and a PINGREQ with a position.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gossamer.broker.acknowledgements import handle_acknowledgement
 from gossamer.broker.connect import handle_auth, handle_connect
+from gossamer.broker.core import AWAITING_CONNECT
 from gossamer.broker.publish import handle_publish
-from gossamer.broker.stages import AWAITING_CONNECT
+from gossamer.broker.publish_from_neighbour import handle_from_neighbour
+from gossamer.broker.replies import promise
 from gossamer.broker.subscribe import handle_subscribe, handle_unsubscribe
-from gossamer.session.message_names import without_name
+from gossamer.session.records import RELEASED, SENT
 from gossamer.wire import reasons
 from gossamer.wire.codec import decode, ping_properties
 from gossamer.wire.connect_codec import connect_version
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.packets import (
     CONNECT,
+    PUBACK,
+    PUBCOMP,
     PUBLISH,
+    PUBREC,
+    PUBREL,
     SUBSCRIBE,
     UNSUBSCRIBE,
     V5,
@@ -28,6 +37,7 @@ from gossamer.wire.packets import (
     Packet,
     Publish,
 )
+from gossamer.wire.publish_codec import IDENTIFIERS, PUBCOMP_HEAD, PUBREL_HEAD
 from gossamer.wire.subscribe_codec import FilterReader
 
 if TYPE_CHECKING:
@@ -47,10 +57,9 @@ def dispatch(connection: Connection, head: int, body: bytes, now: float) -> None
         version = connect_version(body)
         connection.version = V5 if version == V5 else V311
         connection.outbox.version = connection.version
-    name = b""
-    if connection.is_peer and head >> 4 == PUBLISH and len(body) > 2:
-        topic_end = 2 + (body[0] << 8 | body[1])
-        name, body = without_name(body, topic_end + (2 if head & 0x06 else 0))
+    elif head >> 4 == PUBLISH and connection.is_peer:
+        handle_from_neighbour(connection, head, body, now)
+        return
     limit = connection.settings.max_user_properties
     if head == _SUBSCRIBE_HEAD:
         handle_subscribe(connection, FilterReader(SUBSCRIBE, body, connection.version, limit), now)
@@ -61,7 +70,7 @@ def dispatch(connection: Connection, head: int, body: bytes, now: float) -> None
         return
     packet: Packet = decode(head, body, connection.version, limit)
     if isinstance(packet, Publish):
-        handle_publish(connection, packet, name, now)
+        handle_publish(connection, packet, now)
     elif isinstance(packet, Acknowledgement):
         handle_acknowledgement(connection, packet.kind, packet.packet_id, packet.reason, now)
     elif isinstance(packet, Connect):
@@ -97,3 +106,73 @@ def _handle_disconnect(connection: Connection, packet: Disconnect, now: float) -
         session.record.expiry = min(expiry, connection.settings.max_session_expiry)
     # [MQTT-3.14.4-3]: only a normal end, the one that 3.1.1 has, discards the will.
     connection.close(now, packet.reason == reasons.NORMAL_DISCONNECTION)
+
+
+def handle_acknowledgement(
+    connection: Connection, kind: int, packet_id: int, reason: int, now: float
+) -> None:
+    if reason >= reasons.UNSPECIFIED_ERROR and connection.is_peer and kind in (PUBACK, PUBREC):
+        connection.core.neighbours.refused(connection, packet_id, reason, now)
+    if kind == PUBACK:
+        _handle_puback(connection, packet_id, now)
+    elif kind == PUBREC:
+        _handle_pubrec(connection, packet_id, reason, now)
+    elif kind == PUBREL:
+        _handle_pubrel(connection, packet_id)
+    elif kind == PUBCOMP:
+        _handle_pubcomp(connection, packet_id, now)
+
+
+def _handle_puback(connection: Connection, packet_id: int, now: float) -> None:
+    session = connection.session
+    assert session is not None
+    if not session.acknowledged(packet_id, 1, SENT, now):
+        raise _out_of_turn("PUBACK", packet_id)
+
+
+def _handle_pubcomp(connection: Connection, packet_id: int, now: float) -> None:
+    session = connection.session
+    assert session is not None
+    if not session.acknowledged(packet_id, 2, RELEASED, now):
+        raise _out_of_turn("PUBCOMP", packet_id)
+
+
+def _handle_pubrec(connection: Connection, packet_id: int, reason: int, now: float) -> None:
+    session = connection.session
+    assert session is not None
+    if reason >= reasons.UNSPECIFIED_ERROR:
+        # [MQTT-4.4.0-2], [MQTT-4.8.2-6]: a refused message is done with, and not released.
+        if not session.acknowledged(packet_id, 2, SENT, now):
+            raise _out_of_turn("PUBREC", packet_id)
+        return
+    delivery = session.inflight.get(packet_id)
+    if delivery is None:
+        _answer_unknown(connection, PUBREL, PUBREL_HEAD, packet_id)
+    elif delivery.qos == 2:
+        session.received(packet_id, delivery)
+    else:
+        raise _out_of_turn("PUBREC", packet_id)
+
+
+def _handle_pubrel(connection: Connection, packet_id: int) -> None:
+    """Answered with PUBCOMP whether the identifier is known or not [MQTT-4.3.3-11], and whatever
+    has become of the message [MQTT-4.3.3-13]."""
+    session = connection.session
+    assert session is not None
+    if not session.release_incoming(packet_id):
+        _answer_unknown(connection, PUBCOMP, PUBCOMP_HEAD, packet_id)
+
+
+def _out_of_turn(packet: str, packet_id: int) -> ProtocolError:
+    """What a publication waits for depends on its QoS and on how far it has come (4.3)."""
+    return ProtocolError(
+        reasons.PROTOCOL_ERROR, f"{packet} is not what publication {packet_id} waits for"
+    )
+
+
+def _answer_unknown(connection: Connection, kind: int, head: bytes, packet_id: int) -> None:
+    if connection.version == V5:
+        answer = Acknowledgement(kind, packet_id, reasons.PACKET_IDENTIFIER_NOT_FOUND)
+        promise(connection.outbox, answer)
+    else:
+        connection.outbox.put_promise(head + IDENTIFIERS[packet_id])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gossamer.broker.stages import CLOSED, OPEN
+from gossamer.broker.core import CLOSED, OPEN
 from gossamer.broker.timers import Timer
 from gossamer.wire import reasons
 

@@ -54,10 +54,7 @@ class Locations:
         self.core = core
         self._clients: dict[str, ClientPosition] = {}
         self._filters: dict[str, LocatedFilter] = {}
-        self._message: Message | None = None
-        self._place: Place | None = None
-        self._read: Properties | None = None  # of the last publication, and what they say
-        self._read_glp: Glp | None = None
+        self._message: Message | None = None  # whose effort it is
         self.effort = Effort()  # what is left of it for the last message
         self.is_one_effort = False  # several messages have it together
 
@@ -79,24 +76,24 @@ class Locations:
 
     # What packets say ---------------------------------------------------------------------------
 
-    def read_publication(self, session: Session, properties: Properties, now: float) -> Glp | None:
-        """The GLP of a PUBLISH, made complete: what travels on says where dynamic areas are.
+    def read_publication(
+        self, session: Session, properties: Properties, now: float
+    ) -> tuple[Place | None, Point | None]:
+        """What a PUBLISH is about, and where its client says that it is. Its GLP is made complete:
+        what travels on says where dynamic areas are.
 
         Raises GlpError.
         """
-        self._read = None
         glp = parse_sent(properties.user)
         if glp is None:
-            return None
+            return None, None
         known = self.position(session.client_id, now)
-        place_of(glp, known)
+        place = place_of(glp, known)
         follows = any(area.fixed is None for area in glp.areas)
-        if follows and glp.position is None and known is not None:
+        if place is not None and follows and glp.position is None and known is not None:
             properties.user.append(position_entry(known))
-        else:
-            self._read = properties
-            self._read_glp = glp
-        return glp
+            place = Place(place.point, place.region, known)
+        return place, glp.position
 
     def refused(self, session: Session, what: str, error: GlpError) -> None:
         """GLP in a packet that has no answer to refuse it with."""
@@ -116,9 +113,11 @@ class Locations:
 
     def learn(self, session: Session, glp: Glp, now: float) -> None:
         """The client is where its packet says, if it says so."""
-        point = glp.position
-        if point is None:
-            return
+        if glp.position is not None:
+            self.moved(session, glp.position, now)
+
+    def moved(self, session: Session, point: Point, now: float) -> None:
+        """The client is there now."""
         known = self._clients.get(session.client_id)
         if known is None:
             known = ClientPosition(None, 0.0)
@@ -185,22 +184,31 @@ class Locations:
     # What messages speak of ---------------------------------------------------------------------
 
     def place(self, message: Message, now: float) -> Place | None:
-        """Where the message is about; None if it does not say. Remembered for the last message."""
-        if self._message is not message:
+        """Where the message is about; None if it does not say. Read once, and kept with it."""
+        if not message.is_placed:
+            self.keep_place(message, self._place_of(message, now))
+        elif self._message is not message:
+            self.keep_place(message, message.place)
+        return message.place
+
+    def keep_place(self, message: Message, place: Place | None) -> None:
+        """With the message. Regions can be large: only that of the last message is kept, or what
+        waits in queues would hold far more than it is counted for."""
+        last = self._message
+        if last is not message:
+            if last is not None and last.place is not None and last.place.point is None:
+                last.forget_place()
             self._message = message
             if not self.is_one_effort:
                 self.effort = Effort()
-            self._place = self._place_of(message, now)
-        return self._place
+        message.keep_place(place)
 
     def _place_of(self, message: Message, now: float) -> Place | None:
         properties = message.properties
         if properties is None or not properties.user:
             return None
         try:
-            is_read = properties is self._read  # a moment ago: it may be long
-            glp = self._read_glp if is_read else parse_sent(properties.user)
-            return place_of(glp, self.position(message.publisher, now))
+            return place_of(parse_sent(properties.user), self.position(message.publisher, now))
         except GlpError:
             # Only what no client of ours published can be malformed here: it says nothing to us.
             return None

@@ -1,210 +1,304 @@
-"""PUBLISH from a client, with everything it may carry; plain ones take `publish_fast.py`."""
+"""PUBLISH from a client: permission, quota, archive, delivery and answer, each written once.
+
+Two readers make the same of a packet, a `Message` and the route of its topic, and give it to
+`take`. `publish_plain` reads packets without flags and properties where they lie in the chunk: they
+are nearly all that comes, and a decoded packet would cost more than the rest of their way.
+`handle_publish` has what the codec decoded, with everything that a packet may carry. QoS 0 without
+flags goes on in whole runs (`publish_runs.py`); what a neighbour sends is another matter
+(`publish_from_neighbour.py`).
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.archive_port import archive_message, must_refuse
-from gossamer.broker.client_aliases import set_alias
-from gossamer.broker.core import Core
-from gossamer.broker.delivery import (
-    distribute,
-    distribute_onwards,
-    distribute_retained,
-)
-from gossamer.broker.mesh_port import (
-    CONTROL_TOPIC,
-    DIRECTED_TOPICS,
-    MARKER_TOPIC,
-    NEW,
-    PASSED,
-    WAVE,
-)
-from gossamer.broker.position_privacy import distribute_guarded
-from gossamer.broker.publish_checks import answer_publish, check_quota, is_allowed
-from gossamer.broker.publish_from_neighbour import distribute_arrived
+from gossamer.broker.charges import INCOMING_STEP, why_no_more_incoming
+from gossamer.broker.delivery import deliver
+from gossamer.broker.mesh_port import LOCAL_TOPICS, SHARED_TOPICS
+from gossamer.broker.offload import may_use
 from gossamer.broker.refusals import drop_refused, is_refused, is_withheld, send_again
 from gossamer.broker.routes import Route
-from gossamer.broker.trace_port import trace_in
 from gossamer.geo.areas import GlpError
-from gossamer.geo.glp import Glp
+from gossamer.geo.earth import Point
+from gossamer.geo.located import Place
 from gossamer.session.message import Message
 from gossamer.session.session import Session
+from gossamer.topics.names import TopicError, check_name
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.packets import V5, Publish
-from gossamer.wire.publish_codec import IDENTIFIERS, PUBACK_HEAD, PUBREC_HEAD
+from gossamer.wire.publish_codec import topic_end
+from gossamer.wire.scalars import decode_text
 
 if TYPE_CHECKING:
     from gossamer.broker.connection import Connection
+    from gossamer.broker.core import Core
+
+# Written by the broker alone.
+RESERVED: Final = ("$SYS/", "$share/", "$gossamer/", SHARED_TOPICS, "$GEO/")
 
 
-def handle_publish(connection: Connection, packet: Publish, name: bytes, now: float) -> None:
-    """Any PUBLISH, with everything it may carry. At QoS 1 each one is new [MQTT-4.3.2-5].
+def publish_plain(
+    connection: Connection, data: bytes, head: int, start: int, body: int, stop: int, now: float
+) -> bool:
+    """QoS 1 or 2 without other flags or properties. False if the packet has to be decoded."""
+    version = connection.version
+    after_topic = topic_end(data, body, stop)
+    payload = after_topic + 3 if version == V5 else after_topic + 2
+    if after_topic < 0 or payload > stop or (version == V5 and data[payload - 1] != 0):
+        return False
+    packet_id = data[after_topic] << 8 | data[after_topic + 1]
+    if packet_id == 0:
+        return False
+    route = known_route(connection, data[body + 2 : after_topic])
+    if route is None:
+        return False
+    connection.core.counters.messages_received += 1
+    qos = head >> 1 & 3
+    if qos == 2 and is_repeated(connection, packet_id):
+        return True
+    session = connection.session
+    assert session is not None
+    message = Message(
+        route.topic,
+        data[payload:stop],
+        qos,
+        False,
+        None,
+        0.0,
+        session.client_id,
+        session.user,
+        route.topic_bytes,
+    )
+    # What came in can go out as it is: up to the packet identifier, and behind it.
+    message.preset_head(version, data[start:after_topic], data[after_topic + 2 : stop])
+    take(connection, route, message, packet_id, False, None, now)
+    return True
 
-    `name` is what brokers know the message by, if a neighbour sent it and it has one.
+
+def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
+    """Any PUBLISH. At QoS 1 each one is new [MQTT-4.3.2-5]."""
+    core = connection.core
+    session = connection.session
+    assert session is not None
+    topic = topic_of(connection, packet)
+    core.counters.messages_received += 1
+    if packet.dup and is_withheld(connection, packet.packet_id):
+        return
+    if packet.qos == 2 and is_repeated(connection, packet.packet_id):
+        return
+    route = route_of(connection, packet, topic)
+    if route is None:
+        text = f"you may not publish to {topic!r}"
+        _refuse(connection, packet.qos, packet.packet_id, reasons.NOT_AUTHORIZED, text)
+        return
+    place: Place | None = None
+    position: Point | None = None
+    if packet.properties is not None and packet.properties.user:
+        try:
+            place, position = core.locations.read_publication(session, packet.properties, now)
+        except GlpError as error:
+            core.locations.refused(session, f"a publication to {topic!r}", error)
+            connection.answer(packet.qos, packet.packet_id, error.reason, error.text, False)
+            return
+    message = message_from(packet, topic, session, b"", now)
+    core.locations.keep_place(message, place)
+    take(connection, route, message, packet.packet_id, packet.dup, position, now)
+
+
+def take(
+    connection: Connection,
+    route: Route,
+    message: Message,
+    packet_id: int,
+    is_dup: bool,
+    position: Point | None,
+    now: float,
+) -> None:
+    """What a client may publish there: taken in, delivered and answered, or refused.
+
+    `position` is where the client says it is.
     """
     core = connection.core
     session = connection.session
     assert session is not None
-    topic = _topic_of(connection, packet)
-    if connection.is_peer and topic == CONTROL_TOPIC:
-        core.neighbours.control(connection, packet.payload, now)
-        return
-    if connection.is_peer and topic == MARKER_TOPIC:
-        _handle_marker(connection, packet, now)
-        return
-    core.counters.messages_received += 1
-    if packet.qos == 0 and not name and not session.gives_plain:
-        return  # a neighbour of an earlier tree: who is to have it gets it another way
-    if packet.dup and is_withheld(connection, packet.packet_id):
-        return
-    if packet.qos == 2:
-        if session.is_incoming(packet.packet_id):
-            if is_withheld(connection, packet.packet_id):
-                return
-            # [MQTT-4.3.3-10]
-            connection.outbox.put_promise(PUBREC_HEAD + IDENTIFIERS[packet.packet_id])
-            return
-        check_quota(connection)
-    if connection.is_peer and topic in DIRECTED_TOPICS:
-        _handle_directed(connection, packet, topic, name, now)
-        return
-    if not is_allowed(connection, topic):
-        core.counters.publications_refused += 1
-        answer_publish(
-            connection,
-            packet.qos,
-            packet.packet_id,
-            reasons.NOT_AUTHORIZED,
-            f"you may not publish to {topic!r}",
-            False,
-        )
-        return
-    glp: Glp | None = None
-    properties = packet.properties
-    if properties is not None and properties.user and not connection.is_peer:
-        try:
-            glp = core.locations.read_publication(session, properties, now)
-        except GlpError as error:
-            core.locations.refused(session, f"a publication to {topic!r}", error)
-            answer_publish(
-                connection, packet.qos, packet.packet_id, error.reason, error.text, False
-            )
-            return
-    if packet.retain and not packet.payload:
-        # Who removes what was retained on a topic has hardly a further use for it.
-        route = core.routes.passing(topic, topic.encode())
-    else:
-        route = core.routes.route(topic, topic.encode())
-    message = message_from(packet, topic, session, name, now)
-    if not connection.is_peer:
-        route.branch.published += len(topic) + len(packet.payload)
-    is_archived = route.archived and not connection.is_peer
-    if is_archived and packet.qos and must_refuse(core, route):
-        refusal = "the archive is full"
-    else:
+    qos = message.qos
+    route.branch.published += len(route.topic_bytes) + len(message.payload)
+    if route.archived or message.retain or not core.journal.accepts:
         refusal = _refusal(core, message, route, session)
-    if refusal:
-        core.counters.publications_refused += 1
-        if packet.qos and (connection.version != V5 or connection.is_peer):
-            # 3.1.1 has no way to refuse: without an answer the client keeps the message. Nor may
-            # a neighbour forget what it was given to pass on.
-            raise ProtocolError(reasons.QUOTA_EXCEEDED, refusal)
-        answer_publish(
-            connection, packet.qos, packet.packet_id, reasons.QUOTA_EXCEEDED, refusal, False
-        )
-        return
-    if packet.qos:
-        drop_refused(core)
-        if core.refusals.missed and send_again(
-            connection, message, packet.packet_id, packet.dup, now
-        ):
+        if refusal:
+            if qos and connection.version != V5:
+                # 3.1.1 has no way to refuse: without an answer the client keeps the message.
+                core.counters.publications_refused += 1
+                raise ProtocolError(reasons.QUOTA_EXCEEDED, refusal)
+            _refuse(connection, qos, packet_id, reasons.QUOTA_EXCEEDED, refusal)
             return
-    if packet.qos == 2:
-        session.accept_incoming(packet.packet_id)
-    if is_archived:
+    if qos:
+        if core.hub.refusing:
+            drop_refused(core)
+        if core.refusals.missed and send_again(connection, message, packet_id, is_dup, now):
+            return
+        if qos == 2:
+            session.accept_incoming(packet_id)
+    if route.archived:
         archive_message(core, route, message, now)
-    if glp is not None:
-        core.locations.learn(session, glp, now)
-    if name:
-        core.hub.passing.begin()
-        distribute_arrived(core, message, route, session, now)
-    elif core.permissions.guards_positions and core.locations.place(message, now) is not None:
-        distribute_guarded(core, message, route, session, now)
-    elif message.retain:  # [MQTT-3.3.1-8]
-        distribute_retained(core, message, route, session, now)
+    if position is not None:
+        core.locations.moved(session, position, now)
+    if message.properties is None and not message.retain:
+        route.deliver(message, session, now)  # it has no place, and nothing of it is kept
     else:
-        distribute(message, route, session, now)
-    if core.hub.refusing and is_refused(connection, message, packet.packet_id, now):
+        deliver(core, message, route, session, now)
+    if core.hub.refusing and is_refused(connection, message, packet_id, now):
         return
-    is_held = bool(name) and _is_held(connection, message, packet.packet_id)
-    if core.tracer.follows and properties is not None:
-        trace = trace_in(properties)
-        if trace:
-            core.tracer.published(
-                trace, message, session.client_id, connection.is_peer, route.count(), now
-            )
-    if is_held:
-        return
-    matched = route.sure or route.groups or route.distant or route.taps
-    reason = reasons.SUCCESS if matched else reasons.NO_MATCHING_SUBSCRIBERS
+    if core.tracer.follows:
+        core.tracer.follow(message, session, route.count(), now)
+    is_wanted = route.sure or route.groups or route.distant or route.taps
     # With a full store, what nobody keeps is answered all the same. A repeated packet may have been
     # kept the first time, and operators keep what they count.
     is_kept = core.journal.accepts or (
-        packet.qos == 2
-        or packet.dup
-        or packet.retain
-        or is_archived
-        or connection.is_peer
-        or len(route.taps) > 0
+        qos == 2 or is_dup or message.retain or route.archived or len(route.taps) > 0
     )
-    answer_publish(connection, packet.qos, packet.packet_id, reason, "", is_kept)
+    reason = reasons.SUCCESS if is_wanted else reasons.NO_MATCHING_SUBSCRIBERS
+    connection.answer(qos, packet_id, reason, "", is_kept)
 
 
-def _handle_marker(connection: Connection, packet: Publish, now: float) -> None:
-    session = connection.session
-    assert session is not None
-    if packet.qos == 2 and not session.is_incoming(packet.packet_id):
-        session.accept_incoming(packet.packet_id)
-        connection.core.neighbours.marker(connection, packet.payload, now)
-    answer_publish(connection, packet.qos, packet.packet_id, reasons.SUCCESS, "", True)
+# Permission -------------------------------------------------------------------------------------
 
 
-def _handle_directed(
-    connection: Connection, packet: Publish, topic: str, name: bytes, now: float
-) -> None:
+def known_route(connection: Connection, topic_bytes: bytes) -> Route | None:
+    """The route of a topic this connection may publish to and has used before, or may use now."""
     core = connection.core
+    topics = connection.topics
+    if topics.seen_policy != core.policy_changes:
+        topics.forget_known(connection.owner)
+        topics.seen_policy = core.policy_changes
+    route = topics.known.get(topic_bytes)
+    if route is None:
+        topic = decode_text(topic_bytes, 0, len(topic_bytes), "the topic name")
+        if not topic or "+" in topic or "#" in topic or not is_allowed(connection, topic):
+            return None
+        route = core.routes.route(topic, topic_bytes)
+        topics.remember(route, connection.owner)
+    elif route.seen_branch != route.branch.changes or route.seen_all != core.routes.changes:
+        renewed = core.routes.renewed(route)
+        if renewed is not route:
+            topics.known[topic_bytes] = renewed
+            route = renewed
+    return route
+
+
+def route_of(connection: Connection, packet: Publish, topic: str) -> Route | None:
+    """As `known_route`; who removes what was retained on a topic has hardly a further use for it,
+    so nothing is kept of that."""
+    if not packet.retain or packet.payload:
+        return known_route(connection, topic.encode())
+    if not is_allowed(connection, topic):
+        return None
+    return connection.core.routes.passing(topic, topic.encode())
+
+
+def is_allowed(connection: Connection, topic: str) -> bool:
+    """Whether it may publish here; a topic the broker cannot take is an error."""
+    try:
+        check_name(topic, connection.settings.max_levels)
+    except TopicError as error:
+        raise ProtocolError(reasons.TOPIC_NAME_INVALID, str(error)) from None
+    if connection.is_peer:
+        return not topic.startswith(LOCAL_TOPICS)
+    if topic.startswith(RESERVED) and not may_use(connection.core, connection.identity, topic):
+        return False
+    return connection.core.permissions.may_publish(connection.identity, topic)
+
+
+# Quota ------------------------------------------------------------------------------------------
+
+
+def is_repeated(connection: Connection, packet_id: int) -> bool:
+    """Whether a QoS 2 publication was accepted before: then it is answered once more
+    [MQTT-4.3.3-10]. A new one must be within the client's quota, or is an error."""
     session = connection.session
     assert session is not None
-    if packet.qos and not core.journal.accepts:
-        raise ProtocolError(reasons.QUOTA_EXCEEDED, "the store is full")
-    message = message_from(packet, topic, session, name, now)
-    core.neighbours.check_directed(message)
-    drop_refused(core)
-    if packet.qos == 2:
-        session.accept_incoming(packet.packet_id)
-    verdict = NEW
-    if name:
-        verdict, message = core.neighbours.admit(session, message, now)
-    core.hub.passing.begin()
-    if verdict in (NEW, WAVE):
-        core.neighbours.directed(session, message, verdict == WAVE, now)
-    if verdict in (WAVE, PASSED):
-        distribute_onwards(core, message, session, now)
-    if core.hub.refusing and is_refused(connection, message, packet.packet_id, now):
+    if session.is_incoming(packet_id):
+        if not is_withheld(connection, packet_id):
+            connection.outbox.acknowledge(2, packet_id)
+        return True
+    _check_quota(connection, session)
+    return False
+
+
+def _check_quota(connection: Connection, session: Session) -> None:
+    """[MQTT-3.3.4-7]: a client must not have more in flight than we announced.
+
+    QoS 1 is answered at once. The quota starts anew with each connection (4.9 of 5.0).
+    """
+    incoming = session.incoming
+    if incoming is None or connection.is_peer:
         return
-    if not _is_held(connection, message, packet.packet_id):
-        answer_publish(connection, packet.qos, packet.packet_id, reasons.SUCCESS, "", True)
+    most = connection.settings.receive_maximum
+    if connection.version == V5 and len(incoming) - connection.unreleased_before >= most:
+        raise ProtocolError(
+            reasons.RECEIVE_MAXIMUM_EXCEEDED, f"more than {most} publications are unreleased"
+        )
+    if incoming and len(incoming) % INCOMING_STEP == 0:
+        refusal = why_no_more_incoming(connection.core, session)
+        if refusal:
+            raise ProtocolError(reasons.QUOTA_EXCEEDED, refusal)
 
 
-def _is_held(connection: Connection, message: Message, packet_id: int) -> bool:
-    """Whether the answer to a neighbour waits until its message has been passed on."""
-    session = connection.session
-    assert session is not None
-    head = PUBACK_HEAD if message.qos == 1 else PUBREC_HEAD
-    answer = head + IDENTIFIERS[packet_id]
-    return connection.core.hub.passing.hold(session, packet_id, answer, len(message.payload))
+def _refusal(core: Core, message: Message, route: Route, by: Session) -> str:
+    """Why archive, store or retained table cannot take this message; "" if they can."""
+    if message.qos and must_refuse(core, route):
+        return "the archive is full"
+    if message.retain and message.payload:
+        refusal = core.retained.refusal(message, by.owner, core.settings.max_retained)
+        if refusal:
+            return refusal
+    return store_refusal(core, message, route)
+
+
+def store_refusal(core: Core, message: Message, route: Route) -> str:
+    """Why the store cannot take this message; "" if it can, or need not."""
+    if core.journal.accepts:
+        return ""
+    is_stored = message.retain and bool(message.payload)
+    if message.qos and not is_stored:
+        is_stored = any(receiver.session.persistent for receiver in route.sure) or any(
+            member.session.persistent for group in route.groups for member in group.members
+        )
+    return "the store is full" if is_stored else ""
+
+
+def _refuse(connection: Connection, qos: int, packet_id: int, reason: int, text: str) -> None:
+    connection.core.counters.publications_refused += 1
+    connection.answer(qos, packet_id, reason, text, False)
+
+
+# The decoded packet -----------------------------------------------------------------------------
+
+
+def topic_of(connection: Connection, packet: Publish) -> str:
+    """The packet's topic, by its alias if it has one."""
+    properties = packet.properties
+    if properties is None:
+        return packet.topic
+    if properties.subscription_ids:
+        # [MQTT-3.3.4-6]
+        raise ProtocolError(
+            reasons.PROTOCOL_ERROR, "a client must not send a subscription identifier"
+        )
+    alias = properties.topic_alias
+    if alias is None:
+        return packet.topic
+    if alias > connection.settings.max_topic_alias:  # [MQTT-3.3.2-9]
+        raise ProtocolError(reasons.TOPIC_ALIAS_INVALID, f"topic alias {alias} is above the limit")
+    if packet.topic:
+        connection.topics.set_alias(alias, packet.topic, connection.owner)
+        return packet.topic
+    topic = connection.topics.aliases.get(alias)
+    if topic is None:
+        raise ProtocolError(reasons.PROTOCOL_ERROR, f"topic alias {alias} has not been set")
+    return topic
 
 
 def message_from(packet: Publish, topic: str, session: Session, name: bytes, now: float) -> Message:
@@ -230,46 +324,3 @@ def message_from(packet: Publish, topic: str, session: Session, name: bytes, now
         session.user,
         name=name,
     )
-
-
-def _topic_of(connection: Connection, packet: Publish) -> str:
-    properties = packet.properties
-    if properties is None:
-        return packet.topic
-    if properties.subscription_ids:
-        # [MQTT-3.3.4-6]
-        raise ProtocolError(
-            reasons.PROTOCOL_ERROR, "a client must not send a subscription identifier"
-        )
-    alias = properties.topic_alias
-    if alias is None:
-        return packet.topic
-    if alias > connection.settings.max_topic_alias:  # [MQTT-3.3.2-9]
-        raise ProtocolError(reasons.TOPIC_ALIAS_INVALID, f"topic alias {alias} is above the limit")
-    if packet.topic:  # [MQTT-3.3.2-12]
-        set_alias(connection, alias, packet.topic)
-        return packet.topic
-    topic = connection.aliases.get(alias)
-    if topic is None:
-        raise ProtocolError(reasons.PROTOCOL_ERROR, f"topic alias {alias} has not been set")
-    return topic
-
-
-def _refusal(core: Core, message: Message, route: Route, by: Session) -> str:
-    """Why the store or the retained table cannot take this message; "" if they can."""
-    if message.retain and message.payload:
-        if not by.is_peer:  # every broker of a mesh keeps the same ones
-            refusal = core.retained.refusal(message, by.owner, core.settings.max_retained)
-            if refusal:
-                return refusal
-        if not core.journal.accepts:
-            return "the store is full"
-    if message.qos and not core.journal.accepts:
-        for receiver in route.sure:
-            if receiver.session.persistent:
-                return "the store is full"
-        for group in route.groups:
-            for member in group.members:
-                if member.session.persistent:
-                    return "the store is full"
-    return ""

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gossamer.broker.publish_checks import answer_publish
 from gossamer.session.message import Message
 from gossamer.session.queue_policy import QueueRefused, Withheld
 from gossamer.session.sizes import message_bytes
@@ -113,7 +112,7 @@ def send_again(
             sent = message if each.message is COMES_AGAIN else each.message
             queue.enqueue(sent, each.qos, each.retain, each.identifiers, each.share, now)
     if not is_refused(connection, message, packet_id, now):
-        answer_publish(connection, message.qos, packet_id, reasons.SUCCESS, "", True)
+        connection.outbox.acknowledge(message.qos, packet_id)
     return True
 
 
@@ -136,7 +135,7 @@ def is_refused(connection: Connection, message: Message, packet_id: int, now: fl
         if qos == 2:
             session.refuse_incoming(packet_id)
         text = "the queue of a subscriber is full"
-        answer_publish(connection, qos, packet_id, reasons.QUOTA_EXCEEDED, text, True)
+        connection.answer(qos, packet_id, reasons.QUOTA_EXCEEDED, text, True)
         return True
     head = PUBACK_HEAD if qos == 1 else PUBREC_HEAD
     withheld = Withheld(session, packet_id, head + IDENTIFIERS[packet_id])

@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import Final
 
 from gossamer.broker.core import Core
+from gossamer.broker.delivery import fitting
 from gossamer.broker.geofences import LocatedSubscription
 from gossamer.broker.operation import OperatorSubscription
-from gossamer.broker.position_privacy import fitting
 from gossamer.broker.retained import is_shown
 from gossamer.geo.overlap import Effort
 from gossamer.session.message import Message

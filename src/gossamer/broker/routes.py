@@ -127,6 +127,21 @@ class Route:
         self.taps: list[Tap] = []
         self.sharing = sharing
 
+    def deliver(self, message: Message, origin: Session | None, now: float) -> None:
+        """To everybody; `origin` is the publishing session, if it has one."""
+        for receiver in self.receivers if message.qos == 0 else self.sure:
+            session = receiver.session
+            if session is origin:
+                own = receiver.for_own_message()
+                if own is None:
+                    continue  # [MQTT-3.8.3-3]
+                session.deliver(message, own, now)
+            else:
+                session.deliver(message, receiver, now)
+        self.share(message, origin, now)
+        for tap in self.taps:
+            tap.take(message, origin, now)
+
     def share(self, message: Message, origin: Session | None, now: float) -> None:
         """One member of each shared group gets the message."""
         if self.groups or self.distant:

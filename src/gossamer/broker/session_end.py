@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING
 
 from gossamer.broker.archive_port import archive_message
 from gossamer.broker.charges import release_session, weigh_session
-from gossamer.broker.client_aliases import forget_aliases
 from gossamer.broker.core import Core
+from gossamer.broker.delivery import publish
 from gossamer.broker.keep_alive import stop_timer
-from gossamer.broker.known_topics import forget_topics
-from gossamer.broker.position_privacy import publish_shown
 from gossamer.broker.retained_delivery import forgive_all
 from gossamer.broker.subscriptions import find_group, leave
 from gossamer.broker.timers import Timer
@@ -28,8 +26,7 @@ def end_connection(connection: Connection, is_normal: bool, now: float) -> None:
     core.connections.pop(connection.token, None)
     stop_timer(connection)
     core.counters.connections_open = len(core.connections)
-    forget_topics(connection)
-    forget_aliases(connection)
+    connection.topics.close(connection.owner)
     connection.free_packet()
     session = connection.session
     if session is None or session.outbox is not connection.outbox:
@@ -191,7 +188,7 @@ def _publish(core: Core, session: Session, will: Message, now: float) -> None:
     route = core.routes.passing(message.topic, message.topic_bytes)
     if route.archived:
         archive_message(core, route, message, now)
-    publish_shown(core, message, session, now)
+    publish(core, message, session, now)
 
 
 class DelayedWill(Timer):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.charges import weigh_session
+from gossamer.broker.core import CLOSED, DECIDING, OPEN
 from gossamer.broker.keep_alive import keep_alive, stop_timer
 from gossamer.broker.revocation import revoke
 from gossamer.broker.session_end import disconnect_session, end_session, settle, stop_timers
 from gossamer.broker.settings import Settings
-from gossamer.broker.stages import CLOSED, DECIDING, OPEN
 from gossamer.budget.ledger import Account
 from gossamer.geo.glp import Glp
 from gossamer.session.aliases import TopicAliases

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gossamer.broker.charges import charge_of
+from gossamer.broker.core import Unfinished
 from gossamer.broker.mesh_port import SHARED_TOPICS
 from gossamer.broker.offload import may_use
-from gossamer.broker.pending_work import Unfinished
 from gossamer.broker.replies import promise, refuse
 from gossamer.broker.retained_delivery import owe
 from gossamer.broker.subscriptions import asked_of, enter, make, remove_subscription

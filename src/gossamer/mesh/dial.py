@@ -7,12 +7,12 @@ both ends treat the connection alike; MQTT's PUBLISH and its answers are the sam
 from __future__ import annotations
 
 from gossamer.broker.connection import Connection
+from gossamer.broker.core import OPEN
 from gossamer.broker.keep_alive import keep_alive
 from gossamer.broker.mesh_port import PEER_METHOD, PEER_PREFIX
 from gossamer.broker.policy import Origin
 from gossamer.broker.session_end import disconnect_session
 from gossamer.broker.settings import peer_settings
-from gossamer.broker.stages import OPEN
 from gossamer.broker.timers import Timer
 from gossamer.budget.ledger import NOBODY
 from gossamer.mesh.collision import ANSWER_SECONDS

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from gossamer.broker.trace_port import Tracer
+from gossamer.broker.ports import Tracer
 from gossamer.net.clock import Clock
 from gossamer.net.config.section import ConfigError
 from gossamer.session.message import Message

@@ -16,9 +16,9 @@ from mypy_extensions import mypyc_attr
 
 from gossamer.broker.broker import Broker
 from gossamer.broker.connection import Connection
+from gossamer.broker.core import CLOSED
 from gossamer.broker.policy import Origin, RateMeter
 from gossamer.broker.settings import Settings
-from gossamer.broker.stages import CLOSED
 from gossamer.net.clock import Clock
 from gossamer.session.outbox import Sink
 

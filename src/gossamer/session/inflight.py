@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from gossamer.session.aliases import TopicAliases
-from gossamer.session.message import Message
-from gossamer.session.message_names import NAME_BYTES
+from gossamer.session.message import NAME_BYTES, Message
 from gossamer.session.outbox import Hub, Outbox
 from gossamer.session.records import RELEASED, SENT, DeliveryRecord
 from gossamer.session.seen_names import Seen

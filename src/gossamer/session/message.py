@@ -1,27 +1,55 @@
-"""A publication while the broker holds it: forwarded, kept in queues, retained.
+"""A publication while the broker holds it: forwarded, kept in queues, retained; and its name.
 
 Encodings are made on first need and shared by every receiver. For QoS 0 that is the whole packet;
 for QoS 1 and 2 it is what stands before the packet identifier, since only that differs. A packet
 with flags, an alias or identifiers of its own is made for its receiver alone (`own_packet`).
+
+Names are for brokers: who let the message in, and the how-manyeth it was there. A name is 16
+bytes: 8 that chance gave its broker at this start, and a counter. A message that is sent round to
+everybody once more (a wave) has two: that of the wave, then its own. Names travel as a property
+that MQTT does not have, first in its list, on links between brokers only; no client ever sees one.
 """
 
-from typing import Final
+from __future__ import annotations
 
-from gossamer.session.message_names import MessageNamer, with_name
-from gossamer.wire.frames import encode_varint, frame
+from typing import TYPE_CHECKING, Final
+
+from mypy_extensions import mypyc_attr
+
+from gossamer.wire.frames import encode_varint
 from gossamer.wire.packets import PUBLISH, V5
 from gossamer.wire.properties import Properties
 from gossamer.wire.property_codec import encode_properties
-from gossamer.wire.publish_codec import IDENTIFIERS, publish_head
+from gossamer.wire.publish_codec import IDENTIFIERS, publish_head, publish_start
+
+if TYPE_CHECKING:
+    from gossamer.geo.located import Place
 
 # The three shapes (QoS 0, 1, 2) of each of the two protocol versions.
 _SHAPES: Final = 6
+
+NAME_BYTES: Final = 16
+WAVE_BYTES: Final = 2 * NAME_BYTES
+# Identifiers that MQTT 5.0 leaves free, one byte long.
+_NAMED: Final = 0x7E
+_WAVE: Final = 0x7F
+NAMED_BLOCK: Final = 1 + NAME_BYTES  # bytes of a list of properties with a name and nothing else
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class MessageNamer:
+    """Gives names. This one belongs to a broker whose messages need none."""
+
+    def name(self, qos: int) -> bytes:
+        """A new one for a message that is let in here."""
+        return b""
 
 
 class Message:
     """Immutable once made, and shared by every session that has it queued: `changed` makes another.
 
-    What may still be added is a name (`be_named`), encodings, and the notes of those who hold it.
+    What may still be added is a name (`be_named`), encodings, the place that its properties speak
+    of (`keep_place`, so that they are read once), and the notes of those who hold it.
     `properties` holds only what travels on to subscribers (no alias, no subscription identifier).
     `expires_at` is in absolute seconds of the wall clock, 0 for never; `properties.message_expiry`
     is the interval as published. `stored` is the number under which a store keeps the message, 0
@@ -36,8 +64,10 @@ class Message:
         "_tail_v5",
         "expires_at",
         "holders",
+        "is_placed",
         "name",
         "payload",
+        "place",
         "properties",
         "publisher",
         "qos",
@@ -73,6 +103,8 @@ class Message:
         self.name = name
         self.stored = 0
         self.holders = 0
+        self.place: Place | None = None
+        self.is_placed = False  # whether `place` is what its properties say
         self._named_heads: list[bytes | None] | None = None
         self._named_tail: bytes | None = None
         self._heads: list[bytes | None] | None = None
@@ -98,6 +130,14 @@ class Message:
         if not self.name:
             self.name = namer.name(self.qos)
 
+    def keep_place(self, place: Place | None) -> None:
+        self.place = place
+        self.is_placed = True
+
+    def forget_place(self) -> None:
+        self.place = None
+        self.is_placed = False
+
     def changed(
         self,
         retain: bool | None = None,
@@ -106,7 +146,7 @@ class Message:
         publisher: str | None = None,
         user: str | None = None,
         name: bytes | None = None,
-    ) -> "Message":
+    ) -> Message:
         """Another message that differs in what is given; without anything, one that shares none of
         the encodings."""
         return Message(
@@ -171,12 +211,9 @@ class Message:
         return tail
 
     def _encode(self, tail: bytes, qos: int) -> bytes:
-        topic = self.topic_bytes
-        size = 2 + len(topic) + (2 if qos else 0) + len(tail)
-        before = (
-            bytes((0x30 | qos << 1,)) + encode_varint(size) + len(topic).to_bytes(2, "big") + topic
-        )
-        return before if qos else before + tail
+        rest = len(tail) + 2 if qos else len(tail)
+        start = publish_start(publish_head(qos, False, False), self.topic_bytes, rest)
+        return start if qos else start + tail
 
     def own_packet(
         self,
@@ -192,15 +229,14 @@ class Message:
         name: bytes = b"",
     ) -> bytes:
         """With flags, remaining expiry, subscription identifiers or an alias of its own."""
-        topic = b"" if alias_is_known else self.topic_bytes
-        body = [len(topic).to_bytes(2, "big"), topic]
-        if qos:  # [MQTT-2.2.1-2]
-            body.append(IDENTIFIERS[packet_id])
+        rest = [IDENTIFIERS[packet_id]] if qos else []  # [MQTT-2.2.1-2]
         if version == V5:
             block = self._own_properties(identifiers, alias, now)
-            body.append(with_name(block, name) if name else block)
-        body.append(self.payload)
-        return frame(publish_head(qos, retain, dup), b"".join(body))
+            rest.append(with_name(block, name) if name else block)
+        rest.append(self.payload)
+        after_topic = b"".join(rest)
+        topic = b"" if alias_is_known else self.topic_bytes
+        return publish_start(publish_head(qos, retain, dup), topic, len(after_topic)) + after_topic
 
     def _own_properties(self, identifiers: list[int], alias: int, now: float) -> bytes:
         original = self.properties
@@ -223,3 +259,40 @@ class Message:
 
     def is_expired(self, now: float) -> bool:
         return self.expires_at != 0.0 and now >= self.expires_at
+
+
+def with_name(block: bytes, name: bytes) -> bytes:
+    """A list of properties, behind its length, with the name put first."""
+    start = 1
+    while block[start - 1] >= 128:
+        start += 1
+    size = 1 + len(name) + len(block) - start
+    kind = _NAMED if len(name) == NAME_BYTES else _WAVE
+    return encode_varint(size) + bytes((kind,)) + name + block[start:]
+
+
+def named_at(data: bytes, position: int) -> bool:
+    """Whether a name and nothing else is in the list of properties that starts there."""
+    return data[position] == NAMED_BLOCK and data[position + 1] == _NAMED
+
+
+def without_name(body: bytes, position: int) -> tuple[bytes, bytes]:
+    """The name in the list of properties that starts at `position`, and the body without it."""
+    start = position
+    size = 0
+    shift = 0
+    end = len(body)
+    while start < end and shift <= 21:
+        size |= (body[start] & 0x7F) << shift
+        shift += 7
+        start += 1
+        if body[start - 1] < 128:
+            break
+    if size == 0 or start >= end:
+        return b"", body
+    length = NAME_BYTES if body[start] == _NAMED else WAVE_BYTES if body[start] == _WAVE else 0
+    if length == 0 or size < 1 + length or start + 1 + length > end:
+        return b"", body
+    after = start + 1 + length
+    rest = encode_varint(size - 1 - length)
+    return body[start + 1 : after], body[:position] + rest + body[after:]

@@ -9,8 +9,7 @@ the version of this form; what does not read back raises ValueError.
 import struct
 from typing import Final
 
-from gossamer.session.message import Message
-from gossamer.session.message_names import NAME_BYTES, WAVE_BYTES
+from gossamer.session.message import NAME_BYTES, WAVE_BYTES, Message
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.packets import PUBLISH
 from gossamer.wire.property_codec import encode_properties, read_properties

@@ -15,9 +15,10 @@ from gossamer.session.counters import Counters
 from gossamer.session.deliveries import UNBOUNDED, Deliveries
 from gossamer.session.faults import Faults
 from gossamer.session.journal import Journal
-from gossamer.session.message_names import MessageNamer
+from gossamer.session.message import MessageNamer
 from gossamer.session.onward_acks import Passing
 from gossamer.session.queue_policy import Guard, QueueRefused
+from gossamer.wire.publish_codec import IDENTIFIERS, PUBACK_HEAD, PUBREC_HEAD
 
 if TYPE_CHECKING:
     from gossamer.session.queue import Queue
@@ -196,6 +197,14 @@ class Outbox:
         assert batches is not None
         held.append(chunk)
         batches.append(needed)
+
+    def acknowledge(self, qos: int, packet_id: int, is_kept: bool = True) -> None:
+        """PUBACK or PUBREC without a reason [MQTT-2.2.1-5]; a promise, if something is kept."""
+        answer = (PUBACK_HEAD if qos == 1 else PUBREC_HEAD) + IDENTIFIERS[packet_id]
+        if is_kept:
+            self.put_promise(answer)
+        else:
+            self.put_in_order(answer)
 
     def put_in_order(self, chunk: bytes) -> None:
         """Output that promises nothing: it waits only to keep its place behind what waits."""

@@ -15,8 +15,7 @@ from collections import deque
 from typing import Final
 
 from gossamer.session.inflight import SENT_EXACTLY, SENT_ONCE, Inflight
-from gossamer.session.message import Message
-from gossamer.session.message_names import NAME_BYTES
+from gossamer.session.message import NAME_BYTES, Message
 from gossamer.session.outbox import Hub
 from gossamer.session.queue_policy import (
     CONSEQUENCES,

@@ -12,8 +12,7 @@ from typing import Final
 
 from gossamer.budget.ledger import Owner
 from gossamer.session.identity import UNKNOWN_ADDRESS, Identity
-from gossamer.session.message import Message
-from gossamer.session.message_names import NAME_BYTES
+from gossamer.session.message import NAME_BYTES, Message
 from gossamer.session.outbox import Hub
 from gossamer.session.queue import Queue
 from gossamer.session.records import QUEUED, DeliveryRecord, SessionRecord

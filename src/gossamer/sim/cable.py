@@ -10,7 +10,7 @@ from random import Random
 from typing import Final
 
 from gossamer.backoff import Backoff
-from gossamer.broker.stages import CLOSED, OPEN
+from gossamer.broker.core import CLOSED, OPEN
 from gossamer.mesh.dial import Dial
 from gossamer.mesh.link import Link
 from gossamer.sim.host import ORIGIN, HostEnd, SimulatedHost

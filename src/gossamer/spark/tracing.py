@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.functions import col
 
-from gossamer.broker.trace_port import TRACE_PROPERTY
+from gossamer.broker.ports import TRACE_PROPERTY
 
 
 def follow(rows: DataFrame, endpoint: str, service: str = "gossamer-spark") -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gossamer.broker.processor_port import ProcessorPort
+from gossamer.broker.ports import ProcessorPort
 from gossamer.plus.jobs import Job
 from gossamer.plus.publication import BUSY, PROCESSOR_FAILED, TIMED_OUT, Publication
 from gossamer.vision.settings import WorkerSettings

@@ -1,12 +1,14 @@
 """PUBLISH and its acknowledgements: the packets that come by the million.
 
-Decoding a PUBLISH works on positions and makes a `Reader` only if there are properties to read.
+Decoding a PUBLISH works on positions and makes a `Reader` only if there are properties to read. The
+layout of a PUBLISH is known here alone: whoever forwards packets without decoding them finds the
+way by `topic_end`, and all that is sent begins with a `publish_start`.
 """
 
 from typing import Final
 
 from gossamer.wire.errors import ProtocolError
-from gossamer.wire.frames import frame
+from gossamer.wire.frames import encode_varint, frame
 from gossamer.wire.packets import PUBLISH, PUBREL, V5, Acknowledgement, Publish
 from gossamer.wire.properties import Properties
 from gossamer.wire.property_codec import encode_properties, read_properties
@@ -14,9 +16,9 @@ from gossamer.wire.reason_table import check_reason
 from gossamer.wire.reasons import MALFORMED_PACKET, PROTOCOL_ERROR
 from gossamer.wire.scalars import (
     Reader,
+    binary,
     check_topic_name,
     decode_text,
-    text,
     truncated,
     two_bytes,
 )
@@ -41,10 +43,8 @@ def decode_publish(head: int, body: bytes, version: int, max_user_properties: in
     if qos == 0 and head & _DUP:  # [MQTT-3.3.1-2]
         raise ProtocolError(MALFORMED_PACKET, "DUP is set at QoS 0")
     size = len(body)
-    if size < 2:
-        raise truncated("topic name")
-    at = 2 + ((body[0] << 8) | body[1])
-    if at > size:
+    at = topic_end(body, 0, size)
+    if at < 0:
         raise truncated("topic name")
     topic = decode_text(body, 2, at, "topic name")  # [MQTT-3.3.2-1]
     packet_id = 0
@@ -78,6 +78,15 @@ def decode_publish(head: int, body: bytes, version: int, max_user_properties: in
     )
 
 
+def topic_end(data: bytes, body: int, stop: int) -> int:
+    """Where the topic name of a PUBLISH ends whose body is there; -1 if the body is too short. At
+    QoS 1 and 2 the packet identifier follows, in 5.0 the properties, then the payload."""
+    if body + 2 > stop:
+        return -1
+    end = body + 2 + (data[body] << 8 | data[body + 1])
+    return end if end <= stop else -1
+
+
 def publish_head(qos: int, retain: bool, dup: bool) -> int:
     """The first byte of a PUBLISH."""
     head = PUBLISH << 4 | qos << 1
@@ -88,14 +97,19 @@ def publish_head(qos: int, retain: bool, dup: bool) -> int:
     return head
 
 
+def publish_start(head: int, topic: bytes, rest: int) -> bytes:
+    """A PUBLISH to the end of its topic name; so many bytes follow."""
+    size = 2 + len(topic) + rest
+    return bytes((head,)) + encode_varint(size) + binary(topic)
+
+
 def encode_publish(packet: Publish, version: int) -> bytes:
-    parts: list[bytes] = [text(packet.topic)]
-    if packet.qos:
-        parts.append(two_bytes(packet.packet_id))
-    if version == V5:
-        parts.append(encode_properties(packet.properties, PUBLISH))
-    parts.append(packet.payload)
-    return frame(publish_head(packet.qos, packet.retain, packet.dup), b"".join(parts))
+    topic = packet.topic.encode()
+    identifier = two_bytes(packet.packet_id) if packet.qos else b""
+    block = encode_properties(packet.properties, PUBLISH) if version == V5 else b""
+    rest = len(identifier) + len(block) + len(packet.payload)
+    start = publish_start(publish_head(packet.qos, packet.retain, packet.dup), topic, rest)
+    return b"".join((start, identifier, block, packet.payload))
 
 
 def decode_acknowledgement(

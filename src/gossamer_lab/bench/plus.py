@@ -14,7 +14,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from gossamer.broker.broker import Broker
-from gossamer.broker.processor_port import ProcessorPort
+from gossamer.broker.ports import ProcessorPort
 from gossamer.plus.engine import Engine
 from gossamer.plus.jobs import Job
 from gossamer.plus.operators.kinds import ProcessorKind

@@ -11,7 +11,7 @@ from random import Random
 from typing import Final
 
 from gossamer.broker.retained_stamps import STAMP_PROPERTY
-from gossamer.session.message_names import NAME_BYTES, without_name
+from gossamer.session.message import NAME_BYTES, without_name
 from gossamer.sim.cable import Cable
 from gossamer.sim.disks import SlowDisk
 from gossamer.sim.host import HostClock, SimulatedHost, WorkCost

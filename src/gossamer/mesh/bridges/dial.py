@@ -10,11 +10,10 @@ from __future__ import annotations
 from typing import Final
 
 from gossamer.broker.connection import Connection
-from gossamer.broker.core import Core
+from gossamer.broker.core import CLOSED, OPEN, Core
 from gossamer.broker.keep_alive import keep_alive
 from gossamer.broker.policy import Origin
 from gossamer.broker.settings import peer_settings
-from gossamer.broker.stages import CLOSED, OPEN
 from gossamer.mesh.bridges.bridge import BRIDGE_KEEP_ALIVE, BRIDGE_SESSION_SECONDS, Bridge
 from gossamer.mesh.bridges.loop_prevention import MarkingSink, growth, has_mark, mark_of
 from gossamer.session.identity import Identity

@@ -31,8 +31,7 @@ from gossamer.mesh.directed.message import (
 from gossamer.mesh.directed.waiting import EARLY, PARKED, WaitingMessages
 from gossamer.mesh.json_fields import malformed
 from gossamer.mesh.link import LimitedLog, Link
-from gossamer.session.message import Message
-from gossamer.session.message_names import NAME_BYTES
+from gossamer.session.message import NAME_BYTES, Message
 from gossamer.session.records import RELEASED
 from gossamer.wire.errors import ProtocolError
 

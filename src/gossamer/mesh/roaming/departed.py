@@ -19,7 +19,7 @@ from gossamer.mesh.link import Link
 from gossamer.mesh.roaming.move_names import MoveNames
 from gossamer.mesh.roaming.moves import MOVED, TAKEN, Moves
 from gossamer.mesh.roaming.transfer import ITEM, LATE, end_directed, head_directed, item_directed
-from gossamer.session.message_names import NAME_BYTES
+from gossamer.session.message import NAME_BYTES
 from gossamer.session.records import DeliveryRecord
 from gossamer.session.seen_names import Seen
 from gossamer.session.session import Session

@@ -12,7 +12,7 @@ import secrets
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.timers import Timer
-from gossamer.session.message_names import NAME_BYTES, MessageNamer
+from gossamer.session.message import NAME_BYTES, MessageNamer
 
 if TYPE_CHECKING:
     from gossamer.mesh.mesh import Mesh

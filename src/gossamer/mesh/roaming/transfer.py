@@ -27,8 +27,7 @@ from gossamer.mesh.json_fields import (
     real_of,
     text_of,
 )
-from gossamer.session.message import Message
-from gossamer.session.message_names import NAME_BYTES, WAVE_BYTES
+from gossamer.session.message import NAME_BYTES, WAVE_BYTES, Message
 from gossamer.session.records import (
     QUEUED,
     RELEASED,

@@ -15,8 +15,7 @@ from gossamer.mesh.link import LimitedLog, Link
 from gossamer.mesh.tree.agreement import TreeAgreement
 from gossamer.mesh.tree.rebroadcast import Rebroadcast
 from gossamer.mesh.tree.seen_messages import SeenMessages, as_replayed
-from gossamer.session.message import Message
-from gossamer.session.message_names import NAME_BYTES
+from gossamer.session.message import NAME_BYTES, Message
 
 if TYPE_CHECKING:
     from gossamer.mesh.tree.tree_links import TreeLinks

@@ -29,8 +29,7 @@ from gossamer.broker.retained_stamps import stamp_of
 from gossamer.mesh.link import Link
 from gossamer.mesh.tree.seen_messages import SeenMessages, as_replayed
 from gossamer.mesh.tree.spanning_tree import TreeView
-from gossamer.session.message import Message
-from gossamer.session.message_names import NAME_BYTES
+from gossamer.session.message import NAME_BYTES, Message
 from gossamer.session.records import RELEASED, DeliveryRecord
 from gossamer.session.session import Session
 

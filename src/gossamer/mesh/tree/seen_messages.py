@@ -11,7 +11,7 @@ import secrets
 from typing import Final
 
 from gossamer.session.journal import Journal, Saver
-from gossamer.session.message_names import NAME_BYTES, MessageNamer
+from gossamer.session.message import NAME_BYTES, MessageNamer
 
 _SOURCE_BYTES: Final = 8
 # Counters are remembered in chunks, one bit each; a chunk is what is saved.

@@ -12,9 +12,9 @@ from typing import Final
 
 from gossamer.broker.broker import Broker
 from gossamer.broker.connection import Connection
+from gossamer.broker.core import CLOSED
 from gossamer.broker.policy import Authenticator, AuthStep, Exchange, Origin, Verdict
 from gossamer.broker.settings import Settings
-from gossamer.broker.stages import CLOSED
 from gossamer.session.outbox import Sink
 from gossamer.storage.memory_journal import MemoryJournal
 from gossamer.wire.codec import decode, encode
