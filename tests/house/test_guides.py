@@ -20,7 +20,7 @@ from gossamer.net.admin.metrics import (
     TOTALS,
 )
 from gossamer.net.admin.server import AdminServer
-from gossamer.net.config.observe import Admin
+from gossamer.net.config.root import Admin
 from gossamer.session.journal import Journal
 
 ROOT = Path(__file__).parents[2]

@@ -1,7 +1,7 @@
 """Nothing that a broker does over and over leaves cycles behind: reference counts free all of it.
 
 A collector that walked all that is alive would make every client wait, so in a broker it hardly
-ever does (`net/gc_schedule.py`); what only it could free would be memory that a stranger can fill.
+ever does (`net/event_loop.py`); what only it could free would be memory that a stranger can fill.
 """
 
 import gc

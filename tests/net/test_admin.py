@@ -17,9 +17,9 @@ from gossamer.net.admin import http, tokens
 from gossamer.net.admin.routes import Route
 from gossamer.net.admin.server import AdminServer
 from gossamer.net.config import ConfigError
-from gossamer.net.config.observe import Admin
+from gossamer.net.config.root import Admin
+from gossamer.net.listeners import Reloader
 from gossamer.net.login_places import MOST_STRANGERS
-from gossamer.net.reload import Reloader
 from gossamer.wire import reasons
 from gossamer.wire.packets import Connack, Disconnect, Publish, Request, Suback, Subscribe
 from tests.support.admin_service import assert_as_documented

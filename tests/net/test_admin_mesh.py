@@ -16,7 +16,7 @@ from gossamer.net.admin.client import AdminClient, AdminError
 from gossamer.net.admin.mesh_views import mesh_view
 from gossamer.net.admin.metrics import exposition
 from gossamer.net.admin.server import AdminServer
-from gossamer.net.config.observe import Admin
+from gossamer.net.config.root import Admin
 from gossamer.wire.packets import PUBACK, Acknowledgement, Pingreq, Pingresp, Publish
 from tests.support.admin_service import assert_as_documented
 from tests.support.live import LiveBroker, RawClient, live

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from gossamer.net.gc_schedule import LEAST_SECONDS, GcSchedule
+from gossamer.net.event_loop import LEAST_SECONDS, GcSchedule
 
 
 class Loop:

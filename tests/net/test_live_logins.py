@@ -5,8 +5,7 @@ import threading
 from pathlib import Path
 
 from gossamer.broker.policy import Verdict
-from gossamer.net.auth.backend import Attempt, Backend
-from gossamer.net.auth.chain import Chain
+from gossamer.net.auth.backend import Attempt, Backend, Chain
 from gossamer.net.auth.passwords import HASHER, write_entries
 from gossamer.net.auth.scram import ScramClient, Verifier
 from gossamer.net.client import Client

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from gossamer.net.config.observe import Log
+from gossamer.net.config.root import Log
 from gossamer.net.logs import PERIOD_SECONDS, Bound, JsonFormatter, set_up_logging
 
 

@@ -12,10 +12,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from gossamer.broker.policy import Verdict
-from gossamer.net.auth import plugins
-from gossamer.net.auth.backend import Attempt, Backend
-from gossamer.net.auth.certificates import CertificateBackend
-from gossamer.net.auth.chain import Chain
+from gossamer.net.auth import assembly
+from gossamer.net.auth.backend import Attempt, Backend, CertificateBackend, Chain
 from gossamer.net.auth.passwords import (
     HASHER,
     PasswordBackend,
@@ -339,16 +337,16 @@ def test_plugins_are_found_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
         def load(self) -> Any:
             return here[self.name]
 
-    installed = EntryPoints(Stub(name, "x:y", plugins.GROUP) for name in here)
-    monkeypatch.setattr(plugins, "entry_points", lambda **query: installed.select(**query))
-    assert isinstance(plugins.load_plugin("fixed", {}), Fixed)
+    installed = EntryPoints(Stub(name, "x:y", assembly.GROUP) for name in here)
+    monkeypatch.setattr(assembly, "entry_points", lambda **query: installed.select(**query))
+    assert isinstance(assembly.load_plugin("fixed", {}), Fixed)
     for name, options, said in [
         ("ldap", {}, "ldap is not installed; installed are: fixed, nothing"),
         ("fixed", {"fail": True}, "does not start"),
         ("nothing", {}, "is not a gossamer"),
     ]:
         with pytest.raises(ConfigError) as caught:
-            plugins.load_plugin(name, options)
+            assembly.load_plugin(name, options)
         assert said in str(caught.value)
 
 

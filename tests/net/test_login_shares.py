@@ -11,12 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.broker.policy import Verdict
-from gossamer.net.auth.backend import Attempt, Backend, refusal
-from gossamer.net.auth.chain import Chain
-from gossamer.net.auth.logins import LOWER_PRIORITY
+from gossamer.net.auth.backend import Attempt, Backend, Chain, refusal
+from gossamer.net.auth.logins import LOWER_PRIORITY, Turns
 from gossamer.net.auth.passwords import HASHER, write_entries
 from gossamer.net.auth.scram import ScramClient, Verifier
-from gossamer.net.auth.turns import Turns
 from gossamer.wire import reasons
 from gossamer.wire.packets import Auth, Connack, Connect
 from gossamer.wire.properties import Properties

@@ -9,10 +9,9 @@ from gossamer.broker.settings import Settings
 from gossamer.budget.division import ARCHIVE, MEMORY_SHARE, MIB, PARTS, divided
 from gossamer.budget.ledger import Ledger
 from gossamer.net.admin import views
-from gossamer.net.budgets import BUDGET_KEYS, budgets_of
+from gossamer.net.budgets import BUDGET_KEYS, Memory, budgets_of, machine_memory, memory_in
 from gossamer.net.config import Config, parse
 from gossamer.net.config.limits import Limits
-from gossamer.net.machine_memory import Memory, machine_memory, memory_in
 from gossamer.net.resolved_config import settings_of
 from gossamer.session.journal import Journal
 

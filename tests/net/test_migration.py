@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.cli.main import run
-from gossamer.net.auth import mosquitto_hashes
 from gossamer.net.auth.backend import Attempt
-from gossamer.net.auth.passwords import PasswordBackend, load_passwords
+from gossamer.net.auth.passwords import PasswordBackend, is_mosquitto_hash, load_passwords
 from gossamer.net.config import load
 from gossamer.net.migration.mosquitto import migrate
 from gossamer.net.resolved_config import read_resolved
@@ -187,4 +186,4 @@ def _flags(kind: str) -> list[str]:
     ["", "$7$", "$7$101$c2FsdA==$c2hvcnQ=", "$7$0$c2FsdA==$" + "A" * 86 + "==", "$6$x$y", "$8$a$b"],
 )
 def test_damaged_hashes_are_none(text: str) -> None:
-    assert not mosquitto_hashes.is_mosquitto_hash(text)
+    assert not is_mosquitto_hash(text)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.net.assembly import engine_of
 from gossamer.net.config import ConfigError, parse
-from gossamer.net.operator_setup import engine_of
 from gossamer.net.resolved_config import read_resolved, settings_of
 from gossamer.plus.operators.kinds import ProcessorKind
 

@@ -203,7 +203,7 @@ def test_sighup_and_sigterm(tmp_path: Path) -> None:
 
 def test_the_log_tells_of_a_reload_whoever_asked(tmp_path: Path) -> None:
     file = write_config(tmp_path)
-    with live_file(file) as broker, log_of("gossamer.net.reload") as said:
+    with live_file(file) as broker, log_of("gossamer.net.listeners") as said:
         broker.reload()
         write_config(tmp_path, "[limits]\nsubscriptions = 0")
         with pytest.raises(ConfigError):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.net.admin.metrics import exposition
-from gossamer.net.connection_counts import ConnectionCounts
+from gossamer.net.connection_limits import ConnectionCounts
 from gossamer.wire import reasons
 from gossamer.wire.packets import V5, Connect, Pingreq, Pingresp
 from tests.support.certificates import authority, client_context

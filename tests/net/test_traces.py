@@ -6,7 +6,7 @@ import pytest
 
 from gossamer.net.config import Config
 from gossamer.net.config.listeners import Listener
-from gossamer.net.config.observe import Trace
+from gossamer.net.config.root import Trace
 from gossamer.net.tracing import Spans
 from tests.support.collector import running_collector
 from tests.support.running_broker import running_listeners

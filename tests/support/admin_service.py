@@ -5,7 +5,7 @@ from typing import Any, Final, get_type_hints
 from pydantic import TypeAdapter
 
 from gossamer.net.admin.server import AdminServer
-from gossamer.net.config.observe import Admin
+from gossamer.net.config.root import Admin
 from tests.support.live import LiveBroker
 
 TOKEN: Final = "a-token-for-the-tests"

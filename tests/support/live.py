@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gossamer.broker.broker import Broker
-from gossamer.net.archive_setup import open_archive
+from gossamer.net.assembly import engine_of, open_archive
 from gossamer.net.clock import Clock
 from gossamer.net.config import load, parse
 from gossamer.net.event_loop import run
-from gossamer.net.listeners import Listeners
-from gossamer.net.operator_setup import engine_of
-from gossamer.net.reload import Reloader
+from gossamer.net.listeners import Listeners, Reloader
 from gossamer.net.resolved_config import ResolvedConfig, read_resolved, settings_of
 from gossamer.net.server import Server
 from gossamer.session.journal import Journal

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.cli.main import run
-from gossamer.net import processor_setup as processing
+from gossamer.net import assembly
 from gossamer.vision import confinement, landlock, seccomp
 from gossamer.vision.confinement import weaknesses
 from gossamer.vision.pool import Pool, PoolLimits
@@ -233,11 +233,11 @@ def test_check_tells_what_a_system_cannot_do(
     file = tmp_path / "broker.toml"
     file.write_text("[[listener]]\nport = 0\n")
     usable = Installed((), {"FACES": "some:Processor"})
-    monkeypatch.setattr(processing, "installed_processors", lambda config: usable)
-    monkeypatch.setattr(processing, "weaknesses", lambda: ["files can be truncated"])
+    monkeypatch.setattr(assembly, "installed_processors", lambda config: usable)
+    monkeypatch.setattr(assembly, "weaknesses", lambda: ["files can be truncated"])
     assert run(["check", str(file)]) == 0
     assert "workers are not fully confined here: files can be truncated" in capsys.readouterr().err
-    monkeypatch.setattr(processing, "weaknesses", list)
+    monkeypatch.setattr(assembly, "weaknesses", list)
     assert run(["check", str(file)]) == 0
     assert "confined" not in capsys.readouterr().err
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.net.assembly import SWITCHED_OFF, installed_processors, worker_settings
 from gossamer.net.client import Client
 from gossamer.net.config import Config, parse
-from gossamer.net.processor_setup import SWITCHED_OFF, installed_processors, worker_settings
 from gossamer.wire.packets import Publish
 from tests.support.photographs import photograph
 from tests.support.processes import running_broker

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from gossamer.net.assembly import confinement_warnings
 from gossamer.net.config import ConfigError, load
 from gossamer.net.config.reporting import in_force, warnings
-from gossamer.net.processor_setup import confinement_warnings
 from gossamer.net.resolved_config import read_resolved
 
 

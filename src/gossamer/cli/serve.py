@@ -21,19 +21,16 @@ from gossamer.cli.errors import CommandError, WrongUse
 from gossamer.cli.signals import InputEnd
 from gossamer.net.admin.server import AdminServer
 from gossamer.net.admin.tokens import default_token_file, token_for
-from gossamer.net.archive_setup import open_archive
+from gossamer.net.assembly import engine_of, installed_processors, open_archive, open_pool
 from gossamer.net.backup import Backups
 from gossamer.net.clock import Clock
 from gossamer.net.config import Config, ConfigError, load
 from gossamer.net.config.reporting import warnings
-from gossamer.net.connection_counts import raise_descriptors
-from gossamer.net.event_loop import run
-from gossamer.net.gc_schedule import GcSchedule
+from gossamer.net.connection_limits import raise_descriptors
+from gossamer.net.event_loop import GcSchedule, run
 from gossamer.net.listener_socket import describe
+from gossamer.net.listeners import Reloader
 from gossamer.net.logs import set_up_logging
-from gossamer.net.operator_setup import engine_of
-from gossamer.net.processor_setup import installed_processors, open_pool
-from gossamer.net.reload import Reloader
 from gossamer.net.resolved_config import ResolvedConfig, read_resolved, settings_of
 from gossamer.net.server import Server
 from gossamer.session.journal import Journal

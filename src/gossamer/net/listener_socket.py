@@ -13,9 +13,8 @@ from gossamer.net.config.listeners import Listener
 from gossamer.net.connection_limits import GuardedDoor
 from gossamer.net.early_accept import EarlyAcceptor
 from gossamer.net.proxy_protocol import TrustedProxies
-from gossamer.net.transport import Host, SocketSink
-from gossamer.net.websocket import HandshakePolicy
-from gossamer.net.websocket_sink import WebSocketSink
+from gossamer.net.transport import Door, Host, SocketSink
+from gossamer.net.websocket import HandshakePolicy, WebSocketServer
 
 BACKLOG = 1024
 # How long a peer may take to answer the end of TLS; the sockets of those that never do pile up.
@@ -164,3 +163,40 @@ def describe(listener: Listener, port: int) -> str:
     if listener.kind == "unix":
         return f"unix:{listener.socket}"
     return listener.model_copy(update={"port": port}).name
+
+
+class WebSocketSink(SocketSink):
+    """MQTT in binary frames, after the handshake."""
+
+    def __init__(
+        self,
+        host: Host,
+        door: Door,
+        policy: HandshakePolicy,
+        address: str | None = None,
+        ticket: int = 0,
+    ) -> None:
+        super().__init__(host, door, address, ticket)
+        self._frames = WebSocketServer(policy)
+
+    def data_received(self, data: bytes) -> None:
+        inner = self._frames.receive(data)
+        self._send_output()  # the handshake's answer comes before that of a CONNECT beside it
+        if inner:
+            super().data_received(inner)
+        if self._frames.closing:
+            super().close()
+
+    def write(self, data: bytes) -> None:
+        if self._frames.is_open and not self._frames.closing:
+            super().write(self._frames.wrap(data))
+
+    def close(self) -> None:
+        self._frames.close()
+        self._send_output()
+        super().close()
+
+    def _send_output(self) -> None:
+        if self._frames.output:
+            super().write(bytes(self._frames.output))
+            self._frames.output.clear()

@@ -1,4 +1,11 @@
-"""The broker's front: listeners, logins, permissions and limits, opened and reloaded together."""
+"""The broker's listeners with their logins, permissions and limits, opened together and reloaded
+together: on SIGHUP or an administrator's word, whole, or refused whole.
+"""
+
+import asyncio
+import logging
+from contextlib import suppress
+from pathlib import Path
 
 from gossamer.broker.policy import Verdict
 from gossamer.broker.rates import AddressRates
@@ -6,12 +13,13 @@ from gossamer.net.auth.logins import Logins
 from gossamer.net.config import Config, ConfigError
 from gossamer.net.config.limits import Rates
 from gossamer.net.config.listeners import Listener
-from gossamer.net.connection_counts import ConnectionCounts
-from gossamer.net.connection_limits import AddressLimits, GuardedDoor
+from gossamer.net.connection_limits import AddressLimits, ConnectionCounts, GuardedDoor
 from gossamer.net.listener_socket import OpenListener
-from gossamer.net.resolved_config import ResolvedConfig, settings_of
+from gossamer.net.resolved_config import ResolvedConfig, load_resolved, settings_of
 from gossamer.net.transport import Host
 from gossamer.wire.reasons import NOT_AUTHORIZED
+
+logger = logging.getLogger(__name__)
 
 SECONDS_PER_MINUTE = 60.0
 # Sections of the configuration that are read at the start only.
@@ -152,3 +160,52 @@ def _needing_a_restart(old: Config, new: Config) -> list[str]:
     if old.auth.workers != new.auth.workers:
         changed.append("auth.workers")
     return [f"{key} has changed, and needs a restart" for key in changed]
+
+
+class Reloader:
+    """One reload at a time; what comes meanwhile waits."""
+
+    def __init__(self, listeners: Listeners, file: Path | None) -> None:
+        self._listeners = listeners
+        self._file = file
+        self._lock = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def reload(self) -> list[str]:
+        """Notes on what needs a restart; ConfigError, and the old configuration stays.
+
+        The log has it either way.
+        """
+        try:
+            notes = await self._reload()
+        except ConfigError as error:
+            for problem in error.problems:
+                logger.error("reload refused, the old configuration stays: %s", problem)
+            raise
+        for note in notes:
+            logger.warning("reload: %s", note)
+        logger.info("reload: the new configuration is in force")
+        return notes
+
+    def on_signal(self) -> None:
+        task = asyncio.get_running_loop().create_task(self._reload_quietly())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _reload(self) -> list[str]:
+        if self._file is None:
+            raise ConfigError(
+                ["the broker was started without --config: there is nothing to reload"]
+            )
+        async with self._lock:
+            # Files may be on a slow disk: the event loop goes on meanwhile.
+            resolved = await asyncio.to_thread(load_resolved, self._file)
+            kept = {key: getattr(self._listeners.config, key) for key in NEEDING_A_RESTART}
+            notes = await self._listeners.reload(resolved)
+            # What needs a restart stays as it is, so that the next reload still tells of it.
+            self._listeners.config = self._listeners.config.model_copy(update=kept)
+            return notes
+
+    async def _reload_quietly(self) -> None:
+        with suppress(ConfigError):
+            await self.reload()

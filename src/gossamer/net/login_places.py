@@ -8,6 +8,7 @@ request is complete is heard and is not cut any more. The time is passed in; any
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from gossamer.broker.rates import network_of
@@ -16,17 +17,15 @@ from gossamer.broker.rates import network_of
 MOST_STRANGERS: Final = 32
 
 
+@dataclass(slots=True, eq=False)
 class LoginPlace:
     """One connection; `cut` ends it from any thread."""
 
-    __slots__ = ("address", "at", "cut", "is_cut", "is_heard")
-
-    def __init__(self, address: str, at: float, cut: Callable[[], None]) -> None:
-        self.address = address
-        self.at = at
-        self.cut = cut
-        self.is_heard = False
-        self.is_cut = False
+    address: str
+    at: float
+    cut: Callable[[], None]
+    is_heard: bool = False
+    is_cut: bool = False
 
 
 class LoginPlaces:

@@ -9,7 +9,7 @@ import logging
 import time
 from typing import Final
 
-from gossamer.net.config.observe import Log
+from gossamer.net.config.root import Log
 
 # What a record may say about whom it is, in fields of their own (`extra=` of a log call).
 CONTEXT: Final = ("client", "user", "address", "listener", "link")

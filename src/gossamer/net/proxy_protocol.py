@@ -4,7 +4,7 @@ Version 1 is text that a client could write by itself; only the binary version i
 """
 
 import ipaddress
-from typing import Final
+from typing import Final, NamedTuple
 
 SIGNATURE: Final = b"\r\n\r\n\x00\r\nQUIT\n"
 HEADER: Final = 16
@@ -19,14 +19,11 @@ class ProxyError(Exception):
     """What came is not a header of PROXY protocol v2."""
 
 
-class ProxyHeader:
+class ProxyHeader(NamedTuple):
     """`size` bytes of the stream belong to the header. `address` is None if the proxy speaks."""
 
-    __slots__ = ("address", "size")
-
-    def __init__(self, size: int, address: str | None) -> None:
-        self.size = size
-        self.address = address
+    size: int
+    address: str | None
 
 
 def read_header(data: bytes) -> ProxyHeader | None:

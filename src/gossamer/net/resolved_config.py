@@ -1,117 +1,150 @@
 """A configuration with every file that it names, read and checked: ready to be put in force.
 
 All files are read before anything changes, so that a wrong one leaves what is in force untouched.
+Below are the settings of the core and its rooms, made from the sections that describe them.
 """
 
 import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Final, TypeVar
 
+from gossamer.archive.settings import FOLDER_NAME, ArchiveSettings
 from gossamer.broker.policy import Permissions
+from gossamer.broker.rules import RuleBook
 from gossamer.broker.settings import Settings
 from gossamer.mesh.bridges.bridge import BridgeSettings
 from gossamer.mesh.settings import MeshSettings
-from gossamer.net.archive_setup import archive_settings
 from gossamer.net.auth.assembly import REPLAY, login_rules
 from gossamer.net.auth.logins import LoginRules
-from gossamer.net.budgets import budgets_of
+from gossamer.net.budgets import Budgets, budgets_of
 from gossamer.net.config import Config, ConfigError, load
+from gossamer.net.config.auth import Permissions as PermissionsSection
 from gossamer.net.config.limits import Limits
 from gossamer.net.config.listeners import Tls
 from gossamer.net.config.mesh import Mesh as MeshSection
 from gossamer.net.config.mesh import Stock as StockSection
-from gossamer.net.offload_setup import offload_rule
+from gossamer.net.config.plus import windows_of
 from gossamer.net.rule_file import RulePermissions, load_rules
 from gossamer.net.tls import client_context, server_context
+from gossamer.plus.offload import OffloadRule
+from gossamer.plus.registry import AGGREGATES
+from gossamer.plus.vocabulary import Vocabulary
 from gossamer.session.queue_policy import POLICIES
+from gossamer.storage.files import default_folder
+from gossamer.vision.registry import installed_places
+
+A = TypeVar("A")
+T = TypeVar("T")
 
 # Shorter keys can be guessed by somebody who has seen one handshake.
-MESH_KEY_LETTERS = 16
+MESH_KEY_LETTERS: Final = 16
+# In an archive, of a broker without a mesh.
+DEFAULT_NAME: Final = "broker"
+# What the core obeys as it is written in `[limits]`: its name there, and the key.
+LIMIT_KEYS: Final = {
+    "max_connections": "connections",
+    "max_connect_packet": "login_packet_size",
+    "max_packet": "packet_size",
+    "max_queued": "queue_messages",
+    "max_queued_bytes": "queue_bytes",
+    "max_queued_memory": "queue_memory",
+    "max_inflight": "inflight",
+    "receive_maximum": "receive_maximum",
+    "max_subscriptions": "subscriptions",
+    "max_levels": "topic_levels",
+    "max_user_properties": "user_properties",
+    "max_topic_alias": "topic_aliases",
+    "max_retained": "retained_messages",
+    "client_share": "client_share",
+    "user_share": "user_share",
+    "address_share": "address_share",
+    "max_sessions": "sessions",
+    "max_sessions_per_user": "sessions_per_user",
+    "max_lasting_per_user": "offline_sessions_per_user",
+    "login_timeout": "connect_timeout",
+}
 
 
+@dataclass(frozen=True)
 class ResolvedConfig:
     """Ready to be put in force."""
 
-    def __init__(
-        self,
-        config: Config,
-        logins: LoginRules,
-        permissions: Permissions,
-        contexts: dict[str, ssl.SSLContext],
-        notes: list[str],
-    ) -> None:
-        self.config = config
-        self.logins = logins
-        self.permissions = permissions
-        self.notes = notes  # what is allowed in the files, yet an operator should know
-        self.contexts = contexts  # by the listener's name, and that of the replay service
-        self.budgets = budgets_of(config.limits)
-        self.mesh = mesh_settings(config.mesh)
-        self.settings = {
-            listener.name: settings_of(config, config.limits_of(listener))
-            for listener in config.listener
+    config: Config
+    logins: LoginRules
+    permissions: Permissions
+    contexts: dict[str, ssl.SSLContext]  # by the listener's name, and that of the replay service
+    notes: list[str]  # what is allowed in the files, yet an operator should know
+    mesh: MeshSettings | None
+
+    @cached_property
+    def budgets(self) -> Budgets:
+        return budgets_of(self.config.limits)
+
+    @cached_property
+    def settings(self) -> dict[str, Settings]:
+        """By the listener's name."""
+        return {
+            listener.name: settings_of(self.config, self.config.limits_of(listener))
+            for listener in self.config.listener
         }
+
+
+def load_resolved(path: Path) -> ResolvedConfig:
+    """From the configuration file."""
+    return read_resolved(load(path))
 
 
 def read_resolved(config: Config) -> ResolvedConfig:
     """ConfigError with every problem of every file."""
     problems: list[str] = []
-    notes: list[str] = []
-    logins, permissions = None, Permissions()
-    contexts: dict[str, ssl.SSLContext] = {}
-    names = [listener.name for listener in config.listener]
-    problems += [f"listener {name} is defined twice" for name in _repeated(names)]
-    try:
-        logins = login_rules(config)
-    except ConfigError as error:
-        problems += error.problems
-    try:
-        rules = config.permissions.file
-        if rules is not None:
-            book = load_rules(rules, config.permissions.cache)
-            permissions = RulePermissions(book)
-            notes += book.notes
-    except ConfigError as error:
-        problems += error.problems
+
+    def tried(read: Callable[[A], T], of: A) -> T | None:
+        """None, and its problems are noted, if it cannot be read."""
+        try:
+            return read(of)
+        except ConfigError as error:
+            problems.extend(error.problems)
+            return None
+
+    def distinct(kind: str, names: list[str]) -> None:
+        repeated = [name for name in names if names.count(name) > 1]
+        problems.extend(f"{kind} {name} is defined twice" for name in repeated)
+
+    distinct("listener", [listener.name for listener in config.listener])
+    logins = tried(login_rules, config)
+    book = tried(_rules, config.permissions)
     secured: dict[str, Tls | None] = {one.name: one.tls for one in config.listener}
     if config.archive is not None:
         secured[REPLAY] = config.archive.tls
-    for name, tls in secured.items():
-        if tls is not None:
-            try:
-                contexts[name] = server_context(tls)
-            except ConfigError as error:
-                problems += error.problems
-    for read_section in (archive_settings, offload_rule):
-        try:
-            read_section(config)
-        except ConfigError as error:
-            problems += error.problems
-    for peer in () if config.mesh is None else config.mesh.peer:
-        if peer.tls is not None:
-            try:
-                client_context(peer.tls)
-            except ConfigError as error:
-                problems += error.problems
-    names = [] if config.mesh is None else [bridge.name for bridge in config.mesh.stock]
-    problems += [
-        f"mesh.stock {name} is defined twice" for name in set(names) if names.count(name) > 1
-    ]
-    for bridge in () if config.mesh is None else config.mesh.stock:
-        try:
-            bridge_settings(bridge)
-            if bridge.tls is not None:
-                client_context(bridge.tls)
-        except ConfigError as error:
-            problems += error.problems
+    read = {name: tried(server_context, tls) for name, tls in secured.items() if tls is not None}
+    contexts = {name: context for name, context in read.items() if context is not None}
+    tried(archive_settings, config)
+    tried(offload_rule, config)
+    mesh = None
+    if config.mesh is not None:
+        mesh = tried(mesh_settings, config.mesh)
+        distinct("mesh.stock", [bridge.name for bridge in config.mesh.stock])
+        for bridge in config.mesh.stock:
+            tried(bridge_settings, bridge)
+        for tls in [one.tls for one in config.mesh.peer] + [one.tls for one in config.mesh.stock]:
+            if tls is not None:
+                tried(client_context, tls)
     if problems or logins is None:
         raise ConfigError(list(dict.fromkeys(problems)))  # two listeners may share a file
-    return ResolvedConfig(config, logins, permissions, contexts, notes)
+    permissions = Permissions() if book is None else RulePermissions(book)
+    notes = [] if book is None else book.notes
+    return ResolvedConfig(config, logins, permissions, contexts, notes, mesh)
 
 
-def mesh_settings(mesh: MeshSection | None) -> MeshSettings | None:
+def _rules(section: PermissionsSection) -> RuleBook | None:
+    return None if section.file is None else load_rules(section.file, section.cache)
+
+
+def mesh_settings(mesh: MeshSection) -> MeshSettings:
     """The core's; ConfigError if the key cannot be read or nothing proves a neighbour."""
-    if mesh is None:
-        return None
     key = ""
     if mesh.key_file is not None:
         try:
@@ -153,46 +186,63 @@ def bridge_settings(section: StockSection) -> BridgeSettings:
     return settings
 
 
-def _repeated(names: list[str]) -> set[str]:
-    return {name for name in names if names.count(name) > 1}
+def archive_settings(config: Config) -> ArchiveSettings | None:
+    """None without an archive; ConfigError if it has no place."""
+    section = config.archive
+    if section is None:
+        return None
+    store = config.store
+    folder = section.folder
+    if folder is None:
+        if store.kind == "memory":
+            raise ConfigError(["archive.folder: needed by a broker that keeps nothing else"])
+        folder = (store.folder or default_folder()) / FOLDER_NAME
+    name = section.name or (config.mesh.name if config.mesh is not None else DEFAULT_NAME)
+    return ArchiveSettings(
+        folder=Path(folder),
+        broker=name,
+        sealed_uri=section.uri or "",
+        segment_bytes=section.segment_size,
+        segment_seconds=section.segment_age,
+        retention_seconds=section.retention_age,
+        retention_bytes=section.retention_size,
+        on_full=section.on_full,
+        syncs=store.sync == "full",
+    )
 
 
-def load_resolved(path: Path) -> ResolvedConfig:
-    """From the configuration file."""
-    return read_resolved(load(path))
+def offload_rule(config: Config) -> OffloadRule | None:
+    """None if the broker computes everything itself. Raises ConfigError."""
+    section = config.plus.offload
+    if section is None:
+        return None
+    if config.archive is None:
+        raise ConfigError(["plus.offload: whoever answers reads the archive; add [archive]"])
+    temporal = Vocabulary(windows_of(config.plus.windows)).temporal
+    known = {*AGGREGATES, *temporal, *installed_places()}
+    problems = [
+        f"plus.offload.operators: {keyword!r} is no aggregate and no processor"
+        for keyword in section.operators
+        if keyword not in known
+    ]
+    if problems:
+        raise ConfigError(problems)
+    return OffloadRule(list(section.operators), section.windows, list(config.archive.filters))
 
 
 def settings_of(config: Config, limits: Limits) -> Settings:
     """What the core obeys; `limits` are those of one listener, or of all."""
     settings = Settings()
-    settings.max_connections = limits.connections
-    settings.max_connect_packet = limits.login_packet_size
-    settings.max_packet = limits.packet_size
-    settings.max_queued = limits.queue_messages
-    settings.max_queued_bytes = limits.queue_bytes
-    settings.max_queued_memory = limits.queue_memory
+    for name, key in LIMIT_KEYS.items():
+        setattr(settings, name, getattr(limits, key))
     settings.queue_policy = POLICIES[limits.queue_full]
-    settings.max_inflight = limits.inflight
-    settings.receive_maximum = limits.receive_maximum
-    settings.max_subscriptions = limits.subscriptions
-    settings.max_levels = limits.topic_levels
-    settings.max_user_properties = limits.user_properties
-    settings.max_topic_alias = limits.topic_aliases
-    settings.max_retained = limits.retained_messages
+    settings.max_session_expiry = int(limits.session_expiry)
+    settings.max_keep_alive = limits.keep_alive or 0xFFFF
     budgets = budgets_of(limits)
     settings.memory = budgets.memory.size
     settings.memory_source = budgets.memory.source
     settings.budgets = budgets.sizes
-    settings.client_share = limits.client_share
-    settings.user_share = limits.user_share
-    settings.address_share = limits.address_share
-    settings.max_session_expiry = int(limits.session_expiry)
-    settings.max_sessions = limits.sessions
-    settings.max_sessions_per_user = limits.sessions_per_user
-    settings.max_lasting_per_user = limits.offline_sessions_per_user
     settings.client_ids = list(config.auth.client_ids)
-    settings.max_keep_alive = limits.keep_alive or 0xFFFF
-    settings.login_timeout = limits.connect_timeout
     settings.sys_interval = config.sys.interval
     settings.max_operators = config.plus.operators
     offload = config.plus.offload

@@ -23,7 +23,7 @@ from gossamer.net.admin.views import PAGE, SEARCHED, Page
 from gossamer.net.backup import NO_BACKUP, Backups, BackupView
 from gossamer.net.clock import Clock
 from gossamer.net.config import ConfigError
-from gossamer.net.config.observe import Admin
+from gossamer.net.config.root import Admin
 from gossamer.net.login_places import LoginPlaces
 from gossamer.net.mesh_links import Dialler, MeshLinks
 

@@ -1,14 +1,15 @@
-"""From the configuration to what decides logins; all files are read here, so errors show here."""
+"""From the configuration to what decides logins; all files are read here, so errors show here.
 
+Back ends of others are found by name in the entry point group `gossamer.authenticators`.
+"""
+
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from gossamer.net.auth.backend import Backend
-from gossamer.net.auth.certificates import CertificateBackend
-from gossamer.net.auth.chain import Chain
+from gossamer.net.auth.backend import Backend, CertificateBackend, Chain
 from gossamer.net.auth.logins import LoginRules
 from gossamer.net.auth.passwords import PasswordBackend, load_passwords
-from gossamer.net.auth.plugins import load_plugin
 from gossamer.net.auth.scram import Verifier, load_verifiers
 from gossamer.net.auth.tokens import TokenBackend, load_key
 from gossamer.net.config.root import Config
@@ -16,6 +17,7 @@ from gossamer.net.config.section import ConfigError
 
 # The chain of those who read the archive, among those of the listeners.
 REPLAY: Final = "replay"
+GROUP: Final = "gossamer.authenticators"
 
 
 def login_rules(config: Config) -> LoginRules:
@@ -72,3 +74,18 @@ def _backends(config: Config, hashes: dict[str, str]) -> dict[str, list[Backend]
             load_plugin(name, auth.plugin_options.get(name, {})) for name in auth.plugins
         ]
     return backends
+
+
+def load_plugin(name: str, options: dict[str, Any]) -> Backend:
+    """The back end of that name; ConfigError if it cannot be had."""
+    found = entry_points(group=GROUP, name=name)
+    if not found:
+        known = ", ".join(sorted(entry_points(group=GROUP).names)) or "none"
+        raise ConfigError([f"auth.plugins: {name} is not installed; installed are: {known}"])
+    try:
+        backend = next(iter(found)).load()(options)
+    except Exception as error:  # It is foreign code: whatever goes wrong, it must be named.
+        raise ConfigError([f"auth.plugins: {name} does not start: {error!r}"]) from error
+    if not isinstance(backend, Backend):
+        raise ConfigError([f"auth.plugins: {name} is not a gossamer.net.auth.backend.Backend"])
+    return backend

@@ -3,7 +3,12 @@
 Each listener has its own chain. Failed logins are counted by address; past the allowed rate even
 the right password must wait, so that guessing is slow and costs us no hash. A check takes its
 allowance when it starts and gives it back when the login was right: however many are sent at once,
-no more are checked than may fail. Addresses take turns at the threads (`turns.py`).
+no more are checked than may fail.
+
+What waits for the threads has a queue for each address, and the addresses take turns: whoever comes
+alone waits for one turn of the others, however many logins one of them has sent. The whole is
+bounded. When it is full, the newest of the longest queue gives way, so that a flood pushes out
+itself.
 """
 
 import asyncio
@@ -12,16 +17,16 @@ import os
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from typing import Generic, NamedTuple, TypeVar
 
 from gossamer.broker.policy import Authenticator, AuthStep, Exchange, Origin, Verdict
-from gossamer.broker.rates import AddressRates
-from gossamer.net.auth.backend import Attempt
-from gossamer.net.auth.chain import Chain
+from gossamer.broker.rates import AddressRates, network_of
+from gossamer.net.auth.backend import Attempt, Chain
 from gossamer.net.auth.scram import METHOD, ScramExchange, Verifier
-from gossamer.net.auth.turns import Turns
 from gossamer.wire.packets import Connect
 from gossamer.wire.reasons import (
     BAD_USER_NAME_OR_PASSWORD,
@@ -45,44 +50,73 @@ WORDS = {
     BAD_USER_NAME_OR_PASSWORD: "wrong user name or password",
     NOT_AUTHORIZED: "not authorized",
 }
-
 TOO_MANY_FAILED = "too many failed logins; try later"
 
+T = TypeVar("T")
 Answer = Callable[[Verdict], None]
 Deliver = Callable[[int, Verdict], None]
 Post = Callable[[Callable[[], None]], object]
 
 
-class LoginRules:
+class Turns(Generic[T]):
+    """`most` is how many wait in all; the address of an IPv6 host is its network."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._queues: dict[str, deque[T]] = {}  # in the order of their turns
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def put(self, address: str, item: T) -> T | None:
+        """Lets it wait. Returns who has to give way for it, which may be itself; None if nobody."""
+        key = network_of(address)
+        queue = self._queues.get(key)
+        if self._count >= self.most:
+            longest = max(self._queues, key=lambda one: len(self._queues[one]), default=key)
+            if len(self._queues.get(longest, ())) <= (0 if queue is None else len(queue)) + 1:
+                return item
+            gone = self._queues[longest].pop()
+            self._count -= 1
+        else:
+            gone = None
+        if queue is None:
+            queue = self._queues[key] = deque()
+        queue.append(item)
+        self._count += 1
+        return gone
+
+    def take(self) -> T | None:
+        """The oldest of the address whose turn it is; that address goes to the end of the line."""
+        if not self._queues:
+            return None
+        key = next(iter(self._queues))
+        queue = self._queues.pop(key)
+        item = queue.popleft()
+        self._count -= 1
+        if queue:
+            self._queues[key] = queue
+        return item
+
+
+class LoginRules(NamedTuple):
     """What a reload replaces: the chain of each listener, and who may log in by SCRAM where."""
 
-    def __init__(
-        self,
-        chains: dict[str, Chain],
-        verifiers: dict[str, Verifier],
-        scram_listeners: frozenset[str],
-        most_waiting: int,
-        names: frozenset[str] = frozenset(),
-    ) -> None:
-        self.names = names  # all that the password and SCRAM files know
-        self.chains = chains
-        self.verifiers = verifiers
-        self.scram_listeners = scram_listeners
-        self.most_waiting = most_waiting
+    chains: dict[str, Chain]
+    verifiers: dict[str, Verifier]
+    scram_listeners: frozenset[str]
+    most_waiting: int
+    names: frozenset[str] = frozenset()  # all that the password and SCRAM files know
 
 
-class Waiting:
+class Waiting(NamedTuple):
     """A login that waits for a thread; `is_there` tells whether somebody waits for its verdict."""
 
-    __slots__ = ("answer", "attempt", "chain", "is_there")
-
-    def __init__(
-        self, attempt: Attempt, chain: Chain, answer: Answer, is_there: Callable[[], bool]
-    ) -> None:
-        self.attempt = attempt
-        self.chain = chain
-        self.answer = answer
-        self.is_there = is_there
+    attempt: Attempt
+    chain: Chain
+    answer: Answer
+    is_there: Callable[[], bool]
 
 
 class Logins(Authenticator):
@@ -126,12 +160,12 @@ class Logins(Authenticator):
 
     def authenticate(self, token: int, connect: Connect, origin: Origin) -> Verdict | None:
         attempt = Attempt(
-            client_id=connect.client_id,
-            user=connect.username,
-            password=connect.password,
-            address=origin.address,
-            listener=origin.listener,
-            certificate_user=origin.certificate_user,
+            connect.client_id,
+            connect.username,
+            connect.password,
+            origin.address,
+            origin.listener,
+            origin.certificate_user,
         )
         return self._decide(attempt, partial(self._deliver, token), partial(self._is_there, token))
 
@@ -272,9 +306,8 @@ def _no_room() -> Verdict:
 
 def _who(attempt: Attempt) -> str:
     client = f"client {attempt.client_id[:LONGEST_NAME_SHOWN]!r}"
-    return (
-        client if attempt.user is None else f"{client}, user {attempt.user[:LONGEST_NAME_SHOWN]!r}"
-    )
+    user = attempt.user
+    return client if user is None else f"{client}, user {user[:LONGEST_NAME_SHOWN]!r}"
 
 
 class _Judged(Exchange):

@@ -4,10 +4,14 @@ New hashes are argon2id; those of mosquitto's files are understood, so that nobo
 password to move.
 """
 
+import binascii
+import hmac
 import os
 import stat
 import tempfile
+from base64 import b64decode
 from contextlib import suppress
+from hashlib import pbkdf2_hmac, sha512
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +20,6 @@ from argon2.exceptions import InvalidHashError, VerificationError, VerifyMismatc
 from argon2.low_level import Type
 
 from gossamer.broker.policy import Verdict
-from gossamer.net.auth import mosquitto_hashes
 from gossamer.net.auth.backend import Attempt, Backend, refusal
 from gossamer.net.config.loading import read_text
 from gossamer.net.config.section import ConfigError
@@ -27,6 +30,14 @@ HASHER: Final = PasswordHasher(time_cost=2, memory_cost=19456, parallelism=1, ty
 # Verified for users that do not exist, so that time does not tell who does.
 NOBODY: Final = HASHER.hash(os.urandom(16))
 LONGEST_PASSWORD: Final = 4096
+# How hashes begin that mosquitto_passwd wrote; salt and hash are in base64.
+#     $7$ITERATIONS$SALT$HASH   PBKDF2 with HMAC-SHA-512 (mosquitto 2)
+#     $6$SALT$HASH              SHA-512 of password and salt (mosquitto 1)
+# They are weaker than argon2id: set a password anew and it becomes one.
+MOSQUITTO_PREFIXES: Final = ("$7$", "$6$")
+_MOSQUITTO_BYTES: Final = 64
+# A file is trusted, but a slip in it must not hold up every login.
+_MOST_ITERATIONS: Final = 10_000_000
 
 
 class PasswordBackend(Backend):
@@ -49,8 +60,8 @@ class PasswordBackend(Backend):
 
 def _verifies(hash: str, password: bytes) -> bool:
     is_right = False
-    if hash.startswith(mosquitto_hashes.PREFIXES):
-        is_right = mosquitto_hashes.verifies(hash, password)
+    if hash.startswith(MOSQUITTO_PREFIXES):
+        is_right = _verifies_mosquitto(hash, password)
         hash = NOBODY  # the same work as for everybody, so that time does not tell who moved
     try:
         return HASHER.verify(hash, password)
@@ -83,9 +94,9 @@ def read_entries(path: Path, *prefixes: str) -> dict[str, str]:
 
 def load_passwords(path: Path) -> dict[str, str]:
     """User → hash, every hash well-formed."""
-    hashes = read_entries(path, "$argon2id$", *mosquitto_hashes.PREFIXES)
+    hashes = read_entries(path, "$argon2id$", *MOSQUITTO_PREFIXES)
     for user, text in hashes.items():
-        if mosquitto_hashes.is_mosquitto_hash(text):
+        if is_mosquitto_hash(text):
             continue
         try:
             HASHER.check_needs_rehash(text)
@@ -123,3 +134,40 @@ def _keep_rights(handle: int, path: Path) -> None:
     with suppress(PermissionError):
         os.fchown(handle, before.st_uid, before.st_gid)
         os.fchmod(handle, stat.S_IMODE(before.st_mode))
+
+
+def is_mosquitto_hash(text: str) -> bool:
+    """Whether it is one that mosquitto_passwd wrote, and whole."""
+    try:
+        _mosquitto_parts(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _verifies_mosquitto(text: str, password: bytes) -> bool:
+    """Whether this is the password of a hash that is one."""
+    iterations, salt, expected = _mosquitto_parts(text)
+    if iterations:
+        found = pbkdf2_hmac("sha512", password, salt, iterations, _MOSQUITTO_BYTES)
+    else:
+        found = sha512(password + salt).digest()
+    return hmac.compare_digest(found, expected)
+
+
+def _mosquitto_parts(text: str) -> tuple[int, bytes, bytes]:
+    """Iterations (0 for the older kind), salt and hash."""
+    fields = text.split("$")
+    if fields[:2] not in (["", "7"], ["", "6"]) or len(fields) != (5 if fields[1] == "7" else 4):
+        raise ValueError("not a hash of mosquitto's")
+    iterations = int(fields[2]) if len(fields) == 5 else 0
+    if len(fields) == 5 and not 0 < iterations <= _MOST_ITERATIONS:
+        raise ValueError("not a number of iterations")
+    try:
+        salt = b64decode(fields[-2], validate=True)
+        expected = b64decode(fields[-1], validate=True)
+    except binascii.Error as error:
+        raise ValueError(str(error)) from None
+    if len(expected) != _MOSQUITTO_BYTES or not salt:
+        raise ValueError("truncated")
+    return iterations, salt, expected

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from gossamer.mesh.settings import GRAPH, TREE
 from gossamer.net.admin.client import AdminError, Unreachable
+from gossamer.net.budgets import machine_memory
 from gossamer.net.local.broker import LocalBroker, LocalMeshError
 from gossamer.net.local.ports import free_ports, is_free
 from gossamer.net.local.topologies import edges
-from gossamer.net.machine_memory import machine_memory
 
 # Seven interpreters on a busy machine take their time.
 START_SECONDS: Final = 90.0

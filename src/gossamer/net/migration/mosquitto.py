@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from gossamer.net.auth.mosquitto_hashes import is_mosquitto_hash
+from gossamer.net.auth.passwords import is_mosquitto_hash
 from gossamer.net.config.loading import read_text
 from gossamer.net.migration.acl import rules_of
 from gossamer.net.migration.mosquitto_file import MosquittoFile, MosquittoSection, read_mosquitto

@@ -1,20 +1,73 @@
-"""The processors that a configuration describes, and the workshop that runs them."""
+"""From a configuration to the parts of a broker: its archive, its operators, and the workers that
+process images for them.
+"""
 
-from typing import Final
+from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from gossamer.archive.errors import MissingPyarrow
 from gossamer.net.config import Config
 from gossamer.net.config.plus import Vision, windows_of
+from gossamer.net.resolved_config import archive_settings, offload_rule
 from gossamer.net.server import Server
+from gossamer.plus.engine import Engine
 from gossamer.plus.jobs import Job
+from gossamer.plus.limits import OperatorLimits
+from gossamer.plus.offload import OffloadRule
 from gossamer.plus.operators.kinds import ProcessorKind
 from gossamer.plus.vocabulary import Vocabulary
+from gossamer.storage.sqlite_store import SqliteStore
 from gossamer.vision.confinement import weaknesses
 from gossamer.vision.models import models_folder
 from gossamer.vision.pool import Pool, PoolLimits
 from gossamer.vision.registry import Installed, find_processors
 from gossamer.vision.settings import DetectorSettings, WorkerSettings
 
+if TYPE_CHECKING:
+    from gossamer.archive.archive import Archive, ArchiveOnlyStore
+
 SWITCHED_OFF: Final = "processors are switched off on this broker (vision.enabled)"
+
+
+def open_archive(
+    config: Config, store: SqliteStore | None
+) -> tuple[Archive | None, SqliteStore | ArchiveOnlyStore | None]:
+    """The archive, and what stands for the store from now on. ArchiveError or ConfigError if it
+    cannot be used."""
+    settings = archive_settings(config)
+    if settings is None:
+        return None, store
+    try:
+        from gossamer.archive.archive import ArchiveOnlyStore, open_beside
+    except ImportError as error:
+        raise MissingPyarrow from error
+    if store is not None:
+        return open_beside(store, settings), store
+    only = ArchiveOnlyStore(settings, is_durable=config.store.sync != "off")
+    return only.archive, only
+
+
+def engine_of(config: Config, processors: Iterable[ProcessorKind] = ()) -> Engine:
+    """With the processors that are installed here. Raises ConfigError."""
+    plus = config.plus
+    rule = offload_rule(config)
+    vocabulary = Vocabulary(windows_of(plus.windows), _usable_kinds(processors, rule))
+    limits = OperatorLimits(topics=plus.topics, last_results=plus.last_results)
+    engine = Engine(vocabulary, plus.ttl, limits)
+    engine.offloads = rule
+    return engine
+
+
+def _usable_kinds(kinds: Iterable[ProcessorKind], rule: OffloadRule | None) -> list[ProcessorKind]:
+    """What others look at needs no models here."""
+    return [
+        ProcessorKind(kind.keyword, kind.description, kind.returns)
+        if rule is not None and kind.keyword in rule.keywords
+        else kind
+        for kind in kinds
+    ]
 
 
 def installed_processors(config: Config) -> Installed:
