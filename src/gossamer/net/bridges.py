@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from asyncio import Transport
 from typing import Final
 
 from gossamer.broker.policy import Origin
@@ -24,65 +22,31 @@ logger = logging.getLogger(__name__)
 _LOGIN_SECONDS: Final = 10.0
 
 
-class BridgeSink(OutboundSink[BridgeDial]):
-    """The socket of one attempt."""
-
-    def accepted(self) -> None:
-        bridge = self.attempt.bridge
-        role = "as owner" if bridge.is_owner else "on standby"
-        logger.info("bridge %s is up, %s", bridge.name, role)
-
-    def closed(self) -> None:
-        self.attempt.bridge.lost()
-
-
-class BridgeDialler:
+class BridgeDialler(Outbound[BridgeDial]):
     """Keeps one bridged broker connected, in whatever role."""
 
     def __init__(self, host: Host, bridge: Bridge, section: StockSection) -> None:
+        super().__init__(host, "stock", f"bridge {bridge.name}", section)
         self._bridge = bridge
-        place = f"bridge {bridge.name}"
-        self._caller = Outbound(host, "stock", place, (section.host, section.port))
-        self._caller.use_tls(section.tls)
+
+    def begin(self, sink: OutboundSink[BridgeDial], origin: Origin, now: float) -> BridgeDial:
+        return BridgeDial(self.host.broker.core, self._bridge, sink, origin, now)
+
+    def accepted(self, attempt: BridgeDial) -> None:
+        role = "as owner" if self._bridge.is_owner else "on standby"
+        logger.info("bridge %s is up, %s", self._bridge.name, role)
+
+    def ended(self) -> None:
+        self._bridge.lost()
 
     async def run(self) -> None:
         """For ever; cancel it to stop."""
         tries = backoff()
         while True:
-            if await self._attempt():
+            attempt = await self.attempt(BRIDGE_KEEP_ALIVE, _LOGIN_SECONDS)
+            if attempt is not None and attempt.connection is not None:
                 tries.reset()
             await asyncio.sleep(tries.pause())
-
-    async def _attempt(self) -> bool:
-        """Whether it accepted us."""
-        caller = self._caller
-        sink = BridgeSink(caller.host, caller.door, self._begin)
-        if not await caller.call(sink):
-            self._bridge.lost()
-            return False
-        dial = sink.attempt
-        try:
-            await self._keep_awake(sink)
-        finally:
-            sink.abort()
-        caller.say(dial.failure)
-        return dial.connection is not None
-
-    def _begin(
-        self, sink: OutboundSink[BridgeDial], transport: Transport, address: str
-    ) -> BridgeDial:
-        origin = Origin(address, sink.door.name)
-        return BridgeDial(sink.host.broker.core, self._bridge, sink, origin, sink.host.clock.now())
-
-    async def _keep_awake(self, sink: BridgeSink) -> None:
-        started = time.monotonic()
-        while not sink.done.done():
-            await asyncio.wait((sink.done,), timeout=BRIDGE_KEEP_ALIVE / 3)
-            if sink.attempt.connection is not None:
-                sink.attempt.ping()
-                sink.host.after_chunk(sink.host.clock.now())
-            elif time.monotonic() - started > _LOGIN_SECONDS:
-                sink.abort()
 
 
 class BridgeLinks:

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import socket
 import time
-from asyncio import Transport
 from typing import Final
 
 from gossamer.broker.policy import Origin
@@ -15,7 +14,6 @@ from gossamer.mesh.mesh import Mesh
 from gossamer.mesh.settings import KEEP_ALIVE_SECONDS
 from gossamer.net.config.mesh import Peer
 from gossamer.net.outbound import Outbound, OutboundSink, backoff
-from gossamer.net.tls import certificate_user
 from gossamer.net.transport import Host
 
 logger = logging.getLogger(__name__)
@@ -25,34 +23,36 @@ SEEK_SECONDS: Final = 30.0  # between two looks at what addresses the seeds have
 STOOD_SECONDS: Final = 1.0
 
 
-class LinkSink(OutboundSink[Dial]):
-    """The socket of a link that this broker dialled."""
-
-    def accepted(self) -> None:
-        logger.info("link to %s is up", self.attempt.name)
-
-
-class Dialler:
+class Dialler(Outbound[Dial]):
     """Keeps one configured neighbour connected."""
 
     def __init__(self, host: Host, mesh: Mesh, peer: Peer) -> None:
         self.where = f"{peer.host}:{peer.port}"
+        super().__init__(host, "mesh", self.where, peer)
         self._mesh = mesh
-        self._caller = Outbound(host, "mesh", self.where, (peer.host, peer.port))
-        self._caller.use_tls(peer.tls)
-        self._sink: LinkSink | None = None
         self._may_dial = asyncio.Event()
         self._may_dial.set()
         self._neighbour = ""  # who it was last
 
+    def begin(self, sink: OutboundSink[Dial], origin: Origin, now: float) -> Dial:
+        return Dial(self._mesh, sink, origin, now)
+
+    def accepted(self, attempt: Dial) -> None:
+        logger.info("link to %s is up", attempt.name)
+
     def cut(self) -> None:
         """Takes the link down and keeps it so until `heal`."""
         self._may_dial.clear()
-        if self._sink is not None:
-            self._sink.abort()
+        if self.sink is not None:
+            self.sink.abort()
 
     def heal(self) -> None:
         self._may_dial.set()
+
+    def reaches(self, neighbour: str) -> bool:
+        """Whether the other end is, or was last, this neighbour."""
+        name = "" if self.sink is None else self.sink.attempt.name
+        return neighbour == (name or self._neighbour)
 
     async def run(self) -> None:
         """For ever; cancel it to stop."""
@@ -61,47 +61,14 @@ class Dialler:
             if not self._may_dial.is_set():
                 await self._may_dial.wait()
                 tries.reset()
-            stood_for = await self._attempt()
-            if stood_for > STOOD_SECONDS:
-                tries.reset()
-                continue  # at once, and then with growing pauses
+            started = time.monotonic()
+            attempt = await self.attempt(KEEP_ALIVE_SECONDS)
+            if attempt is not None and attempt.name:
+                self._neighbour = attempt.name
+                if time.monotonic() - started > STOOD_SECONDS:
+                    tries.reset()
+                    continue  # at once, and then with growing pauses
             await asyncio.sleep(tries.pause())
-
-    async def _attempt(self) -> float:
-        """Seconds for which the link stood, 0.0 if it never did."""
-        caller = self._caller
-        sink = LinkSink(caller.host, caller.door, self._begin)
-        if not await caller.call(sink):
-            return 0.0
-        started = time.monotonic()
-        self._sink = sink
-        try:
-            await self._keep_awake(sink)
-        finally:
-            self._sink = None
-            sink.abort()
-        dial = sink.attempt
-        self._neighbour = dial.name or self._neighbour
-        caller.say(dial.failure)
-        return time.monotonic() - started if dial.name else 0.0
-
-    def _begin(self, sink: OutboundSink[Dial], transport: Transport, address: str) -> Dial:
-        name = ""
-        if self._caller.uses_tls:
-            name = certificate_user(transport.get_extra_info("peercert"))
-        return Dial(self._mesh, sink, Origin(address, sink.door.name, name), sink.host.clock.now())
-
-    def reaches(self, neighbour: str) -> bool:
-        """Whether the other end is, or was last, this neighbour."""
-        name = "" if self._sink is None else self._sink.attempt.name
-        return neighbour == (name or self._neighbour)
-
-    async def _keep_awake(self, sink: LinkSink) -> None:
-        while not sink.done.done():
-            await asyncio.wait((sink.done,), timeout=KEEP_ALIVE_SECONDS / 3)
-            if sink.connection is not None:
-                sink.attempt.ping()
-                sink.host.after_chunk(sink.host.clock.now())
 
 
 class MeshLinks:

@@ -1,18 +1,21 @@
-"""What dialling a neighbour and dialling a broker of another make share: a socket that belongs to
-one attempt, and a caller who tries, says once why it failed, and can wait."""
+"""What dialling a neighbour and dialling a broker of another make share: one attempt on one socket,
+kept awake while it stands; a log that says once why an attempt failed; and pauses between them.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from asyncio import Transport
-from collections.abc import Callable
+from math import inf
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from gossamer.backoff import Backoff
 from gossamer.broker.connection import Connection
-from gossamer.net.config.mesh import PeerTls
-from gossamer.net.tls import client_context
+from gossamer.broker.policy import Origin
+from gossamer.net.config.mesh import Peer, Stock
+from gossamer.net.tls import certificate_user, client_context
 from gossamer.net.transport import Door, Host, SocketSink
 
 logger = logging.getLogger(__name__)
@@ -43,13 +46,11 @@ A = TypeVar("A", bound=DialAttempt)
 class OutboundSink(SocketSink, Generic[A]):
     """The socket of one attempt; `done` when it is closed."""
 
-    def __init__(
-        self, host: Host, door: Door, begin: Callable[[OutboundSink[A], Transport, str], A]
-    ) -> None:
-        super().__init__(host, door)
-        self._begin = begin
+    def __init__(self, outbound: Outbound[A]) -> None:
+        super().__init__(outbound.host, outbound.door)
+        self._outbound = outbound
         self._attempt: A | None = None
-        self.done: asyncio.Future[None] = host.loop.create_future()
+        self.done: asyncio.Future[None] = outbound.host.loop.create_future()
 
     @property
     def attempt(self) -> A:
@@ -61,7 +62,9 @@ class OutboundSink(SocketSink, Generic[A]):
         transport.set_write_buffer_limits(high=self.door.write_buffer)
         peer = transport.get_extra_info("peername")
         address = str(peer[0]) if isinstance(peer, tuple) else ""
-        self._attempt = self._begin(self, transport, address)
+        name = certificate_user(transport.get_extra_info("peercert"))
+        origin = Origin(address, self.door.name, name)
+        self._attempt = self._outbound.begin(self, origin, self.host.clock.now())
 
     def takes_turns(self) -> bool:
         """A neighbour is no stranger: what it says is handled at once."""
@@ -72,7 +75,7 @@ class OutboundSink(SocketSink, Generic[A]):
         self.attempt.receive(data, now)
         if self.connection is None and self.attempt.connection is not None:
             self.connection = self.attempt.connection
-            self.accepted()
+            self._outbound.accepted(self.attempt)
         self.host.after_chunk(now)
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -82,41 +85,62 @@ class OutboundSink(SocketSink, Generic[A]):
         self.connection = None
         now = self.host.clock.now()
         self.attempt.lost(now)
-        self.closed()
+        self._outbound.ended()
         self.host.after_chunk(now)
         if not self.done.done():
             self.done.set_result(None)
 
-    def accepted(self) -> None:
-        """The other side has let us in."""
 
-    def closed(self) -> None:
-        """The socket is gone."""
+class Outbound(Generic[A]):
+    """One place that is dialled, as often as its owner calls `attempt`."""
 
-
-class Outbound:
-    """Calls one place, as often as it is told to."""
-
-    def __init__(self, host: Host, door: str, place: str, where: tuple[str, int]) -> None:
+    def __init__(self, host: Host, door: str, place: str, where: Peer | Stock) -> None:
+        """ConfigError if the files that TLS names cannot be used."""
         self.host = host
         self.door = Door(door)
         self.door.write_buffer = LINK_BUFFER
+        self.sink: OutboundSink[A] | None = None  # of the attempt that is being made
         self._place = place  # as the log calls it
-        self._where = where
+        self._where = (where.host, where.port)
         self._last_failure = ""
         self._tls: dict[str, Any] = {}
+        if where.tls is not None:
+            name = where.tls.server_name or where.host
+            self._tls = {"ssl": client_context(where.tls), "server_hostname": name}
 
-    def use_tls(self, tls: PeerTls | None) -> None:
-        """ConfigError if the files that it names cannot be used."""
-        if tls is not None:
-            name = tls.server_name or self._where[0]
-            self._tls = {"ssl": client_context(tls), "server_hostname": name}
+    def begin(self, sink: OutboundSink[A], origin: Origin, now: float) -> A:
+        """The core's side of an attempt, on a socket that stands."""
+        raise NotImplementedError
 
-    @property
-    def uses_tls(self) -> bool:
-        return bool(self._tls)
+    def accepted(self, attempt: A) -> None:
+        """The other side has let us in."""
 
-    async def call(self, sink: OutboundSink[A]) -> bool:
+    def ended(self) -> None:
+        """The socket is gone, or none came about."""
+
+    async def attempt(self, keep_alive: float, login_seconds: float = inf) -> A | None:
+        """One attempt, to its end; None if nobody answers there."""
+        sink = OutboundSink(self)
+        if not await self._call(sink):
+            self.ended()
+            return None
+        self.sink = sink
+        started = time.monotonic()
+        try:
+            while not sink.done.done():
+                await asyncio.wait((sink.done,), timeout=keep_alive / 3)
+                if sink.connection is not None:
+                    sink.attempt.ping()
+                    self.host.after_chunk(self.host.clock.now())
+                elif time.monotonic() - started > login_seconds:
+                    sink.abort()
+        finally:
+            self.sink = None
+            sink.abort()
+        self._say(sink.attempt.failure)
+        return sink.attempt
+
+    async def _call(self, sink: OutboundSink[A]) -> bool:
         """Whether somebody answers there; if not, the log says why."""
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
@@ -124,11 +148,11 @@ class Outbound:
                     lambda: sink, *self._where, **self._tls
                 )
         except (OSError, TimeoutError) as error:
-            self.say(str(error) or "no answer")
+            self._say(str(error) or "no answer")
             return False
         return True
 
-    def say(self, failure: str) -> None:
+    def _say(self, failure: str) -> None:
         """Once for each new reason: whoever is there may be away for days."""
         if failure != self._last_failure:
             self._last_failure = failure

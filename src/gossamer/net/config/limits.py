@@ -3,7 +3,7 @@
 A publisher over its rate is read slower, not cut off; connects and logins over theirs are refused.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -12,6 +12,11 @@ from gossamer.net.config.section import Duration, Section, Size
 
 # A remaining length has at most four bytes of seven bits, and a header of at most five bytes.
 LARGEST_PACKET = 268_435_455 + 5
+
+
+def _budget(description: str) -> Any:
+    """A key with a part of the memory; not set, it is divided as `budget/division.py` says."""
+    return Field(default=None, ge=64 << 10, description=description)
 
 
 class Limits(Section):
@@ -142,80 +147,45 @@ class Limits(Section):
         le=1,
         description="Part of the memory for all budgets together.",
     )
-    route_bytes: Size | None = Field(
-        default=None,
-        ge=64 << 10,
-        description="Memory for topics in use, with their receivers; a cache that evicts the "
-        "oldest.",
+    route_bytes: Size | None = _budget(
+        "Memory for topics in use, with their receivers; a cache that evicts the oldest."
     )
-    grant_bytes: Size | None = Field(
-        default=None,
-        ge=64 << 10,
-        description="Memory for cached permission decisions.",
+    grant_bytes: Size | None = _budget("Memory for cached permission decisions.")
+    alias_bytes: Size | None = _budget("Memory for topic aliases, in both directions.")
+    packet_bytes: Size | None = _budget(
+        "Memory for partially received packets; at least four of `packet_size`."
     )
-    alias_bytes: Size | None = Field(
-        default=None,
-        ge=64 << 10,
-        description="Memory for topic aliases, in both directions.",
+    session_bytes: Size | None = _budget(
+        "Memory for sessions with their client ids and wills, without queues."
     )
-    packet_bytes: Size | None = Field(
-        default=None,
-        ge=64 << 10,
-        description="Memory for partially received packets; at least four of `packet_size`.",
+    subscription_bytes: Size | None = _budget(
+        "Memory for subscriptions, their filters and their tree."
     )
-    session_bytes: Size | None = Field(
-        default=None,
-        ge=64 << 10,
-        description="Memory for sessions with their client ids and wills, without queues.",
+    retained_bytes: Size | None = _budget(
+        "Memory for retained messages: topics, payloads, properties."
     )
-    subscription_bytes: Size | None = Field(
-        default=None,
-        ge=64 << 10,
-        description="Memory for subscriptions, their filters and their tree.",
+    mesh_bytes: Size | None = _budget(
+        "Memory for the state that all brokers of a mesh share: some 2 KB for each "
+        "persistent session in the mesh."
     )
-    retained_bytes: Size | None = Field(
-        default=None,
-        ge=64 << 10,
-        description="Memory for retained messages: topics, payloads, properties.",
+    directed_bytes: Size | None = _budget(
+        "Memory for messages to one broker of a mesh that wait on the way to it."
     )
-    mesh_bytes: Size | None = Field(
-        default=None,
-        ge=64 << 10,
-        description="Memory for the state that all brokers of a mesh share: some 2 KB for each "
-        "persistent session in the mesh.",
+    operator_bytes: Size | None = _budget(
+        "Memory for operator subscriptions, their windows and values."
     )
-    directed_bytes: Size | None = Field(
-        default=None,
-        ge=64 << 10,
-        description="Memory for messages to one broker of a mesh that wait on the way to it.",
-    )
-    operator_bytes: Size | None = Field(
-        default=None,
-        ge=64 << 10,
-        description="Memory for operator subscriptions, their windows and values.",
-    )
-    geo_bytes: Size | None = Field(
-        default=None,
-        ge=64 << 10,
-        description="Memory for areas and their visitors.",
-    )
-    delivery_bytes: Size | None = Field(
-        default=None,
-        ge=64 << 10,
-        description="Memory for QoS 1 and 2 messages that wait for clients, or that they have not "
+    geo_bytes: Size | None = _budget("Memory for areas and their visitors.")
+    delivery_bytes: Size | None = _budget(
+        "Memory for QoS 1 and 2 messages that wait for clients, or that they have not "
         "acknowledged, of all of them together; a message counts once. Past it they wait in the "
-        "store, and where there is none `queue_full` decides.",
+        "store, and where there is none `queue_full` decides."
     )
-    unsent_bytes: Size | None = Field(
-        default=None,
-        ge=64 << 10,
-        description="Memory for output that clients have not read, of all that are more than 64 "
-        "KiB behind. Past it they count as slow before `outbox_bytes`: QoS 0 to them is dropped.",
+    unsent_bytes: Size | None = _budget(
+        "Memory for output that clients have not read, of all that are more than 64 "
+        "KiB behind. Past it they count as slow before `outbox_bytes`: QoS 0 to them is dropped."
     )
-    archive_bytes: Size | None = Field(
-        default=None,
-        ge=64 << 10,
-        description="Memory for payloads to be archived; above it QoS 0 is not archived.",
+    archive_bytes: Size | None = _budget(
+        "Memory for payloads to be archived; above it QoS 0 is not archived."
     )
     client_share: float = Field(
         default=0.25,
