@@ -59,36 +59,35 @@ Template = Annotated[
 class RuleEntry(Section):
     """`[[rule]]`: whom it speaks of, and what they may do."""
 
-    users: tuple[str, ...] | None = Field(default=None, description='Names; "*" for any user.')
-    groups: tuple[str, ...] | None = Field(default=None, description="Names of `[groups]`.")
-    match: Literal["all"] | None = Field(
-        default=None,
-        description="`all`: users and groups are both meant, and nobody needs to be warned of it.",
-    )
-    clients: tuple[str, ...] | None = Field(
-        default=None, description="Client ids; a trailing `*` matches anything."
-    )
-    addresses: tuple[Network, ...] | None = Field(default=None, description="Where they are.")
-    publish: tuple[Template, ...] = Field(
-        default=(), description="Filters that they may publish to."
-    )
-    subscribe: tuple[Template, ...] = Field(
-        default=(), description="Filters that they may subscribe to."
-    )
-    deny_publish: tuple[Template, ...] = Field(default=(), description="Exceptions from publish.")
-    deny_subscribe: tuple[Template, ...] = Field(
-        default=(), description="Exceptions from subscribe."
-    )
-    locate: tuple[str, ...] | None = Field(
-        default=None, description='Users whose positions they may see; "*" for everyone\'s.'
-    )
+    users: tuple[str, ...] | None = None
+    """Names; "*" for any user."""
+    groups: tuple[str, ...] | None = None
+    """Names of `[groups]`."""
+    match: Literal["all"] | None = None
+    """`all`: users and groups are both meant, and nobody needs to be warned of it."""
+    clients: tuple[str, ...] | None = None
+    """Client ids; a trailing `*` matches anything."""
+    addresses: tuple[Network, ...] | None = None
+    """Where they are."""
+    publish: tuple[Template, ...] = ()
+    """Filters that they may publish to."""
+    subscribe: tuple[Template, ...] = ()
+    """Filters that they may subscribe to."""
+    deny_publish: tuple[Template, ...] = ()
+    """Exceptions from publish."""
+    deny_subscribe: tuple[Template, ...] = ()
+    """Exceptions from subscribe."""
+    locate: tuple[str, ...] | None = None
+    """Users whose positions they may see; "*" for everyone's."""
 
 
 class RuleFile(Section):
     """The whole file."""
 
-    groups: dict[str, tuple[str, ...]] = Field(default={}, description="Users by group.")
-    rule: tuple[RuleEntry, ...] = Field(default=(), description="The rules; all that fit count.")
+    groups: dict[str, tuple[str, ...]] = Field(default={})
+    """Users by group."""
+    rule: tuple[RuleEntry, ...] = ()
+    """The rules; all that fit count."""
 
     @model_validator(mode="after")
     def _groups_exist(self) -> "RuleFile":

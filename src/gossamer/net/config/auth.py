@@ -15,55 +15,45 @@ IdTemplate = Annotated[
 class Jwt(Section):
     """JSON Web Tokens in the password field; the token names the user."""
 
-    key: FilePath = Field(description="File with the secret (HS256) or the PEM public key.")
-    algorithm: Literal["HS256", "RS256", "ES256"] = Field(
-        description="The one algorithm accepted; a token never chooses it."
-    )
-    issuer: str | None = Field(default=None, description="Required value of `iss`, if set.")
-    audience: str | None = Field(default=None, description="Required value of `aud`, if set.")
-    user_claim: str = Field(
-        default="sub", min_length=1, description="The claim that holds the user name."
-    )
-    leeway: Duration = Field(default=30.0, description="Tolerance for clock differences.")
+    key: FilePath
+    """File with the secret (HS256) or the PEM public key."""
+    algorithm: Literal["HS256", "RS256", "ES256"]
+    """The one algorithm accepted; a token never chooses it."""
+    issuer: str | None = None
+    """Required value of `iss`, if set."""
+    audience: str | None = None
+    """Required value of `aud`, if set."""
+    user_claim: str = Field(default="sub", min_length=1)
+    """The claim that holds the user name."""
+    leeway: Duration = 30.0
+    """Tolerance for clock differences."""
 
 
 class Auth(Section):
     """Without any of these, and without client certificates, only anonymous access is possible."""
 
-    password_file: FilePath | None = Field(
-        default=None, description="Lines `user:argon2id-hash`, written by `gossamer passwd`."
-    )
-    scram_file: FilePath | None = Field(
-        default=None, description="SCRAM-SHA-256 verifiers, written by `gossamer passwd --scram`."
-    )
-    jwt: Jwt | None = Field(default=None, description="JSON Web Tokens as passwords.")
-    certificate: bool = Field(
-        default=True,
-        description="Whether a client certificate authenticates a client; its common name is the "
-        "user name.",
-    )
-    plugins: tuple[str, ...] = Field(
-        default=(),
-        description="Names in the entry point group `gossamer.authenticators`, in order.",
-    )
+    password_file: FilePath | None = None
+    """Lines `user:argon2id-hash`, written by `gossamer passwd`."""
+    scram_file: FilePath | None = None
+    """SCRAM-SHA-256 verifiers, written by `gossamer passwd --scram`."""
+    jwt: Jwt | None = None
+    """JSON Web Tokens as passwords."""
+    certificate: bool = True
+    """Whether a client certificate authenticates a client; its common name is the user name."""
+    plugins: tuple[str, ...] = ()
+    """Names in the entry point group `gossamer.authenticators`, in order."""
     plugin_options: Annotated[
         dict[str, dict[str, Any]], Allowed("a table for each plug-in, as the plug-in says")
-    ] = Field(default={}, description="Settings passed to each plug-in.")
-    client_ids: tuple[IdTemplate, ...] = Field(
-        default=(),
-        description="Client ids that users may have, such as `%u` and `%u-*`: `%u` is the user "
-        "name, a trailing `*` matches anything. Empty allows any id; the first client then owns "
-        "it.",
-    )
-    workers: int = Field(
-        default=2, ge=1, le=64, description="Number of threads that verify passwords."
-    )
-    waiting: int = Field(
-        default=1000,
-        ge=1,
-        description="Logins that wait for those threads, in turns by address; above this, the "
-        "newest of the address with most is refused.",
-    )
+    ] = Field(default={})
+    """Settings passed to each plug-in."""
+    client_ids: tuple[IdTemplate, ...] = ()
+    """Client ids that users may have, such as `%u` and `%u-*`: `%u` is the user name, a trailing
+    `*` matches anything. Empty allows any id; the first client then owns it."""
+    workers: int = Field(default=2, ge=1, le=64)
+    """Number of threads that verify passwords."""
+    waiting: int = Field(default=1000, ge=1)
+    """Logins that wait for those threads, in turns by address; above this, the newest of the
+    address with most is refused."""
 
     @field_validator("client_ids")
     @classmethod
@@ -86,7 +76,7 @@ class Auth(Section):
 class Permissions(Section):
     """Without a rule file, every client that can connect may do everything."""
 
-    file: FilePath | None = Field(default=None, description="TOML file with the rules.")
-    cache: int = Field(
-        default=4096, ge=16, description="Decisions cached for each distinct set of rights."
-    )
+    file: FilePath | None = None
+    """TOML file with the rules."""
+    cache: int = Field(default=4096, ge=16)
+    """Decisions cached for each distinct set of rights."""

@@ -2,7 +2,7 @@
 
 from typing import Final, Literal
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from gossamer.net.config.limits import Limits
 from gossamer.net.config.section import FilePath, Mode, Network, Port, Section, UrlPath
@@ -11,26 +11,20 @@ from gossamer.net.config.section import FilePath, Mode, Network, Port, Section, 
 class Tls(Section):
     """For listeners of kind `tls` and `wss`."""
 
-    certificate: FilePath = Field(description="PEM file with the server's certificate chain.")
-    key: FilePath = Field(description="PEM file with the private key, without a pass phrase.")
-    client_ca: FilePath | None = Field(
-        default=None, description="PEM file with the authorities that sign client certificates."
-    )
-    client_certificate: Literal["none", "optional", "required"] = Field(
-        default="none",
-        description="Whether a client must present a certificate signed by `client_ca`.",
-    )
-    revoked: FilePath | None = Field(
-        default=None,
-        description="PEM file with revocation lists; then every client certificate needs one.",
-    )
-    minimum_version: Literal["1.2", "1.3"] = Field(
-        default="1.2", description="Minimum TLS version."
-    )
-    ciphers: str = Field(
-        default="",
-        description="OpenSSL cipher list for TLS 1.2; empty for forward-secret AEAD ciphers.",
-    )
+    certificate: FilePath
+    """PEM file with the server's certificate chain."""
+    key: FilePath
+    """PEM file with the private key, without a pass phrase."""
+    client_ca: FilePath | None = None
+    """PEM file with the authorities that sign client certificates."""
+    client_certificate: Literal["none", "optional", "required"] = "none"
+    """Whether a client must present a certificate signed by `client_ca`."""
+    revoked: FilePath | None = None
+    """PEM file with revocation lists; then every client certificate needs one."""
+    minimum_version: Literal["1.2", "1.3"] = "1.2"
+    """Minimum TLS version."""
+    ciphers: str = ""
+    """OpenSSL cipher list for TLS 1.2; empty for forward-secret AEAD ciphers."""
 
 
 Kind = Literal["tcp", "tls", "ws", "wss", "unix"]
@@ -43,51 +37,35 @@ ENCRYPTED: Final = ("tls", "wss")
 class Listener(Section):
     """A place where clients connect."""
 
-    kind: Kind = Field(default="tcp", description="Protocol of the listener.")
-    host: str = Field(
-        default="127.0.0.1", description="Address to listen on; `0.0.0.0` or `::` for all."
-    )
-    port: Port | None = Field(
-        default=None,
-        description="Port; by default 1883 (tcp), 8883 (tls), 8083 (ws) or 8084 (wss).",
-    )
-    socket: FilePath | None = Field(
-        default=None, description="Path of the socket of a `unix` listener."
-    )
-    socket_mode: Mode = Field(
-        default="660", description="Permission bits of that socket, in octal."
-    )
-    path: UrlPath = Field(default="/mqtt", description="Path for WebSocket clients.")
-    origins: tuple[str, ...] = Field(
-        default=(),
-        description="Web origins whose pages may connect, `*` for all. If empty, any may "
-        "connect, except where clients are accepted by address (`anonymous` is `local`) or by "
-        "certificate: then only the listener's own origin.",
-    )
-    tls: Tls | None = Field(
-        default=None, description="Needed by `tls` and `wss`, refused elsewhere."
-    )
-    anonymous: Literal["never", "local", "always"] | None = Field(
-        default=None,
-        description="Which clients may connect without authentication; by default `local` (this "
-        "machine) while "
-        "there is no other way to log in, and `never` once there is.",
-    )
-    auth: tuple[Method, ...] | None = Field(
-        default=None,
-        description="Authentication methods of this listener, in order; by default all that are "
-        "configured.",
-    )
-    proxy_protocol: bool = Field(
-        default=False, description="Whether connections start with a PROXY protocol v2 header."
-    )
-    proxies: tuple[Network, ...] = Field(
-        default=("127.0.0.0/8", "::1/128"),
-        description="Addresses that may send that header; other connections are closed at once.",
-    )
-    limits: Limits | None = Field(
-        default=None, description="Limits of this listener that differ from `[limits]`."
-    )
+    kind: Kind = "tcp"
+    """Protocol of the listener."""
+    host: str = "127.0.0.1"
+    """Address to listen on; `0.0.0.0` or `::` for all."""
+    port: Port | None = None
+    """Port; by default 1883 (tcp), 8883 (tls), 8083 (ws) or 8084 (wss)."""
+    socket: FilePath | None = None
+    """Path of the socket of a `unix` listener."""
+    socket_mode: Mode = "660"
+    """Permission bits of that socket, in octal."""
+    path: UrlPath = "/mqtt"
+    """Path for WebSocket clients."""
+    origins: tuple[str, ...] = ()
+    """Web origins whose pages may connect, `*` for all. If empty, any may connect, except where
+    clients are accepted by address (`anonymous` is `local`) or by certificate: then only the
+    listener's own origin."""
+    tls: Tls | None = None
+    """Needed by `tls` and `wss`, refused elsewhere."""
+    anonymous: Literal["never", "local", "always"] | None = None
+    """Which clients may connect without authentication; by default `local` (this machine) while
+    there is no other way to log in, and `never` once there is."""
+    auth: tuple[Method, ...] | None = None
+    """Authentication methods of this listener, in order; by default all that are configured."""
+    proxy_protocol: bool = False
+    """Whether connections start with a PROXY protocol v2 header."""
+    proxies: tuple[Network, ...] = ("127.0.0.0/8", "::1/128")
+    """Addresses that may send that header; other connections are closed at once."""
+    limits: Limits | None = None
+    """Limits of this listener that differ from `[limits]`."""
 
     @property
     def resolved_port(self) -> int:

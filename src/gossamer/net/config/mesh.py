@@ -14,17 +14,14 @@ from gossamer.wire.packets import V5, V311
 class PeerTls(Section):
     """The certificate of this side, and the authorities that it trusts."""
 
-    ca: FilePath | None = Field(
-        default=None,
-        description="PEM file with the authorities that sign the neighbour's certificate.",
-    )
-    certificate: FilePath | None = Field(
-        default=None, description="PEM file with this broker's own certificate chain."
-    )
-    key: FilePath | None = Field(default=None, description="PEM file with its private key.")
-    server_name: str | None = Field(
-        default=None, description="The name in the neighbour's certificate, if not the host's."
-    )
+    ca: FilePath | None = None
+    """PEM file with the authorities that sign the neighbour's certificate."""
+    certificate: FilePath | None = None
+    """PEM file with this broker's own certificate chain."""
+    key: FilePath | None = None
+    """PEM file with its private key."""
+    server_name: str | None = None
+    """The name in the neighbour's certificate, if not the host's."""
 
 
 _VERSIONS = {"5.0": V5, "3.1.1": V311}
@@ -34,31 +31,26 @@ _MOST_LEVELS = 200
 class Stock(Section):
     """A bridge: this broker is a client there. All brokers of the mesh use the same name for it."""
 
-    name: Name = Field(
-        description="Its name, the same on every broker that links to it.",
-    )
-    host: str = Field(description="Its host name or address.")
-    port: int = Field(default=1883, ge=1, le=65535, description="Port.")
-    protocol: Literal["5.0", "3.1.1"] = Field(
-        default="5.0",
-        description="MQTT version. With 3.1.1, exports and imports must not overlap.",
-    )
-    imports: tuple[str, ...] = Field(
-        default=("#",),
-        description="Filters of what may be imported. Of these, only what the mesh wants is "
-        "subscribed there.",
-    )
-    exports: tuple[str, ...] = Field(
-        default=(),
-        description="Filters of what is exported. MQTT has no way to ask a broker what its "
-        "clients want.",
-    )
-    qos: Literal[0, 1, 2] = Field(default=2, description="Maximum QoS across the bridge.")
-    username: str | None = Field(default=None, description="The user name to log in with.")
-    password_file: FilePath | None = Field(
-        default=None, description="File with the password to log in with."
-    )
-    tls: PeerTls | None = Field(default=None, description="Dial with TLS.")
+    name: Name
+    """Its name, the same on every broker that links to it."""
+    host: str
+    """Its host name or address."""
+    port: int = Field(default=1883, ge=1, le=65535)
+    """Port."""
+    protocol: Literal["5.0", "3.1.1"] = "5.0"
+    """MQTT version. With 3.1.1, exports and imports must not overlap."""
+    imports: tuple[str, ...] = ("#",)
+    """Filters of what may be imported. Of these, only what the mesh wants is subscribed there."""
+    exports: tuple[str, ...] = ()
+    """Filters of what is exported. MQTT has no way to ask a broker what its clients want."""
+    qos: Literal[0, 1, 2] = 2
+    """Maximum QoS across the bridge."""
+    username: str | None = None
+    """The user name to log in with."""
+    password_file: FilePath | None = None
+    """File with the password to log in with."""
+    tls: PeerTls | None = None
+    """Dial with TLS."""
 
     @model_validator(mode="after")
     def _filters_are_sound(self) -> "Stock":
@@ -91,54 +83,42 @@ HostAndPort = Annotated[
 class Peer(Section):
     """A neighbour to dial; only one of the two brokers needs to."""
 
-    host: str = Field(description="Its host name or address.")
-    port: int = Field(default=1883, ge=1, le=65535, description="The port of one of its listeners.")
-    tls: PeerTls | None = Field(default=None, description="Dial with TLS.")
+    host: str
+    """Its host name or address."""
+    port: int = Field(default=1883, ge=1, le=65535)
+    """The port of one of its listeners."""
+    tls: PeerTls | None = None
+    """Dial with TLS."""
 
 
 class Mesh(Section):
     """Brokers with the same mesh name and key (or trusted certificates) form a mesh."""
 
-    name: Name = Field(
-        description="This broker's name, unique in the mesh.",
-    )
-    mesh: str = Field(default="gossamer", min_length=1, description="The name of the mesh.")
-    mode: Literal["pf", "sf", "ssf", "bloom", "auto"] = Field(
-        default="ssf",
-        description="How neighbours share interest: publication flooding, subscription "
-        "flooding, selective subscription forwarding, Bloom summaries, or the best for each topic "
-        "branch. `gossamer ctl mesh-mode` overrides it.",
-    )
-    topology: Literal["graph", "tree"] = Field(
-        default="graph",
-        description="Shape of the links: any graph, in which the brokers maintain a tree; or a "
-        "tree that the operator guarantees. The same on all brokers.",
-    )
-    silence_seconds: float = Field(
-        default=1.5,
-        ge=0.3,
-        le=60.0,
-        description="Time without data after which a neighbour is considered down (in a graph).",
-    )
-    key_file: FilePath | None = Field(
-        default=None, description="File with the key of the mesh (created by `gossamer mesh-key`)."
-    )
-    trust_certificates: tuple[str, ...] = Field(
-        default=(),
-        description="Names of neighbours that authenticate with a verified certificate.",
-    )
-    roaming_seconds: float = Field(
-        default=5.0,
-        ge=0.0,
-        le=60.0,
-        description="How long the CONNECT of a client waits for its session on another broker; "
-        "0 leaves sessions where they are. The same on all brokers of the mesh.",
-    )
-    peer: tuple[Peer, ...] = Field(default=(), description="The neighbours to dial.")
-    seeds: tuple[HostAndPort, ...] = Field(
-        default=(),
-        description="Names with a port, such as `brokers.example.net:1883`: every address of the "
-        "name is dialled, and looked up again from time to time. TLS is as for the first peer.",
-    )
+    name: Name
+    """This broker's name, unique in the mesh."""
+    mesh: str = Field(default="gossamer", min_length=1)
+    """The name of the mesh."""
+    mode: Literal["pf", "sf", "ssf", "bloom", "auto"] = "ssf"
+    """How neighbours share interest: publication flooding, subscription flooding, selective
+    subscription forwarding, Bloom summaries, or the best for each topic branch. `gossamer ctl
+    mesh-mode` overrides it."""
+    topology: Literal["graph", "tree"] = "graph"
+    """Shape of the links: any graph, in which the brokers maintain a tree; or a tree that the
+    operator guarantees. The same on all brokers."""
+    silence_seconds: float = Field(default=1.5, ge=0.3, le=60.0)
+    """Time without data after which a neighbour is considered down (in a graph)."""
+    key_file: FilePath | None = None
+    """File with the key of the mesh (created by `gossamer mesh-key`)."""
+    trust_certificates: tuple[str, ...] = ()
+    """Names of neighbours that authenticate with a verified certificate."""
+    roaming_seconds: float = Field(default=5.0, ge=0.0, le=60.0)
+    """How long the CONNECT of a client waits for its session on another broker; 0 leaves sessions
+    where they are. The same on all brokers of the mesh."""
+    peer: tuple[Peer, ...] = ()
+    """The neighbours to dial."""
+    seeds: tuple[HostAndPort, ...] = ()
+    """Names with a port, such as `brokers.example.net:1883`: every address of the name is dialled,
+    and looked up again from time to time. TLS is as for the first peer."""
 
-    stock: tuple[Stock, ...] = Field(default=(), description="Bridges to brokers of other makes.")
+    stock: tuple[Stock, ...] = ()
+    """Bridges to brokers of other makes."""

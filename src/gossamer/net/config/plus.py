@@ -15,16 +15,12 @@ from gossamer.vision.settings import PIXELS
 class Offload(Section):
     """`docs/spark-howto.md` shows how to run the query; what they read must be archived."""
 
-    operators: tuple[str, ...] = Field(
-        default=(),
-        description='Processors and aggregates, without the `$`: `["RECOGNIZE", "DAILYP95"]`.',
-    )
-    windows: Duration = Field(
-        default=0.0, description="Also all windows of at least this length; 0 for none."
-    )
-    users: tuple[str, ...] = Field(
-        min_length=1, description="Users that may read the requests and publish the results."
-    )
+    operators: tuple[str, ...] = ()
+    """Processors and aggregates, without the `$`: `["RECOGNIZE", "DAILYP95"]`."""
+    windows: Duration = 0.0
+    """Also all windows of at least this length; 0 for none."""
+    users: tuple[str, ...] = Field(min_length=1)
+    """Users that may read the requests and publish the results."""
 
 
 def windows_of(lengths: dict[str, float]) -> tuple[Window, ...]:
@@ -47,97 +43,67 @@ Windows = Annotated[
 class Plus(Section):
     """`docs/plus.md` describes the operators."""
 
-    ttl: Duration = Field(
-        default=3600.0,
-        gt=0,
-        description="How long a value is valid if its publisher does not set it.",
-    )
-    windows: Windows = Field(
-        default={},
-        description="Windows in addition to DAILY, HOURLY and QUARTERHOURLY: "
-        'MINUTE = "1 min" adds `$MINUTEAVG` and so on.',
-    )
-    operators: int = Field(
-        default=10_000, ge=0, description="Distinct operator subscriptions of all clients."
-    )
-    topics: int = Field(default=100_000, ge=1, description="Topics per operator.")
-    last_results: int = Field(
-        default=10_000,
-        ge=0,
-        description="Topics per rule whose last result is kept for later subscribers.",
-    )
-    offload: Offload | None = Field(
-        default=None, description="Operators that Spark computes; none by default."
-    )
+    ttl: Duration = Field(default=3600.0, gt=0)
+    """How long a value is valid if its publisher does not set it."""
+    windows: Windows = Field(default={})
+    """Windows in addition to DAILY, HOURLY and QUARTERHOURLY: MINUTE = "1 min" adds `$MINUTEAVG`
+    and so on."""
+    operators: int = Field(default=10_000, ge=0)
+    """Distinct operator subscriptions of all clients."""
+    topics: int = Field(default=100_000, ge=1)
+    """Topics per operator."""
+    last_results: int = Field(default=10_000, ge=0)
+    """Topics per rule whose last result is kept for later subscribers."""
+    offload: Offload | None = None
+    """Operators that Spark computes; none by default."""
 
 
 class Geo(Section):
     """Subscriptions may set another hysteresis and another dwell time."""
 
-    position_age: Duration = Field(
-        default=3600.0, description="Time after which a client's position is dropped; 0 for never."
-    )
-    hysteresis: float = Field(
-        default=10.0,
-        ge=0,
-        description="Distance from an area, in metres, at which a visitor has left it.",
-    )
-    dwell: Duration = Field(
-        default=60.0, gt=0, description="Time in an area after which the dwell event is sent."
-    )
+    position_age: Duration = 3600.0
+    """Time after which a client's position is dropped; 0 for never."""
+    hysteresis: float = Field(default=10.0, ge=0)
+    """Distance from an area, in metres, at which a visitor has left it."""
+    dwell: Duration = Field(default=60.0, gt=0)
+    """Time in an area after which the dwell event is sent."""
 
 
 class Detector(Section):
     """Your own detector instead of the installed one."""
 
-    file: FilePath = Field(description="An ONNX or TFLite model.")
-    labels: FilePath | None = Field(
-        default=None,
-        description="File with the class names, one per line; a TFLite file may contain its own.",
-    )
-    person: str = Field(default="person", description="The class that `$CNTPPL` counts.")
-    score: float = Field(default=0.5, gt=0, le=1, description="Minimum score of a detection.")
-    size: int = Field(
-        default=640,
-        ge=32,
-        le=4096,
-        description="Width and height in pixels of the input of an ONNX model.",
-    )
-    scaling: Literal["bytes", "unit", "signed"] = Field(
-        default="unit",
-        description="Colour range of a model with float input: 0 to 255, 0 to 1, or -1 to 1.",
-    )
+    file: FilePath
+    """An ONNX or TFLite model."""
+    labels: FilePath | None = None
+    """File with the class names, one per line; a TFLite file may contain its own."""
+    person: str = "person"
+    """The class that `$CNTPPL` counts."""
+    score: float = Field(default=0.5, gt=0, le=1)
+    """Minimum score of a detection."""
+    size: int = Field(default=640, ge=32, le=4096)
+    """Width and height in pixels of the input of an ONNX model."""
+    scaling: Literal["bytes", "unit", "signed"] = "unit"
+    """Colour range of a model with float input: 0 to 255, 0 to 1, or -1 to 1."""
 
 
 class Vision(Section):
     """`docs/vision.md` describes the processors."""
 
-    enabled: bool = Field(default=True, description="Whether processors are enabled.")
-    models: FilePath | None = Field(
-        default=None,
-        description="Folder of the models; by default where `gossamer models install` puts them.",
-    )
-    detector: Detector | None = Field(default=None, description="A model of your own.")
-    workers: int = Field(
-        default=PoolLimits.workers,
-        ge=1,
-        le=64,
-        description="Maximum number of processes; they start when there is work.",
-    )
-    timeout: Duration = Field(default=10.0, gt=0, description="Time limit for one image.")
-    memory: Size = Field(
-        default=512 << 20,
-        ge=64 << 20,
-        description="Memory limit of one worker, in addition to the models.",
-    )
-    pixels: int = Field(
-        default=PIXELS,
-        ge=1,
-        description="Maximum number of pixels; larger images are refused before they are decoded.",
-    )
-    queue: int = Field(
-        default=PoolLimits.queue, ge=1, description="Maximum queue of images; more are dropped."
-    )
-    queue_bytes: Size = Field(
-        default=PoolLimits.queue_bytes, ge=1, description="Maximum size of that queue in bytes."
-    )
+    enabled: bool = True
+    """Whether processors are enabled."""
+    models: FilePath | None = None
+    """Folder of the models; by default where `gossamer models install` puts them."""
+    detector: Detector | None = None
+    """A model of your own."""
+    workers: int = Field(default=PoolLimits.workers, ge=1, le=64)
+    """Maximum number of processes; they start when there is work."""
+    timeout: Duration = Field(default=10.0, gt=0)
+    """Time limit for one image."""
+    memory: Size = Field(default=512 << 20, ge=64 << 20)
+    """Memory limit of one worker, in addition to the models."""
+    pixels: int = Field(default=PIXELS, ge=1)
+    """Maximum number of pixels; larger images are refused before they are decoded."""
+    queue: int = Field(default=PoolLimits.queue, ge=1)
+    """Maximum queue of images; more are dropped."""
+    queue_bytes: Size = Field(default=PoolLimits.queue_bytes, ge=1)
+    """Maximum size of that queue in bytes."""

@@ -3,6 +3,9 @@
 `docs/configuration.md` has the reference.
 """
 
+import ast
+import inspect
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_origin
 
@@ -118,22 +121,36 @@ def _section(name: str, section: type[Section], *, is_list: bool = False) -> lis
     lines = [f"### `{title}`", "", (section.__doc__ or "").strip(), ""]
     lines += ["| key | default | may be | meaning |", "| --- | --- | --- | --- |"]
     inner: list[str] = []
+    meanings = _meanings(section)
     for key, field in section.model_fields.items():
         nested = section_of(field)
         if nested is None:
-            lines.append(_row(key, field))
+            lines.append(_row(key, field, meanings[key]))
         elif key == "limits":
-            lines.append(f"| `{key}` | | any key of `[limits]` | {field.description} |")
+            lines.append(f"| `{key}` | | any key of `[limits]` | {meanings[key]} |")
         else:
             inner += _section(f"{name}.{key}", nested, is_list=is_list_field(field))
     return [*lines, "", *inner]
 
 
-def _row(key: str, field: FieldInfo) -> str:
+def _meanings(section: type[Section]) -> dict[str, str]:
+    """The text below each key in the source, which costs nothing where nobody asks for it."""
+    found: dict[str, str] = {}
+    for model in reversed(section.__mro__):
+        if issubclass(model, Section):
+            (table,) = ast.parse(inspect.getsource(model)).body
+            assert isinstance(table, ast.ClassDef)
+            for key, text in pairwise(table.body):
+                if isinstance(key, ast.AnnAssign) and isinstance(text, ast.Expr):
+                    found[ast.unparse(key.target)] = " ".join(ast.literal_eval(text.value).split())
+    return found
+
+
+def _row(key: str, field: FieldInfo, meaning: str) -> str:
     if field.is_required():
         default = "*required*"
     elif field.default is None:
         default = "*not set*"
     else:
         default = f"`{spelled(field.default)}`"
-    return f"| `{key}` | {default} | {allowed(field)} | {field.description} |"
+    return f"| `{key}` | {default} | {allowed(field)} | {meaning} |"

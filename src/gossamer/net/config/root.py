@@ -18,75 +18,79 @@ from gossamer.net.config.store import Archive, Store
 class Sys(Section):
     """The broker's own topics under `$SYS/`."""
 
-    interval: Duration = Field(
-        default=10.0, description="Time between two updates; 0 for no updates."
-    )
+    interval: Duration = 10.0
+    """Time between two updates; 0 for no updates."""
 
 
 class Admin(Section):
     """The admin HTTP API. It uses plain HTTP: keep it on this machine."""
 
-    enabled: bool = Field(default=False, description="Whether it is enabled.")
-    host: str = Field(default="127.0.0.1", description="Address to listen on.")
-    port: Port = Field(default=8090, description="Port.")
-    token_file: FilePath | None = Field(
-        default=None,
-        description="File with the token in its first line; created at start if missing.",
-    )
-    metrics_token: bool = Field(
-        default=False, description="Whether `/metrics` and `/health` need the token as well."
-    )
+    enabled: bool = False
+    """Whether it is enabled."""
+    host: str = "127.0.0.1"
+    """Address to listen on."""
+    port: Port = 8090
+    """Port."""
+    token_file: FilePath | None = None
+    """File with the token in its first line; created at start if missing."""
+    metrics_token: bool = False
+    """Whether `/metrics` and `/health` need the token as well."""
 
 
 class Log(Section):
     """The log on standard error."""
 
-    level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="Minimum level."
-    )
-    format: Literal["text", "json"] = Field(
-        default="text", description="Format of the lines: text or JSON."
-    )
-    lines: int = Field(
-        default=50,
-        ge=0,
-        description="Lines of one kind per ten seconds, below level error; more are only "
-        "counted. 0 for no limit.",
-    )
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    """Minimum level."""
+    format: Literal["text", "json"] = "text"
+    """Format of the lines: text or JSON."""
+    lines: int = Field(default=50, ge=0)
+    """Lines of one kind per ten seconds, below level error; more are only counted. 0 for no
+    limit."""
 
 
 class Trace(Section):
     """Traces of the messages whose publisher sends a User Property `traceparent`."""
 
-    endpoint: str | None = Field(
-        default=None,
-        description="An OTLP/HTTP collector, such as `http://127.0.0.1:4318`.",
-    )
-    service: str = Field(default="gossamer", description="Service name in traces.")
+    endpoint: str | None = None
+    """An OTLP/HTTP collector, such as `http://127.0.0.1:4318`."""
+    service: str = "gossamer"
+    """Service name in traces."""
 
 
 class Config(Section):
     """`Config()` listens on 127.0.0.1:1883 and lets anyone on this machine in."""
 
-    listener: tuple[Listener, ...] = Field(
-        default=(Listener(),), min_length=1, description="Where clients connect."
-    )
-    limits: Limits = Field(default=Limits(), description="Limits on what a client may use.")
-    rates: Rates = Field(default=Rates(), description="Rate limits.")
-    auth: Auth = Field(default=Auth(), description="Authentication.")
-    permissions: Permissions = Field(default=Permissions(), description="Authorization.")
-    store: Store = Field(default=Store(), description="Durable state.")
-    archive: Archive | None = Field(
-        default=None, description="The archive of messages; off by default."
-    )
-    mesh: Mesh | None = Field(default=None, description="The other brokers; none by default.")
-    plus: Plus = Field(default=Plus(), description="Subscriptions that compute (MQTT+).")
-    geo: Geo = Field(default=Geo(), description="Positions and geofences.")
-    vision: Vision = Field(default=Vision(), description="Operators that process images.")
-    sys: Sys = Field(default=Sys(), description="The topics under `$SYS/`.")
-    admin: Admin = Field(default=Admin(), description="The HTTP API for operators.")
-    log: Log = Field(default=Log(), description="The log.")
-    trace: Trace = Field(default=Trace(), description="Traces for OpenTelemetry.")
+    listener: tuple[Listener, ...] = Field(default=(Listener(),), min_length=1)
+    """Where clients connect."""
+    limits: Limits = Limits()
+    """Limits on what a client may use."""
+    rates: Rates = Rates()
+    """Rate limits."""
+    auth: Auth = Auth()
+    """Authentication."""
+    permissions: Permissions = Permissions()
+    """Authorization."""
+    store: Store = Store()
+    """Durable state."""
+    archive: Archive | None = None
+    """The archive of messages; off by default."""
+    mesh: Mesh | None = None
+    """The other brokers; none by default."""
+    plus: Plus = Plus()
+    """Subscriptions that compute (MQTT+)."""
+    geo: Geo = Geo()
+    """Positions and geofences."""
+    vision: Vision = Vision()
+    """Operators that process images."""
+    sys: Sys = Sys()
+    """The topics under `$SYS/`."""
+    admin: Admin = Admin()
+    """The HTTP API for operators."""
+    log: Log = Log()
+    """The log."""
+    trace: Trace = Trace()
+    """Traces for OpenTelemetry."""
 
     def limits_of(self, listener: Listener) -> Limits:
         """The limits in force on one listener."""

@@ -19,7 +19,7 @@ class ConfigError(Exception):
 
 
 class Section(BaseModel):
-    """One table of the configuration file."""
+    """One table of the configuration file; the text below each key says what it means."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
