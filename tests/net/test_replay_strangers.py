@@ -23,7 +23,7 @@ from gossamer.archive.replay_protocol import (
     frame,
 )
 from gossamer.net import replay_service as replay
-from gossamer.net.login_places import MOST_STRANGERS, AddressShares, LoginPlaces
+from gossamer.net.login_places import MOST_STRANGERS, LoginPlaces, UserShares
 from gossamer.net.replay_service import ReplayService
 from tests.support.certificates import authority
 from tests.support.live import LiveBroker
@@ -246,7 +246,7 @@ def test_a_long_answer_that_is_not_taken_holds_a_place_until_it_is_cut(
 def test_a_user_leaves_a_quarter_of_the_places_to_others(tmp_path: Path) -> None:
     with guarded(tmp_path) as broker:
         publish(broker, ("a/1", b"1"), username="bob", password=b"bob")
-        service(broker).places = AddressShares(4)
+        service(broker).places = UserShares(4)
         streams = []
         ann, bob = Credentials("ann", "ann"), Credentials("bob", "bob")
         for _ in range(3):
@@ -305,7 +305,7 @@ def test_one_host_of_ipv6_has_many_addresses_and_one_share() -> None:
 
 
 def test_shares_are_given_back() -> None:
-    shares = AddressShares(2)
+    shares = UserShares(2)
     assert shares.take("a")
     assert shares.take("a")
     assert not shares.take("b")

@@ -31,6 +31,18 @@ class BackupView(TypedDict):
     problem: str
 
 
+NO_BACKUP: Final[BackupView] = {
+    "state": NONE,
+    "folder": "",
+    "pages_done": 0,
+    "pages": 0,
+    "bytes": 0,
+    "segments": 0,
+    "sealed_elsewhere": "",
+    "problem": "",
+}
+
+
 class Backups:
     """Begun and looked at on the event loop."""
 
@@ -45,7 +57,7 @@ class Backups:
         """False while another one is made."""
         if self._view["state"] == RUNNING:
             return False
-        self._view = _view(RUNNING, str(folder))
+        self._view = {**NO_BACKUP, "state": RUNNING, "folder": str(folder)}
         # A daemon: a broker that stops does not wait for a copy on a slow disk, and a copy that was
         # not finished has no name.
         threading.Thread(
@@ -75,19 +87,3 @@ class Backups:
                 "segments": made.segments,
                 "sealed_elsewhere": made.elsewhere,
             }
-
-
-def _view(state: str, folder: str) -> BackupView:
-    return {
-        "state": state,
-        "folder": folder,
-        "pages_done": 0,
-        "pages": 0,
-        "bytes": 0,
-        "segments": 0,
-        "sealed_elsewhere": "",
-        "problem": "",
-    }
-
-
-NO_BACKUP: Final = _view(NONE, "")

@@ -11,7 +11,7 @@ from gossamer.mesh.bridges.bridge import BRIDGE_KEEP_ALIVE, Bridge
 from gossamer.mesh.bridges.bridges import Bridges
 from gossamer.mesh.bridges.dial import BridgeDial
 from gossamer.mesh.mesh import Mesh
-from gossamer.net.config.mesh import Stock as StockSection
+from gossamer.net.config.mesh import BridgeSection
 from gossamer.net.outbound import Outbound, OutboundSink, backoff
 from gossamer.net.resolved_config import bridge_settings
 from gossamer.net.transport import Host
@@ -25,7 +25,7 @@ _LOGIN_SECONDS: Final = 10.0
 class BridgeDialler(Outbound[BridgeDial]):
     """Keeps one bridged broker connected, in whatever role."""
 
-    def __init__(self, host: Host, bridge: Bridge, section: StockSection) -> None:
+    def __init__(self, host: Host, bridge: Bridge, section: BridgeSection) -> None:
         super().__init__(host, "stock", f"bridge {bridge.name}", section)
         self._bridge = bridge
 
@@ -52,7 +52,7 @@ class BridgeDialler(Outbound[BridgeDial]):
 class BridgeLinks:
     """All bridged brokers that are configured."""
 
-    def __init__(self, host: Host, mesh: Mesh, sections: tuple[StockSection, ...]) -> None:
+    def __init__(self, host: Host, mesh: Mesh, sections: tuple[BridgeSection, ...]) -> None:
         settings = [bridge_settings(section) for section in sections]
         self._host = host
         self._bridges = bridges = Bridges(mesh, settings, host.clock.now())

@@ -84,7 +84,7 @@ class LoginPlaces:
                 del self._by_address[stranger.address]
 
 
-class AddressShares:
+class UserShares:
     """So many places, of which one user cannot take the last quarter."""
 
     def __init__(self, most: int) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 from gossamer.backoff import Backoff
 from gossamer.broker.connection import Connection
 from gossamer.broker.policy import Origin
-from gossamer.net.config.mesh import Peer, Stock
+from gossamer.net.config.mesh import BridgeSection, Peer
 from gossamer.net.tls import certificate_user, client_context
 from gossamer.net.transport import Door, Host, SocketSink
 
@@ -94,7 +94,7 @@ class OutboundSink(SocketSink, Generic[A]):
 class Outbound(Generic[A]):
     """One place that is dialled, as often as its owner calls `attempt`."""
 
-    def __init__(self, host: Host, door: str, place: str, where: Peer | Stock) -> None:
+    def __init__(self, host: Host, door: str, place: str, where: Peer | BridgeSection) -> None:
         """ConfigError if the files that TLS names cannot be used."""
         self.host = host
         self.door = Door(door)

@@ -16,6 +16,7 @@ import socket
 import ssl
 import threading
 import time
+from contextlib import suppress
 from typing import Any, Final
 
 from gossamer.archive.archive import Archive
@@ -37,8 +38,8 @@ from gossamer.broker.policy import Verdict
 from gossamer.net.auth.assembly import REPLAY
 from gossamer.net.auth.backend import Attempt
 from gossamer.net.auth.logins import Logins
-from gossamer.net.config.store import Archive as ArchiveSection
-from gossamer.net.login_places import AddressShares, LoginPlace, LoginPlaces
+from gossamer.net.config.store import ArchiveSection
+from gossamer.net.login_places import LoginPlace, LoginPlaces, UserShares
 from gossamer.net.resolved_config import ResolvedConfig
 from gossamer.net.tls import certificate_user
 from gossamer.session.identity import Identity
@@ -74,7 +75,7 @@ class ReplayService:
         self._context = context
         self._loop = asyncio.get_running_loop()
         self.strangers = LoginPlaces(PATIENCE_SECONDS)
-        self.places = AddressShares(section.replay_readers)
+        self.places = UserShares(section.replay_readers)
         self._stopping = threading.Event()
         self._socket = socket.create_server(
             (section.replay_host, section.replay_port),
@@ -87,10 +88,8 @@ class ReplayService:
 
     def stop(self) -> None:
         self._stopping.set()
-        try:
+        with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
-        except OSError:
-            pass
         self._socket.close()
 
     def _accept(self) -> None:
@@ -137,11 +136,11 @@ class ReplayService:
         try:
             self._answer_request(caller, stranger)
         except BadRequest as error:
-            caller.connection.sendall(_refusal(str(error), error.code))
+            caller.refuse(error, error.code)
         except BadFrame as error:
-            caller.connection.sendall(_refusal(str(error), BAD))
+            caller.refuse(error, BAD)
         except ArchiveError as error:
-            caller.connection.sendall(_refusal(str(error), FAILED))
+            caller.refuse(error, FAILED)
 
     def _answer_request(self, caller: _Caller, stranger: LoginPlace) -> None:
         """Sends the whole answer while the reader has a place: it may take it slowly."""
@@ -182,15 +181,8 @@ class ReplayService:
         user, password = _text(request, "user"), _text(request, "password")
         token = _text(request, "token")
         secret = token if token is not None else password
-        attempt = Attempt(
-            client_id="",
-            user=user,
-            password=None if secret is None else secret.encode(),
-            address=address,
-            listener=REPLAY,
-            certificate_user=certificate_user,
-        )
-        verdict = self._verdict(attempt)
+        sent = None if secret is None else secret.encode()
+        verdict = self._verdict(Attempt("", user, sent, address, REPLAY, certificate_user))
         if verdict.reason != SUCCESS:
             raise BadRequest(verdict.text or "wrong user name or password", REFUSED)
         identity = Identity("", verdict.user, address, REPLAY)
@@ -242,14 +234,15 @@ class _Caller:
                 raise TimeoutError("the request took too long")
         return b"".join(pieces)
 
+    def refuse(self, error: Exception, code: str) -> None:
+        self.connection.sendall(frame({"ok": False, "error": str(error), "code": code}))
+
     def cut(self) -> None:
         """From any thread: whoever reads from it finds the end."""
         self._is_cut = True
-        try:
+        with suppress(OSError):  # it may be gone already
             # The socket's own, not TLS's, which would take the state from under the reader.
             socket.socket.shutdown(self.connection, socket.SHUT_RDWR)
-        except OSError:
-            pass  # it is gone already
 
     def close(self) -> None:
         self.connection.close()
@@ -285,10 +278,6 @@ def _certificate_user(connection: socket.socket) -> str:
     if not isinstance(connection, ssl.SSLSocket):
         return ""
     return certificate_user(connection.getpeercert())
-
-
-def _refusal(text: str, code: str) -> bytes:
-    return frame({"ok": False, "error": text, "code": code})
 
 
 def _text(request: dict[str, Any], key: str) -> str | None:

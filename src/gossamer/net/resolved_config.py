@@ -21,11 +21,10 @@ from gossamer.net.auth.assembly import REPLAY, login_rules
 from gossamer.net.auth.logins import LoginRules
 from gossamer.net.budgets import Budgets, budgets_of
 from gossamer.net.config import Config, ConfigError, load
-from gossamer.net.config.auth import Permissions as PermissionsSection
+from gossamer.net.config.auth import PermissionsSection
 from gossamer.net.config.limits import Limits
 from gossamer.net.config.listeners import Tls
-from gossamer.net.config.mesh import Mesh as MeshSection
-from gossamer.net.config.mesh import Stock as StockSection
+from gossamer.net.config.mesh import BridgeSection, MeshSection
 from gossamer.net.config.plus import windows_of
 from gossamer.net.rule_file import RulePermissions, load_rules
 from gossamer.net.tls import client_context, server_context
@@ -173,7 +172,7 @@ def mesh_settings(mesh: MeshSection) -> MeshSettings:
     return settings
 
 
-def bridge_settings(section: StockSection) -> BridgeSettings:
+def bridge_settings(section: BridgeSection) -> BridgeSettings:
     """With the password; ConfigError if its file cannot be read."""
     settings = section.settings()
     if section.password_file is not None:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from gossamer.broker.broker import Broker
@@ -59,14 +60,14 @@ class Server:
         self.archive = archive
         self.archive_service: ArchiveService | None = None
         self.mesh_links: MeshLinks | None = None
-        self._bridge_mesh_links: BridgeLinks | None = None
+        self._bridges: BridgeLinks | None = None
         self._spans: Spans | None = None
         self._ticker: asyncio.TimerHandle | None = None
         if store is not None:
             store.start(
-                lambda batch: self._from_store(self._committed, batch),
+                lambda batch: self._from_store(self._take_turn, partial(broker.committed, batch)),
                 lambda error: self._from_store(self._store_failed, error),
-                lambda: self._from_store(self._store_read, None),
+                lambda: self._from_store(self._take_turn, broker.was_read),
             )
 
     async def open(self, resolved: ResolvedConfig) -> Listeners:
@@ -83,15 +84,18 @@ class Server:
         listeners = Listeners(self.host, resolved)
         await listeners.open(resolved)
         self.listeners = listeners
-        if self.mesh is not None and resolved.config.mesh is not None:
-            self.mesh_links = MeshLinks(
-                self.host, self.mesh, resolved.config.mesh.peer, resolved.config.mesh.seeds
-            )
-            if resolved.config.mesh.stock:
-                bridges = resolved.config.mesh.stock
-                self._bridge_mesh_links = BridgeLinks(self.host, self.mesh, bridges)
+        section = resolved.config.mesh
+        if self.mesh is not None and section is not None:
+            self.mesh_links = MeshLinks(self.host, self.mesh, section.peer, section.seeds)
+            if section.stock:
+                self._bridges = BridgeLinks(self.host, self.mesh, section.stock)
         if self.archive is not None:
-            self._serve_archive(self.archive, listeners, resolved)
+            # Not at the top: only a broker with an archive needs pyarrow.
+            from gossamer.net.replay_service import ArchiveService
+
+            self.archive_service = ArchiveService(
+                self.archive, self.broker, listeners.logins, resolved
+            )
         self._tick()
         return listeners
 
@@ -106,14 +110,6 @@ class Server:
                 ", ".join(sorted(left)),
             )
 
-    def _serve_archive(
-        self, archive: Archive, listeners: Listeners, resolved: ResolvedConfig
-    ) -> None:
-        # Not at the top: only a broker with an archive needs pyarrow.
-        from gossamer.net.replay_service import ArchiveService
-
-        self.archive_service = ArchiveService(archive, self.broker, listeners.logins, resolved)
-
     async def start(self, address: str, port: int) -> int:
         """Listens on plain TCP for clients of this machine; answers the port in use."""
         listener = Listener(host=address, port=port)
@@ -126,8 +122,8 @@ class Server:
             self._ticker.cancel()
         if self.listeners is not None:
             self.listeners.close()
-        if self._bridge_mesh_links is not None:
-            await self._bridge_mesh_links.stop()
+        if self._bridges is not None:
+            await self._bridges.stop()
         if self.mesh_links is not None:
             await self.mesh_links.stop()
         if self.archive_service is not None:
@@ -144,7 +140,7 @@ class Server:
         self._ticker = self.loop.call_later(_TICK_SECONDS, self._tick)
         now = self.clock.now()
         self._guarded("the clock", self._look_at_clock, now)
-        self._guarded("the tick", self._tick_broker, now)
+        self._guarded("the tick", self.broker.tick, now)
         if self.archive is not None:
             self._guarded("the archive's tick", self._tick_archive, now)
         self._guarded("the end of the tick", self.host.after_chunk, now)
@@ -161,9 +157,6 @@ class Server:
                 "forward" if step > 0.0 else "back",
             )
         self.broker.clock_set(self.clock.offset, now)
-
-    def _tick_broker(self, now: float) -> None:
-        self.broker.tick(now)
 
     def _tick_archive(self, now: float) -> None:
         if self.archive is not None:
@@ -185,15 +178,10 @@ class Server:
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(call, argument)
 
-    def _committed(self, batch: int) -> None:
+    def _take_turn(self, step: Callable[[float], None]) -> None:
+        """Something that the store has done goes on in the core, and its outcome back to it."""
         now = self.clock.now()
-        self.broker.committed(batch, now)
-        self.host.after_chunk(now)
-        self._end_turn()
-
-    def _store_read(self, _: None) -> None:
-        now = self.clock.now()
-        self.broker.was_read(now)
+        step(now)
         self.host.after_chunk(now)
         self._end_turn()
 

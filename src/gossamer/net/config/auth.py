@@ -29,7 +29,7 @@ class Jwt(Section):
     """Tolerance for clock differences."""
 
 
-class Auth(Section):
+class AuthSection(Section):
     """Without any of these, and without client certificates, only anonymous access is possible."""
 
     password_file: FilePath | None = None
@@ -73,7 +73,7 @@ class Auth(Section):
         return tuple(way for way, is_on in ways.items() if is_on)
 
 
-class Permissions(Section):
+class PermissionsSection(Section):
     """Without a rule file, every client that can connect may do everything."""
 
     file: FilePath | None = None

@@ -28,7 +28,7 @@ _VERSIONS = {"5.0": V5, "3.1.1": V311}
 _MOST_LEVELS = 200
 
 
-class Stock(Section):
+class BridgeSection(Section):
     """A bridge: this broker is a client there. All brokers of the mesh use the same name for it."""
 
     name: Name
@@ -53,7 +53,7 @@ class Stock(Section):
     """Dial with TLS."""
 
     @model_validator(mode="after")
-    def _filters_are_sound(self) -> "Stock":
+    def _filters_are_sound(self) -> "BridgeSection":
         for filter in (*self.imports, *self.exports):
             try:
                 check_filter(filter, _MOST_LEVELS)
@@ -91,7 +91,7 @@ class Peer(Section):
     """Dial with TLS."""
 
 
-class Mesh(Section):
+class MeshSection(Section):
     """Brokers with the same mesh name and key (or trusted certificates) form a mesh."""
 
     name: Name
@@ -120,5 +120,5 @@ class Mesh(Section):
     """Names with a port, such as `brokers.example.net:1883`: every address of the name is dialled,
     and looked up again from time to time. TLS is as for the first peer."""
 
-    stock: tuple[Stock, ...] = ()
+    stock: tuple[BridgeSection, ...] = ()
     """Bridges to brokers of other makes."""

@@ -6,13 +6,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from gossamer.net.config.auth import Auth, Permissions
+from gossamer.net.config.auth import AuthSection, PermissionsSection
 from gossamer.net.config.limits import Limits, Rates
 from gossamer.net.config.listeners import Listener
-from gossamer.net.config.mesh import Mesh
+from gossamer.net.config.mesh import MeshSection
 from gossamer.net.config.plus import Geo, Plus, Vision
 from gossamer.net.config.section import Duration, FilePath, Port, Section
-from gossamer.net.config.store import Archive, Store
+from gossamer.net.config.store import ArchiveSection, StoreSection
 
 
 class Sys(Section):
@@ -67,15 +67,15 @@ class Config(Section):
     """Limits on what a client may use."""
     rates: Rates = Rates()
     """Rate limits."""
-    auth: Auth = Auth()
+    auth: AuthSection = AuthSection()
     """Authentication."""
-    permissions: Permissions = Permissions()
+    permissions: PermissionsSection = PermissionsSection()
     """Authorization."""
-    store: Store = Store()
+    store: StoreSection = StoreSection()
     """Durable state."""
-    archive: Archive | None = None
+    archive: ArchiveSection | None = None
     """The archive of messages; off by default."""
-    mesh: Mesh | None = None
+    mesh: MeshSection | None = None
     """The other brokers; none by default."""
     plus: Plus = Plus()
     """Subscriptions that compute (MQTT+)."""

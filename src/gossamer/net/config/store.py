@@ -9,7 +9,7 @@ from gossamer.net.config.section import Allowed, Duration, FilePath, Name, Port,
 from gossamer.topics.names import check_filter
 
 
-class Store(Section):
+class StoreSection(Section):
     """`--data` and `--memory` on the command line override this."""
 
     kind: Literal["disk", "memory"] = "disk"
@@ -40,7 +40,7 @@ class ArchiveTls(Tls):
     """TLS for the replay service."""
 
 
-class Archive(Section):
+class ArchiveSection(Section):
     """`docs/archive.md` describes what is archived and how it is read."""
 
     filters: tuple[TopicFilter, ...] = Field(default=("#",), min_length=1)
