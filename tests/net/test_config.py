@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.broker.settings import Settings
 from gossamer.net.config import Config, ConfigError, load, parse
+from gossamer.net.config.limits import Limits
 from gossamer.net.config.reporting import in_force, reference, warnings
+from gossamer.net.resolved_config import LIMIT_KEYS
 
 TLS = '[listener.tls]\ncertificate = "c.pem"\nkey = "k.pem"\n'
 
@@ -192,3 +195,9 @@ def _values(tree: object) -> Iterator[object]:
         return
     for one in tree:
         yield from _values(one)
+
+
+def test_the_core_has_the_defaults_of_the_configuration() -> None:
+    core, limits = Settings(), Limits()
+    for name, key in LIMIT_KEYS.items():
+        assert getattr(core, name) == getattr(limits, key), name
