@@ -8,7 +8,7 @@ import pytest
 from gossamer.archive.archive import Archive
 from gossamer.archive.blocks import HEADER
 from gossamer.archive.collector import Block, Collector
-from gossamer.archive.errors import ArchiveDamaged, ArchiveError, ArchiveInUse
+from gossamer.archive.folder import ArchiveDamaged, ArchiveError, ArchiveInUse
 from gossamer.archive.log import LogFile, create_log, log_name
 from tests.support.archives import BROKER, Row, keep_up, read, seal_here, settings, write
 

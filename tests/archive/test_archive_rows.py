@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gossamer.archive.archive import Archive
-from gossamer.archive.errors import RowsLost
+from gossamer.archive.folder import RowsLost
 from gossamer.archive.sealed_segment import SealedSegment
 from gossamer.archive.selection import Selection
 from gossamer.topics.names import matches

@@ -14,7 +14,7 @@ from moto.server import ThreadedMotoServer
 
 from gossamer.archive.archive import Archive
 from gossamer.archive.catalog import now_micros
-from gossamer.archive.errors import ArchiveError
+from gossamer.archive.folder import ArchiveError
 from gossamer.archive.sealed_segment import SealedSegment, open_folder
 from gossamer.archive.upkeep import Upkeep
 from tests.support.archives import BROKER, Row, keep_up, read, settings, write

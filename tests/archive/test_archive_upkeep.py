@@ -14,7 +14,7 @@ from gossamer.archive import log as log_module
 from gossamer.archive.archive import Archive, ArchiveFull, ArchiveOnlyStore
 from gossamer.archive.catalog import now_micros
 from gossamer.archive.collector import MOST_BLOCK_BYTES, Collector
-from gossamer.archive.errors import ArchiveError
+from gossamer.archive.folder import ArchiveError
 from gossamer.archive.seal import SealingWorker, seal
 from gossamer.archive.sealed_segment import TIMES_KEY, TOPICS_KEY, SealedSegment
 from gossamer.archive.upkeep import Upkeep

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.archive.archive import Archive
-from gossamer.archive.errors import ArchiveDamaged
+from gossamer.archive.folder import ArchiveDamaged
 from gossamer.archive.log import log_name
 from gossamer.archive.sealed_segment import sealed_name
 from gossamer.cli.main import run

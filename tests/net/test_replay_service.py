@@ -21,7 +21,7 @@ from gossamer.archive.client import (
     locate,
     read,
 )
-from gossamer.archive.errors import ArchiveError
+from gossamer.archive.folder import ArchiveError
 from gossamer.archive.replay_protocol import BAD, DENIED, FAILED, REFUSED, frame, read_frame
 from gossamer.archive.selection import Selection
 from gossamer.archive.upkeep import Upkeep

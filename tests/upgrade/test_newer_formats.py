@@ -23,7 +23,7 @@ from gossamer.archive import offline as inspecting
 from gossamer.archive import replay_protocol as frames
 from gossamer.archive import sealed_segment as sealed
 from gossamer.archive.archive import Archive, open_beside
-from gossamer.archive.errors import ArchiveError
+from gossamer.archive.folder import ArchiveError
 from gossamer.archive.selection import Selection
 from gossamer.bloom import summary_codec as bloom
 from gossamer.bloom.hashes import TopicHasher

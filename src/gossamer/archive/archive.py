@@ -15,13 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from gossamer.archive.catalog import Catalog, find_logs, lock, now_micros, open_catalog
+from gossamer.archive.catalog import Catalog, find_logs, now_micros, open_catalog
 from gossamer.archive.collector import MICROSECONDS, Block, Collector
-from gossamer.archive.errors import ArchiveError
+from gossamer.archive.folder import FOLDER_NAME, ArchiveError, ArchiveSettings, lock
 from gossamer.archive.log import LogFile, create_log
 from gossamer.archive.reader import ArchiveReader
 from gossamer.archive.sealed_segment import open_folder, parse_name
-from gossamer.archive.settings import FOLDER_NAME, ArchiveSettings
 from gossamer.session.journal import Journal
 from gossamer.storage.backup import BackupError
 from gossamer.storage.batch import Batch

@@ -5,9 +5,7 @@ A catalog is changed by the writer's and the sealer's threads and read by any: a
 list.
 """
 
-import fcntl
 import logging
-import os
 import threading
 import time
 from bisect import bisect_right
@@ -18,10 +16,10 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.fs
 
-from gossamer.archive.errors import (
+from gossamer.archive.folder import (
     ArchiveDamaged,
     ArchiveError,
-    ArchiveInUse,
+    ArchiveSettings,
     ArchiveTooNew,
 )
 from gossamer.archive.log import (
@@ -36,11 +34,9 @@ from gossamer.archive.log import (
 )
 from gossamer.archive.recovery import recover_complete, recover_current
 from gossamer.archive.sealed_segment import UNFINISHED, SealedSegment, parse_name
-from gossamer.archive.settings import ArchiveSettings
 
 logger = logging.getLogger("gossamer.archive")
 
-LOCK_NAME: Final = "lock"
 # The longest header of a file: a broker's name has a limit.
 MOST_HEADER_BYTES: Final = 4096
 
@@ -99,18 +95,6 @@ class Catalog:
 
 def now_micros() -> int:
     return time.time_ns() // 1000
-
-
-def lock(folder: Path) -> int:
-    """A descriptor that keeps others from writing here until it is closed."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise ArchiveInUse(folder) from None
-    return descriptor
 
 
 def open_catalog(

@@ -14,7 +14,7 @@ import ssl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pyarrow as pa
 
@@ -31,6 +31,7 @@ from gossamer.archive.replay_protocol import (
 )
 
 DEFAULT_PORT: Final = 1885
+READ_BYTES: Final = 1 << 16  # from the socket at a time
 
 
 @dataclass(frozen=True)
@@ -110,17 +111,29 @@ def read(address: Address, credentials: Credentials, request: Request) -> Iterat
     asked = asdict(request)
     message = {"action": "read", "filter": asked.pop("filters"), **asked}
     with _exchange(address, credentials, message) as source:
-        _checked(source.frame())
+        _answer(source, address)
         with pa.ipc.open_stream(pa.PythonFile(source, "r")) as stream:
             for batch in stream:
                 if batch.num_rows:  # an empty one only says that the broker lives
                     yield batch
-        _checked(source.frame())
+        _answer(source, address)
 
 
 def _ask(address: Address, credentials: Credentials, message: dict[str, Any]) -> dict[str, Any]:
     with _exchange(address, credentials, message) as source:
-        return _checked(source.frame())
+        return _answer(source, address)
+
+
+def _answer(source: io.BufferedReader, address: Address) -> dict[str, Any]:
+    """The next frame, if it is no refusal."""
+
+    def exactly(size: int) -> bytes:
+        data = source.read(size)
+        if len(data) < size:
+            raise Unreachable(f"{address}: the connection broke off")
+        return data
+
+    return _checked(read_frame(exactly, MOST_ANSWER_BYTES))
 
 
 def _checked(answer: dict[str, Any]) -> dict[str, Any]:
@@ -137,11 +150,11 @@ def _checked(answer: dict[str, Any]) -> dict[str, Any]:
 @contextmanager
 def _exchange(
     address: Address, credentials: Credentials, message: dict[str, Any]
-) -> Iterator["_Source"]:
+) -> Iterator[io.BufferedReader]:
     try:
-        with _connected(address) as connection:
+        with _connected(address) as connection, connection.makefile("rb", READ_BYTES) as source:
             connection.sendall(frame({"version": VERSION, **asdict(credentials), **message}))
-            yield _Source(connection, str(address))
+            yield cast("io.BufferedReader", source)
     except ssl.SSLCertVerificationError as error:
         raise ReplayError(
             f"the certificate of {address} is not trusted: {error.verify_message}", UNTRUSTED
@@ -158,32 +171,3 @@ def _connected(address: Address) -> socket.socket:
         return connection
     context = ssl.create_default_context(cafile=address.ca_file)
     return context.wrap_socket(connection, server_hostname=address.host)
-
-
-class _Source(io.RawIOBase):
-    """A socket from which exactly as much is read as asked for."""
-
-    def __init__(self, connection: socket.socket, name: str) -> None:
-        super().__init__()
-        self._file = connection.makefile("rb", buffering=1 << 16)
-        self._name = name
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        found: bytes = self._file.read(size)
-        return found
-
-    def frame(self) -> dict[str, Any]:
-        return read_frame(self._exactly, MOST_ANSWER_BYTES)
-
-    def _exactly(self, size: int) -> bytes:
-        data = self.read(size)
-        if len(data) < size:
-            raise Unreachable(f"{self._name}: the connection broke off")
-        return data
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()

@@ -61,6 +61,11 @@ class Rows:
     def offsets(self) -> Any:
         return np.arange(self.first, self.first + self.count, dtype=np.int64)
 
+    def batch(self, schema: pa.Schema) -> pa.RecordBatch:
+        """All rows, as these columns."""
+        columns = [self.column(name) for name in schema.names]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
     def column(self, name: str) -> pa.Array:
         if name in _COLUMNS:
             return _COLUMNS[name](self)

@@ -10,12 +10,13 @@ import struct
 import zlib
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from gossamer.archive.blocks import ALIGNMENT, encode
 from gossamer.archive.collector import Block
-from gossamer.archive.errors import ArchiveError
+from gossamer.archive.folder import ArchiveError, sync
 
 # The digit is the format of the file and of the blocks in it.
 FILE_MAGIC: Final = b"GOSSARC1"
@@ -34,16 +35,14 @@ STRETCH_BYTES: Final = 64 * 1024
 SMALL_BYTES: Final = 64 * 1024
 
 
+@dataclass(slots=True)
 class Mark:
     """Where a stretch of blocks starts, and the times of the rows in it."""
 
-    __slots__ = ("first", "max_time", "min_time", "position")
-
-    def __init__(self, first: int, position: int, min_time: int, max_time: int) -> None:
-        self.first = first
-        self.position = position
-        self.min_time = min_time
-        self.max_time = max_time
+    first: int
+    position: int
+    min_time: int
+    max_time: int
 
 
 class Marks:
@@ -150,17 +149,14 @@ def log_name(first: int) -> str:
     return f"{first:0{DIGITS}}{SUFFIX}"
 
 
-class FileHeader:
+class FileHeader(NamedTuple):
     """What the start of a file says."""
 
-    __slots__ = ("broker", "created", "ended", "first", "size")
-
-    def __init__(self, broker: str, first: int, ended: int, created: int, size: int = 0) -> None:
-        self.broker = broker
-        self.first = first
-        self.ended = ended  # where the log before this one ended
-        self.created = created
-        self.size = size  # of the header itself
+    broker: str
+    first: int
+    ended: int  # where the log before this one ended
+    created: int
+    size: int = 0  # of the header itself
 
 
 def create_log(folder: Path, broker: str, first: int, created: int, ended: int) -> LogFile:
@@ -176,19 +172,10 @@ def create_log(folder: Path, broker: str, first: int, created: int, ended: int) 
         raise
     finally:
         os.close(descriptor)
-    sync_folder(folder)
+    sync(folder)
     log = LogFile(path, first, created, len(header))
     log.open()
     return log
-
-
-def sync_folder(folder: Path) -> None:
-    """Makes the names in it last."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def file_header(header: FileHeader) -> bytes:

@@ -9,29 +9,21 @@ import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet as pq
 
-from gossamer.archive.blocks import HEADER, MAGIC, Header, is_whole
-from gossamer.archive.catalog import (
-    Catalog,
-    Segment,
-    find_logs,
-    find_sealed,
+from gossamer.archive.blocks import Header
+from gossamer.archive.catalog import Catalog, Segment, find_logs, find_sealed, refuse_newer
+from gossamer.archive.folder import (
+    FOLDER_NAME,
+    ArchiveDamaged,
+    ArchiveError,
+    ArchiveTooNew,
     lock,
-    refuse_newer,
+    sync,
 )
-from gossamer.archive.errors import ArchiveDamaged, ArchiveError, ArchiveTooNew
-from gossamer.archive.log import (
-    FileHeader,
-    LogFile,
-    file_header,
-    log_name,
-    read_file_header,
-    sync_folder,
-)
+from gossamer.archive.log import FileHeader, LogFile, file_header, log_name, read_file_header
 from gossamer.archive.reader import ArchiveReader
-from gossamer.archive.recovery import Scan, log_of
+from gossamer.archive.recovery import Scan, log_of, whole_blocks
 from gossamer.archive.schema import SCHEMA
 from gossamer.archive.sealed_segment import SealedSegment, open_folder
-from gossamer.archive.settings import FOLDER_NAME
 
 
 def broker_folders(folder: Path) -> list[Path]:
@@ -173,23 +165,17 @@ def _split(path: Path) -> str:
             os.fsync(file.fileno())
         ended = blocks[-1][1].next
         rows += sum(block.rows for _, block in blocks)
-    sync_folder(path.parent)
+    sync(path.parent)
     return f"{path} is now {kept}; {rows} rows of it were saved"
 
 
 def _stretches(data: bytes) -> Iterator[list[tuple[int, Header]]]:
     """Runs of whole blocks whose offsets follow each other, each with where it starts."""
     run: list[tuple[int, Header]] = []
-    position = data.find(MAGIC)
-    while 0 <= position <= len(data) - HEADER.size:
-        header = Header(data, position)
-        if not is_whole(data, position, header):
-            position = data.find(MAGIC, position + 1)
-            continue
+    for position, header in whole_blocks(data, memoryview(data)):
         if run and header.first != run[-1][1].next:
             yield run
             run = []
         run.append((position, header))
-        position = data.find(MAGIC, position + header.size)
     if run:
         yield run

@@ -11,7 +11,7 @@ import pyarrow as pa
 from gossamer.archive.blocks import HEADER, Header, Parts
 from gossamer.archive.catalog import Catalog, Segment
 from gossamer.archive.columns import Rows
-from gossamer.archive.errors import RowsLost
+from gossamer.archive.folder import RowsLost
 from gossamer.archive.log import LogFile, Mark
 from gossamer.archive.schema import projection
 from gossamer.archive.sealed_segment import SealedSegment
@@ -180,8 +180,7 @@ def select(rows: Rows, selection: Selection) -> pa.RecordBatch | None:
     mask = selection.mask(codes, names, times)
     if low >= high or (mask is not None and not mask[low:high].any()):
         return None
-    columns = [rows.column(name) for name in selection.schema.names]
-    batch = pa.RecordBatch.from_arrays(columns, schema=selection.schema)
+    batch = rows.batch(selection.schema)
     if low or high < rows.count:
         batch = batch.slice(low, high - low)
     return batch if mask is None else batch.filter(pa.array(mask[low:high]))

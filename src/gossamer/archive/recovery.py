@@ -8,10 +8,11 @@ anywhere else is an error: rows that were acknowledged are never passed over in 
 import logging
 import mmap
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from gossamer.archive.blocks import CONTINUED, HEADER, JOINT, MAGIC, Header, is_whole
-from gossamer.archive.errors import ArchiveDamaged, ArchiveTooNew
+from gossamer.archive.folder import ArchiveDamaged, ArchiveTooNew
 from gossamer.archive.log import FORMAT, LogFile, Marks, NewerLog, read_file_header
 
 logger = logging.getLogger("gossamer.archive")
@@ -55,7 +56,7 @@ class Scan:
                     break
                 self._note(header)
             if self.end < self.size:
-                self.has_more = _has_whole_block(data, view, self.end + 1)
+                self.has_more = next(whole_blocks(data, view, self.end + 1), None) is not None
         finally:
             view.release()
 
@@ -86,13 +87,16 @@ def _block_at(view: memoryview, position: int) -> Header | None:
     return header if is_whole(view, position, header) else None
 
 
-def _has_whole_block(data: mmap.mmap, view: memoryview, start: int) -> bool:
+def whole_blocks(
+    data: mmap.mmap | bytes, view: memoryview, start: int = 0
+) -> Iterator[tuple[int, Header]]:
+    """Every whole block from there on, wherever it starts; `view` is one of the same data."""
     position = data.find(MAGIC, start)
     while 0 <= position <= len(view) - HEADER.size:
-        if _block_at(view, position) is not None:
-            return True
-        position = data.find(MAGIC, position + 1)
-    return False
+        header = _block_at(view, position)
+        if header is not None:
+            yield position, header
+        position = data.find(MAGIC, position + (1 if header is None else header.size))
 
 
 def recover_current(path: Path, committed: int | None) -> LogFile:

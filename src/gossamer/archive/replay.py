@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gossamer.archive.archive import Archive
-from gossamer.archive.errors import ArchiveError, RowsLost
+from gossamer.archive.folder import ArchiveError, RowsLost
 from gossamer.archive.replay_protocol import ACCEPTED, BAD, DENIED, FAILED, LOST, frame
 from gossamer.archive.schema import SCHEMA, UnknownColumns, projection
 from gossamer.archive.selection import FOREVER, Allows, Selection

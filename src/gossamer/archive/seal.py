@@ -25,9 +25,9 @@ import pyarrow.parquet as pq
 import gossamer
 from gossamer.archive.blocks import Parts, is_whole
 from gossamer.archive.columns import Rows
-from gossamer.archive.errors import ArchiveDamaged, ArchiveError
+from gossamer.archive.folder import ArchiveDamaged, ArchiveError, sync
 from gossamer.archive.log import FileHeader, read_file_header
-from gossamer.archive.reader import READ_BYTES, headers, select
+from gossamer.archive.reader import READ_BYTES, headers
 from gossamer.archive.schema import SCHEMA
 from gossamer.archive.sealed_segment import (
     FORMAT,
@@ -38,7 +38,6 @@ from gossamer.archive.sealed_segment import (
     open_folder,
     sealed_name,
 )
-from gossamer.archive.selection import Selection
 
 ROW_GROUP_ROWS: Final = 131_072
 ROW_GROUP_BYTES: Final = 64 * 1024 * 1024
@@ -81,7 +80,6 @@ def seal(
 
 
 def _batches(log: Path, data: bytes, start: FileHeader) -> Iterator[pa.RecordBatch]:
-    everything = Selection()
     parts: list[Parts] = []
     size = 0
     end = start.size
@@ -93,16 +91,12 @@ def _batches(log: Path, data: bytes, start: FileHeader) -> Iterator[pa.RecordBat
         size += header.size
         end = position + header.size
         if size >= READ_BYTES:
-            batch = select(Rows(start.broker, parts), everything)
-            assert batch is not None
-            yield batch
+            yield Rows(start.broker, parts).batch(SCHEMA)
             parts, size = [], 0
     if end != len(data):
         raise ArchiveDamaged(log, "its end")
     if parts:
-        batch = select(Rows(start.broker, parts), everything)
-        assert batch is not None
-        yield batch
+        yield Rows(start.broker, parts).batch(SCHEMA)
 
 
 class _ParquetOutput:
@@ -150,11 +144,7 @@ class _ParquetOutput:
         self._writer.close()
         self._out.close()
         if isinstance(self._files, pa.fs.LocalFileSystem):
-            descriptor = os.open(self.path, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            sync(self.path)
 
     def abandon(self) -> None:
         self._writer.close()

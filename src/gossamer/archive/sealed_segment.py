@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet as pq
 
-from gossamer.archive.errors import ArchiveError, ArchiveTooNew
+from gossamer.archive.folder import ArchiveError, ArchiveTooNew
 from gossamer.archive.log import DIGITS
 from gossamer.archive.selection import Selection
 

@@ -16,11 +16,10 @@ import pyarrow.fs
 from gossamer.archive.archive import Archive
 from gossamer.archive.catalog import Segment, now_micros
 from gossamer.archive.collector import MICROSECONDS
-from gossamer.archive.errors import ArchiveError
-from gossamer.archive.log import LogFile, sync_folder
+from gossamer.archive.folder import ArchiveError, ArchiveSettings, sync
+from gossamer.archive.log import LogFile
 from gossamer.archive.seal import SealingWorker
 from gossamer.archive.sealed_segment import SealedSegment, parse_name
-from gossamer.archive.settings import ArchiveSettings
 
 logger = logging.getLogger("gossamer.archive")
 
@@ -93,7 +92,7 @@ class Upkeep:
         if offsets != (log.first, log.next - 1):
             raise ArchiveError(f"{path} does not hold the rows of {log.path}")
         if isinstance(archive.files, pa.fs.LocalFileSystem):
-            sync_folder(Path(path).parent)
+            sync(Path(path).parent)
         archive.catalog.replace(log, SealedSegment(archive.files, path, *offsets, info.size))
         log.path.unlink()
         logger.info(

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gossamer.archive.errors import ArchiveError, MissingPyarrow
+from gossamer.archive.folder import ArchiveError, MissingPyarrow
 from gossamer.cli.errors import CommandError, WrongUse
 from gossamer.topics.names import TopicError, check_filter
 

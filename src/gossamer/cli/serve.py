@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gossamer.archive.errors import ArchiveError
+from gossamer.archive.folder import ArchiveError
 from gossamer.broker.broker import Broker
 from gossamer.broker.restore import CLOCK_KEY, CLOCK_ROOM, resumed
 from gossamer.cli.errors import CommandError, WrongUse

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from gossamer.archive.errors import MissingPyarrow
+from gossamer.archive.folder import MissingPyarrow
 from gossamer.net.config import Config
 from gossamer.net.config.plus import Vision, windows_of
 from gossamer.net.resolved_config import archive_settings, offload_rule

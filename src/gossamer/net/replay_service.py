@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from gossamer.archive.archive import Archive
-from gossamer.archive.errors import ArchiveError, RowsLost
+from gossamer.archive.folder import ArchiveError, RowsLost
 from gossamer.archive.replay import BadRequest, MayLocate, ReplayAnswer, Rights
 from gossamer.archive.replay_protocol import (
     BAD,

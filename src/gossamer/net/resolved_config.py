@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, TypeVar
 
-from gossamer.archive.settings import FOLDER_NAME, ArchiveSettings
+from gossamer.archive.folder import FOLDER_NAME, ArchiveSettings
 from gossamer.broker.policy import Permissions
 from gossamer.broker.rules import RuleBook
 from gossamer.broker.settings import Settings

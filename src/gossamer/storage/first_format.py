@@ -35,7 +35,7 @@ _POSITION: Final = re.compile(r"[^;:]+;[^;:]+;[^;:]+")
 Kept = tuple[str, str, bytes]  # a room, a key, a value
 
 
-class Moves:
+class RowMoves:
     """Rows that go and rows that come in their place."""
 
     def __init__(self) -> None:
@@ -43,9 +43,9 @@ class Moves:
         self.puts: dict[Table, list[Row]] = {}
 
 
-def to_rooms(rows: Mapping[Table, Iterable[Row]]) -> Moves:
+def to_rooms(rows: Mapping[Table, Iterable[Row]]) -> RowMoves:
     """From format 1 to 2. Rows that cannot be read are left to whoever loads them."""
-    moves = Moves()
+    moves = RowMoves()
     found: dict[tuple[str, str], bytes] = {}
     sessions: list[Row] = []
     clients: dict[str, str] = {}  # by the digest that names of topics had of them

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from gossamer.storage.first_format import Moves, to_rooms
+from gossamer.storage.first_format import RowMoves, to_rooms
 from gossamer.storage.index import Lane
 from gossamer.storage.rows import Row, lane_row, waiting_from_spill
 from gossamer.storage.schema import (
@@ -44,14 +44,14 @@ Rows = Mapping[Table, Iterable[Row]]
 class Step:
     """To a format from the one before it: the tables that are new in it, and what moves."""
 
-    def __init__(self, creates: tuple[Table, ...], moves: Callable[[Rows], Moves]) -> None:
+    def __init__(self, creates: tuple[Table, ...], moves: Callable[[Rows], RowMoves]) -> None:
         self.creates = creates
         self.moves = moves
 
 
-def _spill_to_lanes(rows: Rows) -> Moves:
+def _spill_to_lanes(rows: Rows) -> RowMoves:
     """What neighbours' sessions had spilled: it lay in one table, in the order of coming."""
-    moves = Moves()
+    moves = RowMoves()
     spilled = list(rows[SPILL])
     if not spilled:
         return moves
@@ -85,7 +85,7 @@ def _spill_to_lanes(rows: Rows) -> Moves:
 STEPS: Final = {
     2: Step((KEPT,), to_rooms),
     3: Step((LANE, WAITING), _spill_to_lanes),
-    4: Step((INFLIGHT,), lambda rows: Moves()),
+    4: Step((INFLIGHT,), lambda rows: RowMoves()),
 }
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from gossamer.archive.errors import MissingPyarrow
+from gossamer.archive.folder import MissingPyarrow
 from gossamer.cli.errors import CommandError
 from gossamer_lab import tables
 from gossamer_lab.bench import harness, report

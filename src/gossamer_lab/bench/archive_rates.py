@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 
 from gossamer.archive.archive import Archive
 from gossamer.archive.client import Address, Credentials, Request, read
+from gossamer.archive.folder import ArchiveSettings
 from gossamer.archive.replay import ReplayAnswer, Rights
 from gossamer.archive.replay_protocol import MOST_REQUEST_BYTES, read_frame
 from gossamer.archive.sealed_segment import SealedSegment
 from gossamer.archive.selection import Selection
-from gossamer.archive.settings import ArchiveSettings
 from gossamer.archive.upkeep import Upkeep
 
 TOPICS: Final = 1_000

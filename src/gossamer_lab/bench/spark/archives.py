@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from gossamer.archive.archive import Archive
-from gossamer.archive.settings import ArchiveSettings
+from gossamer.archive.folder import ArchiveSettings
 from gossamer.archive.upkeep import Upkeep
 from gossamer.net.local.ports import free_port
 from gossamer_lab.bench.archive_rates import PAYLOADS, write_rows
