@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.spark.insight.interests import Interests, reads
-from gossamer.spark.insight.placement import Advice, Placement, PublisherFlow
+from gossamer.spark.insight.placement import Advice, Placement, PublisherFlow, Routes
 from gossamer.spark.insight.report import size, table
-from gossamer.spark.insight.routes import Routes
+from gossamer.spark.insight.traffic import Interests, reads
 from gossamer.topics.names import matches
 from tests.support.topic_strategies import filters, topics
 

@@ -9,12 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.plus.values import look_up, parse_field, read_document
-from gossamer.spark.lake.event_time import NEWEST, OLDEST, event_time, pointer
-from gossamer.spark.lake.payloads import (
+from gossamer.spark.lake.readings import (
     DEEPEST,
     MOST_FIELDS,
+    NEWEST,
+    OLDEST,
     FieldReading,
     Unreadable,
+    event_time,
+    pointer,
     read_payload,
 )
 
@@ -131,7 +134,7 @@ def test_times_that_cannot_be(stated: object, reason: str) -> None:
 
 
 def test_a_batch_of_rows() -> None:
-    from gossamer.spark.lake.silver import SCHEMA, read_batch
+    from gossamer.spark.lake.readings import SCHEMA, read_batch
 
     payloads = [b"1", b'{"a": 2, "b": 3}', b"{", b"{}"]
     batch = pa.RecordBatch.from_pydict(

@@ -19,9 +19,8 @@ from tests.support.processes import command
 pytest.importorskip("pyspark")
 
 from gossamer.spark.java import quiet_java
-from gossamer.spark.pipelines.catalog import find
 from gossamer.spark.pipelines.pipeline import PipelineSettings
-from gossamer.spark.pipelines.run import BatchDone, PipelineRun
+from gossamer.spark.pipelines.run import BatchDone, PipelineRun, find
 from gossamer_lab.experiments.experiment import find as find_experiment
 from tests.support.spark_cluster import spark_cluster
 

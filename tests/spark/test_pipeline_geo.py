@@ -14,10 +14,9 @@ from tests.support.live import LiveBroker, RawClient
 
 pytest.importorskip("pyspark")
 
-from gossamer.spark.pipelines.catalog import find
+from gossamer.spark.pipelines.geo import from_subscriptions
 from gossamer.spark.pipelines.pipeline import AdminAccess, PipelineError, PipelineSettings
-from gossamer.spark.pipelines.run import PipelineRun
-from gossamer.spark.tracks.fence_files import from_subscriptions
+from gossamer.spark.pipelines.run import PipelineRun, find
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

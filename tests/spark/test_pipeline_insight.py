@@ -14,9 +14,8 @@ from tests.support.polling import eventually
 
 pytest.importorskip("pyspark")
 
-from gossamer.spark.pipelines.catalog import find
 from gossamer.spark.pipelines.pipeline import AdminAccess, PipelineError, PipelineSettings
-from gossamer.spark.pipelines.run import PipelineRun
+from gossamer.spark.pipelines.run import PipelineRun, find
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

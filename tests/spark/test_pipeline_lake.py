@@ -15,9 +15,8 @@ pytest.importorskip("pyspark")
 from gossamer.spark.lake import compaction as compacting
 from gossamer.spark.lake.files import Files
 from gossamer.spark.lake.tables import LakeTable
-from gossamer.spark.pipelines.catalog import find
 from gossamer.spark.pipelines.pipeline import PipelineError, PipelineSettings
-from gossamer.spark.pipelines.run import BatchDone, PipelineRun
+from gossamer.spark.pipelines.run import BatchDone, PipelineRun, find
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

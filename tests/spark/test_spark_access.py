@@ -9,14 +9,12 @@ import pytest
 pytest.importorskip("pyspark")
 
 from gossamer.net.auth.passwords import HASHER, write_entries
-from gossamer.spark.sink import settings as sink
-from gossamer.spark.sink.errors import SinkError
-from gossamer.spark.sink.messages import Row
-from gossamer.spark.sink.once import Part, publish_once
-from gossamer.spark.sink.publisher import publish_rows
-from gossamer.spark.source.history import History
-from gossamer.spark.source.replay import SourceError
-from gossamer.spark.source.settings import read_settings
+from gossamer.spark.sink.exactly_once import Part, publish_once
+from gossamer.spark.sink.publisher import Row, SinkError, publish_rows
+from gossamer.spark.sink.sink_options import SinkOptions, read_sink_options
+from gossamer.spark.source.archives import SourceError
+from gossamer.spark.source.batch_reader import GossamerReader
+from gossamer.spark.source.source_options import read_source_options
 from tests.support.archive_brokers import replay_port
 from tests.support.certificates import authority
 from tests.support.live import LiveBroker, live
@@ -101,7 +99,7 @@ def test_rows_go_in_and_come_back_by_tls_and_login(spark: "SparkSession", guarde
     frame.write.format("gossamer").options(**options).mode("append").save()
     publish_rows(
         iter(messages("in/secret", "out/1")),
-        sink.read_settings(guarded.sink(**guarded.trusting, **BOB)),
+        read_sink_options(guarded.sink(**guarded.trusting, **BOB)),
     )
     seen = {}
     for name, filter in (("ann", "in/#"), ("bob", "#")):
@@ -123,16 +121,14 @@ SOURCE_REFUSALS = {
 def test_a_source_that_is_refused(
     guarded: Guarded, options: dict[str, str], complaint: str
 ) -> None:
-    publish_rows(
-        iter(messages("in/1")), sink.read_settings(guarded.sink(**guarded.trusting, **BOB))
-    )
-    history = History(read_settings(guarded.source(**guarded.trusting, **options)))
+    publish_rows(iter(messages("in/1")), read_sink_options(guarded.sink(**guarded.trusting, **BOB)))
+    history = GossamerReader(read_source_options(guarded.source(**guarded.trusting, **options)))
     with pytest.raises(SourceError, match=complaint):
         [list(history.read(part)) for part in history.partitions()]
 
 
 def test_a_source_that_is_not_trusted(guarded: Guarded) -> None:
-    history = History(read_settings(guarded.source(**BOB)))
+    history = GossamerReader(read_source_options(guarded.source(**BOB)))
     with pytest.raises(SourceError, match=r"certificate of localhost:\d+ is not trusted: .*caFile"):
         history.partitions()
 
@@ -149,19 +145,19 @@ SINK_REFUSALS = {
 def test_a_sink_that_is_refused(
     guarded: Guarded, options: dict[str, str], complaint: str, once: bool
 ) -> None:
-    settings = sink.read_settings(guarded.sink(**guarded.trusting, **options))
+    settings = read_sink_options(guarded.sink(**guarded.trusting, **options))
     with pytest.raises(SinkError, match=complaint):
         publish(messages("out/1"), settings, once)
 
 
 @pytest.mark.parametrize("once", [False, True], ids=["at least once", "once"])
 def test_a_sink_that_is_not_trusted(guarded: Guarded, once: bool) -> None:
-    settings = sink.read_settings(guarded.sink(**BOB))
+    settings = read_sink_options(guarded.sink(**BOB))
     with pytest.raises(SinkError, match=r"certificate of mqtts://localhost:\d+ is not trusted"):
         publish(messages("out/1"), settings, once)
 
 
-def publish(rows: list[Row], settings: sink.SinkSettings, once: bool) -> None:
+def publish(rows: list[Row], settings: SinkOptions, once: bool) -> None:
     if once:
         publish_once(rows, Part("query", 0, 0), settings)
     else:

@@ -22,8 +22,8 @@ pytest.importorskip("cv2")
 from gossamer.net.local.ports import free_port
 from gossamer.spark import answer
 from gossamer.spark.offload.answers import OffloadService
-from gossamer.spark.offload.wanted import WantedOperator, read_wanted
-from gossamer.spark.sink.errors import SinkError
+from gossamer.spark.offload.requests import WantedOperator, read_wanted
+from gossamer.spark.sink.publisher import SinkError
 from gossamer.vision.settings import WorkerSettings
 from tests.support.images import encoded
 from tests.support.processors import PLACES

@@ -17,9 +17,9 @@ from pyspark.sql import DataFrame
 
 from gossamer.archive.client import Address, Credentials, Request
 from gossamer.spark import subscribe
-from gossamer.spark.source.replay import SourceError, find_replays, read_range
-from gossamer.spark.source.settings import read_settings
-from gossamer.spark.source.stream import shared_out
+from gossamer.spark.source.archives import SourceError, find_replays, read_range
+from gossamer.spark.source.source_options import SourceOptions, read_source_options
+from gossamer.spark.source.stream_reader import shared_out
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -99,6 +99,11 @@ def test_a_stream_reads_every_row_once(spark: "SparkSession", tmp_path: Path) ->
     assert payloads(found) == sorted(str(number) for number in range(16))
 
 
+def asking(*addresses: Address, **options: str) -> SourceOptions:
+    brokers = ",".join(f"{address.host}:{address.port}" for address in addresses)
+    return read_source_options({"brokers": brokers, "retrySeconds": "0", **options})
+
+
 def test_what_retention_removed(spark: "SparkSession", tmp_path: Path) -> None:
     with archiving(tmp_path, "b1") as broker:
         publish(broker, numbered("t", range(4)))
@@ -106,8 +111,9 @@ def test_what_retention_removed(spark: "SparkSession", tmp_path: Path) -> None:
         publish(broker, numbered("t", range(4, 6)))
         address = Address("127.0.0.1", replay_port(broker))
         with pytest.raises(SourceError, match=r"offsets 0 to 3 .* the earliest is 4"):
-            list(read_range(address, NOBODY, Request(end=6), 0.0, True))
-        rows = list(read_range(address, NOBODY, Request(end=6, columns=["payload"]), 0.0, False))
+            list(read_range(address, Request(end=6), asking(address)))
+        request = Request(end=6, columns=["payload"])
+        rows = list(read_range(address, request, asking(address, onDataLoss="warn")))
         assert [row["payload"] for batch in rows for row in batch.to_pylist()] == [b"4", b"5"]
         assert payloads(history(spark, broker)) == ["4", "5"]
         lossy = history(spark, broker, starting='{"b1": 1}', onDataLoss="warn")
@@ -130,7 +136,7 @@ def test_a_broker_that_restarts_is_waited_for(tmp_path: Path) -> None:
     thread = threading.Thread(target=restart)
     thread.start()
     try:
-        batches = list(read_range(address, NOBODY, Request(end=3), 30.0, True))
+        batches = list(read_range(address, Request(end=3), asking(address, retrySeconds="30")))
     finally:
         done.set()
         thread.join()
@@ -141,12 +147,12 @@ def test_two_brokers_of_one_name(tmp_path: Path) -> None:
     with archiving(tmp_path / "one", "same") as one, archiving(tmp_path / "two", "same") as two:
         addresses = [Address("127.0.0.1", replay_port(broker)) for broker in (one, two)]
         with pytest.raises(SourceError, match="both call themselves 'same'"):
-            find_replays(addresses, NOBODY, 0.0)
+            find_replays(asking(*addresses))
 
 
 def test_nobody_there() -> None:
     with pytest.raises(SourceError, match=r"no archive at 127.0.0.1:1: .* correct the option"):
-        find_replays([Address("127.0.0.1", 1)], NOBODY, 0.2)
+        find_replays(asking(Address("127.0.0.1", 1), retrySeconds="0.2"))
 
 
 @pytest.mark.parametrize(
@@ -171,12 +177,12 @@ def test_nobody_there() -> None:
 )
 def test_options_that_mean_nothing(option: str, value: str, complaint: str) -> None:
     with pytest.raises(ValueError) as problem:
-        read_settings({"brokers": "127.0.0.1", option: value})
+        read_source_options({"brokers": "127.0.0.1", option: value})
     assert complaint in str(problem.value)
 
 
 def test_options_in_any_case() -> None:
-    settings = read_settings(
+    settings = read_source_options(
         {
             "BROKERS": "[::1]:7, b.example",
             "maxrowspertrigger": "9",

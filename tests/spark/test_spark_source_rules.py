@@ -12,7 +12,7 @@ from tests.support.histories import engine_results, history
 
 pytest.importorskip("pyspark")
 
-from gossamer.spark.source.sieve import Sieve, reads_of
+from gossamer.spark.source.filter_rules import RowFilter, reads_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,7 +27,9 @@ def test_the_same_rows_as_the_broker(filter: str) -> None:
     batch = pa.RecordBatch.from_pylist(
         [{"topic": row["topic"], "payload": row["payload"]} for row in rows]
     )
-    found = [row for passed in Sieve((filter,)).sift(iter([batch])) for row in passed.to_pylist()]
+    found = [
+        row for passed in RowFilter((filter,)).passing(iter([batch])) for row in passed.to_pylist()
+    ]
     chain = filter.split("/")[0]
     assert [(f"{chain}/{row['topic']}", row["payload"]) for row in found] == [
         (topic, payload) for _, topic, payload in engine_results(rows, filter, Vocabulary())

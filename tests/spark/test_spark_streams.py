@@ -12,18 +12,17 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
-from gossamer.spark.source.ranges import Range
-from gossamer.spark.source.replay import SourceError
-from gossamer.spark.source.settings import read_settings
-from gossamer.spark.source.stream import Stream
+from gossamer.spark.source.archives import OffsetRange, SourceError
+from gossamer.spark.source.source_options import read_source_options
+from gossamer.spark.source.stream_reader import GossamerStreamReader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 
-def stream(*brokers: LiveBroker, **options: str) -> Stream:
-    return Stream(read_settings({"brokers": endpoint(*brokers), **options}))
+def stream(*brokers: LiveBroker, **options: str) -> GossamerStreamReader:
+    return GossamerStreamReader(read_source_options({"brokers": endpoint(*brokers), **options}))
 
 
 def numbered(numbers: range) -> list[tuple[str, bytes]]:
@@ -31,7 +30,7 @@ def numbered(numbers: range) -> list[tuple[str, bytes]]:
 
 
 def ranges(parts: list[object]) -> list[tuple[int, int]]:
-    return [(part.start, part.end) for part in parts if isinstance(part, Range)]
+    return [(part.start, part.end) for part in parts if isinstance(part, OffsetRange)]
 
 
 def test_where_a_stream_begins(tmp_path: Path) -> None:

@@ -7,10 +7,9 @@ import pytest
 
 from gossamer.geo.interest import Interest
 from gossamer.spark.fences.areas import interest_of
+from gossamer.spark.pipelines.geo import from_file
 from gossamer.spark.pipelines.pipeline import PipelineError
-from gossamer.spark.tracks.fence_files import from_file
-from gossamer.spark.tracks.trips import trips
-from gossamer.spark.tracks.visits import PATIENCE_SECONDS, TrackPosition, Visits
+from gossamer.spark.tracks.visits import PATIENCE_SECONDS, TrackPosition, Visits, trips
 
 # A circle of 100 m around 0, 0; a thousandth of a degree is about 111 m.
 YARD = interest_of([("gpl_circleStatic", "1;m;1;0;0;100")])

@@ -15,9 +15,8 @@ from tests.support.kept_fixtures import FIXTURES, Fixture
 pytest.importorskip("pyspark")
 
 from gossamer.spark.lake.tables import CHECKPOINTS, FORMAT, FORMAT_FILE
-from gossamer.spark.pipelines.catalog import find
 from gossamer.spark.pipelines.pipeline import PipelineError, PipelineSettings
-from gossamer.spark.pipelines.run import BatchDone, PipelineRun
+from gossamer.spark.pipelines.run import BatchDone, PipelineRun, find
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -263,8 +263,8 @@ def test_newer_directed_messages() -> None:
 
 def test_newer_offsets_of_a_stream() -> None:
     pytest.importorskip("pyspark")
-    from gossamer.spark.source.replay import SourceError
-    from gossamer.spark.source.stream import FORMAT_NAME, checked
+    from gossamer.spark.source.archives import SourceError
+    from gossamer.spark.source.stream_reader import FORMAT_NAME, checked
 
     assert checked({"b1": 7}) == {"b1": 7}
     with pytest.raises(SourceError, match=r"format 2, and this version knows 1: use a newer"):

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def pipelines() -> ModuleType:
-    """The catalogue; CommandError where Spark is not installed."""
+    """What finds, checks and runs them; CommandError where Spark is not installed."""
     try:
-        from gossamer.spark.pipelines import catalog
+        from gossamer.spark.pipelines import run
     except ImportError as problem:
         raise CommandError(f"{problem.name} is missing: pip install 'gossamer[spark]'") from None
-    return catalog
+    return run
 
 
 Master = Annotated[
@@ -113,11 +113,10 @@ def run(
     """Run a pipeline until Ctrl-C; the next run continues where it stopped."""
     from datetime import timedelta
 
-    catalog = pipelines()
     from gossamer.spark.pipelines.pipeline import PipelineError, PipelineSettings
 
     try:
-        pipeline = catalog.find(name)
+        pipeline = pipelines().find(name)
     except PipelineError as problem:
         raise WrongUse(str(problem)) from None
     settings = PipelineSettings(
@@ -144,8 +143,8 @@ def run(
 
 def _check(pipeline: "Pipeline", settings: "PipelineSettings", master: str) -> None:
     """All that can be said without Spark, which takes its time to start."""
-    from gossamer.spark.pipelines.checks import check
     from gossamer.spark.pipelines.pipeline import PipelineError
+    from gossamer.spark.pipelines.run import check
     from gossamer.spark.session import CONNECT
 
     if master.startswith(CONNECT):
@@ -220,7 +219,7 @@ def offload(
     from gossamer.spark.java import NoJava
     from gossamer.spark.offload.answers import answer
     from gossamer.spark.session import LOCAL, NoMaster, start
-    from gossamer.spark.sink.errors import SinkError
+    from gossamer.spark.sink.publisher import SinkError
     from gossamer.vision.settings import WorkerSettings
 
     source: dict[str, Any] = dict(source_options(user, password_file, tls, ca_file, None, "fail"))

@@ -9,11 +9,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from gossamer.archive.schema import projection
-from gossamer.spark.sink import settings as sink
-from gossamer.spark.sink.writers import FrameWriter, StreamWriter
-from gossamer.spark.source.history import History
-from gossamer.spark.source.settings import read_settings
-from gossamer.spark.source.stream import Stream
+from gossamer.spark.sink.sink_options import check_schema, read_sink_options
+from gossamer.spark.sink.writer import GossamerStreamWriter, GossamerWriter
+from gossamer.spark.source.batch_reader import GossamerReader
+from gossamer.spark.source.source_options import read_source_options
+from gossamer.spark.source.stream_reader import GossamerStreamReader
 
 
 class GossamerSource(DataSource):
@@ -22,22 +22,22 @@ class GossamerSource(DataSource):
         return "gossamer"
 
     def schema(self) -> StructType:
-        columns = read_settings(self.options).columns
+        columns = read_source_options(self.options).columns
         return from_arrow_schema(projection(None if columns is None else list(columns)))
 
-    def reader(self, schema: StructType) -> History:
-        return History(read_settings(self.options))
+    def reader(self, schema: StructType) -> GossamerReader:
+        return GossamerReader(read_source_options(self.options))
 
-    def streamReader(self, schema: StructType) -> Stream:
-        return Stream(read_settings(self.options))
+    def streamReader(self, schema: StructType) -> GossamerStreamReader:
+        return GossamerStreamReader(read_source_options(self.options))
 
-    def writer(self, schema: StructType, overwrite: bool) -> FrameWriter:
-        sink.check_schema(schema)
-        return FrameWriter(sink.read_settings(self.options, needs_key=True))
+    def writer(self, schema: StructType, overwrite: bool) -> GossamerWriter:
+        check_schema(schema)
+        return GossamerWriter(read_sink_options(self.options, needs_key=True))
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:
-        sink.check_schema(schema)
-        return StreamWriter(sink.read_settings(self.options))
+    def streamWriter(self, schema: StructType, overwrite: bool) -> GossamerStreamWriter:
+        check_schema(schema)
+        return GossamerStreamWriter(read_sink_options(self.options))
 
 
 def register(spark: SparkSession) -> None:

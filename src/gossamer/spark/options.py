@@ -6,32 +6,25 @@ a ValueError that says what there is.
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
-
-T = TypeVar("T")
+from typing import Any, Final
 
 _TRUE: Final = {"true": True, "1": True, "false": False, "0": False}
 _ENDPOINT = re.compile(r"(?P<host>\[[0-9a-fA-F:]+\]|[^:\s\[\]]+)(?::(?P<port>\d{1,5}))?")
 
 
-def known(options: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
-    """By the names as they are written in the table."""
-    spelt = {name.lower(): name for name in names}
-    found: dict[str, str] = {}
-    for key, value in options.items():
-        if key.lower() not in spelt:
-            raise ValueError(f"unknown option {key!r}; there are {', '.join(names)}")
-        found[spelt[key.lower()]] = value
+def read(given: Mapping[str, str], readers: Mapping[str, Callable[[str], Any]]) -> dict[str, Any]:
+    """What the options say, by the names as the table of readers has them."""
+    spelt = {name.lower(): name for name in readers}
+    found: dict[str, Any] = {}
+    for key, text in given.items():
+        name = spelt.get(key.lower())
+        if name is None:
+            raise ValueError(f"unknown option {key!r}; there are {', '.join(readers)}")
+        try:
+            found[name] = readers[name](text)
+        except ValueError as problem:
+            raise ValueError(f"option {name}: {problem}") from None
     return found
-
-
-def read(options: dict[str, str], name: str, reader: Callable[[str], T], default: T) -> T:
-    if name not in options:
-        return default
-    try:
-        return reader(options[name])
-    except ValueError as problem:
-        raise ValueError(f"option {name}: {problem}") from None
 
 
 def flag(text: str) -> bool:
@@ -79,7 +72,6 @@ def endpoint(text: str, default_port: int) -> tuple[str, int]:
     return found["host"].strip("[]"), port
 
 
-def needed(options: dict[str, Any], name: str, example: str) -> str:
+def check_given(options: Mapping[str, Any], name: str, example: str) -> None:
     if not options.get(name):
         raise ValueError(f"option {name} is missing, as in .option({name!r}, {example!r})")
-    return str(options[name])

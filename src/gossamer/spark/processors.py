@@ -10,6 +10,7 @@ from typing import Final
 import pandas as pd
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import pandas_udf
 
 from gossamer.plus.publication import (
     NOT_AN_IMAGE,
@@ -18,7 +19,6 @@ from gossamer.plus.publication import (
     TOO_MANY_PIXELS,
 )
 from gossamer.spark.executor_worker import Answer, worker_for
-from gossamer.spark.vectors import unrepeated
 from gossamer.vision.registry import installed_places
 from gossamer.vision.settings import WorkerSettings
 
@@ -63,7 +63,9 @@ def look(
         found = [_answer(keyword, processor, vision, *row) for row in rows]
         return pd.DataFrame(found, columns=[ANSWER, PROBLEM], dtype="object")
 
-    asked = frame.withColumn("_look", unrepeated(answers, _SCHEMA)("topic", "payload"))
+    # Else Spark would look again where an answer is used.
+    ask = pandas_udf(answers, _SCHEMA).asNondeterministic()  # type: ignore[call-overload]
+    asked = frame.withColumn("_look", ask("topic", "payload"))
     return asked.select(*frame.columns, f"_look.{ANSWER}", f"_look.{PROBLEM}")
 
 

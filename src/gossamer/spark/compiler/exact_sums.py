@@ -15,7 +15,7 @@ from typing import Final
 import pandas as pd
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType
+from pyspark.sql.pandas.functions import pandas_udf
 
 from gossamer.plus.operators.aggregate import Aggregate
 from gossamer.plus.operators.avg import Average
@@ -25,7 +25,6 @@ from gossamer.plus.operators.p95 import P95
 from gossamer.plus.operators.stddev import Deviation
 from gossamer.plus.operators.sum import Sum
 from gossamer.plus.values import INFINITY
-from gossamer.spark.vectors import vectorised
 
 LIMB_BITS: Final = 32
 FRACTIONS: Final = 3  # limbs behind the point
@@ -117,7 +116,9 @@ def estimated_p95(rank: Column) -> Column:
 
 
 def _vector(function: Callable[..., pd.Series]) -> Callable[..., Column]:
-    return vectorised(function, DoubleType())
+    """Made where it is used: what kind of session there is, is not known when modules load."""
+    made: Callable[..., Column] = pandas_udf(function, "double")  # type: ignore[call-overload]
+    return made
 
 
 def _sums(parts: pd.DataFrame) -> pd.Series:

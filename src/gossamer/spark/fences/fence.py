@@ -6,28 +6,33 @@ dropped by built-in functions; the exact geometry decides about the rest, on the
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
 
 import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType
+from pyspark.sql.pandas.functions import pandas_udf
 
 from gossamer.geo.earth import Point
-from gossamer.geo.interest import Interest
 from gossamer.geo.located import NOWHERE, Place
 from gossamer.geo.overlap import Effort, delivers
-from gossamer.spark.fences.areas import Area, Entries, interest_of, read_area
+from gossamer.spark.fences.areas import (
+    Area,
+    Entries,
+    interest_of,
+    is_position,
+    kept_interest,
+    needs_reading,
+    read_area,
+    read_place,
+)
 from gossamer.spark.fences.cells import cell_at, cells_of
-from gossamer.spark.fences.places import is_position, needs_reading, read_place
-from gossamer.spark.vectors import vectorised
 
 
 def fenced(frame: DataFrame, area: Area) -> DataFrame:
     """The messages that a subscription with this area would get. Raises GlpError, ValueError."""
     entries = read_area(area)
     level, cells = cells_of(interest_of(entries))
-    judged = vectorised(_judge(entries), BooleanType())
+    judged = pandas_udf(_judge(entries), "boolean")  # type: ignore[call-overload]
     marked = frame.withColumns({"_at": is_position(), "_speaks": needs_reading()})
     near = cell_at(level, F.col("lat"), F.col("lon")).isin(cells)
     candidates = marked.where(~F.col("_at") | near)
@@ -42,7 +47,7 @@ def _judge(entries: Entries) -> Callable[..., pd.Series]:
     sent = tuple(entries)
 
     def judge(lat: pd.Series, lon: pd.Series, glp: pd.Series) -> pd.Series:
-        interest = _interest(sent)
+        interest = kept_interest(sent)
         rows = zip(lat.tolist(), lon.tolist(), glp.tolist(), strict=True)
         return pd.Series([delivers(_place(*row), interest, -math.inf, Effort()) for row in rows])
 
@@ -53,9 +58,3 @@ def _place(lat: float, lon: float, glp: str | None) -> Place | None:
     if glp is not None:
         return read_place(glp)
     return None if math.isnan(lat) else Place(Point(lat, lon), NOWHERE, None)
-
-
-@lru_cache(maxsize=16)
-def _interest(sent: tuple[tuple[str, str], ...]) -> Interest:
-    """Made once in each worker, not for each batch of rows."""
-    return interest_of(list(sent))

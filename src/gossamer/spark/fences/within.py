@@ -1,27 +1,42 @@
 """`within`: which of many fences each of many messages is in."""
 
+import math
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Final
 
 import pandas as pd
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import pandas_udf
 
-from gossamer.spark.fences.areas import Area, interest_of, read_area
-from gossamer.spark.fences.cells import cell_at, cells_of
-from gossamer.spark.fences.chords import (
-    ANYWHERE,
+from gossamer.geo.earth import Point
+from gossamer.geo.index import SpatialIndex
+from gossamer.geo.interest import Interest
+from gossamer.geo.located import Place
+from gossamer.geo.overlap import Effort
+from gossamer.spark.fences.areas import (
+    Area,
+    interest_of,
+    is_position,
+    needs_reading,
+    read_area,
+    read_place,
+)
+from gossamer.spark.fences.cells import (
     CENTRE,
+    NO_CENTRE,
+    cell_at,
+    cells_of,
     centre_of,
     coordinates,
     may_be_inside,
 )
-from gossamer.spark.fences.inside import Fence, Fences
-from gossamer.spark.fences.places import is_position, needs_reading
-from gossamer.spark.vectors import unrepeated
 
 FENCE: Final = "fence"
 AREA: Final = "area"
+
+Fence = tuple[str, tuple[tuple[str, str], ...]]  # its name, and its area as User Properties
 
 _PLACE: Final = {"lat": "double", "lon": "double", "glp": "string"}
 # Beside the levels of cells: the rows that only the exact geometry can place.
@@ -51,7 +66,8 @@ def within(frame: DataFrame, fences: DataFrame | Mapping[str, Area]) -> DataFram
     table = placed.sparkSession.createDataFrame(cells, _TABLE)
     near = (F.col("_probe._level") == F.col("_level")) & (F.col("_probe._cell") == F.col("_cell"))
     candidates = probes.join(F.broadcast(table), near).where(may_be_inside())
-    inside = unrepeated(_inside(tuple(listed)), "array<string>")
+    inside = pandas_udf(_inside(tuple(listed)), "array<string>")  # type: ignore[call-overload]
+    inside = inside.asNondeterministic()  # else Spark computes it again where the result is used
     lat, lon = (F.when(F.col("_number") >= 0, F.col(name)) for name in ("lat", "lon"))
     glp = F.when(F.col("_number") < 0, F.col("glp"))
     found = candidates.withColumn("_fences", inside(F.col("_number"), lat, lon, glp))
@@ -75,9 +91,9 @@ def _listed(fences: DataFrame | Mapping[str, Area]) -> list[Fence]:
 
 def _cells(listed: list[Fence]) -> list[_Cell]:
     """One more row stands for all fences at once."""
-    found: list[_Cell] = [(_BY_READING, 0, -1, *ANYWHERE)]
+    found: list[_Cell] = [(_BY_READING, 0, -1, *NO_CENTRE)]
     for number, (_, entries) in enumerate(listed):
-        interest = interest_of(list(entries))
+        interest = interest_of(entries)
         level, cells = cells_of(interest)
         found += [(level, cell, number, *centre_of(interest)) for cell in cells]
     return found
@@ -99,8 +115,48 @@ def _probe(level: int, cell: Column) -> Column:
 
 def _inside(listed: tuple[Fence, ...]) -> Callable[..., pd.Series]:
     def inside(number: pd.Series, lat: pd.Series, lon: pd.Series, glp: pd.Series) -> pd.Series:
-        fences = Fences.of(listed)
+        fences = _fences(listed)
         rows = zip(number.tolist(), lat.tolist(), lon.tolist(), glp.tolist(), strict=True)
         return pd.Series([fences.around(*row) for row in rows], dtype="object")
 
     return inside
+
+
+class Fences:
+    """Made once in each worker; a fence is read when it is first asked about."""
+
+    def __init__(self, listed: tuple[Fence, ...]) -> None:
+        self._listed = listed
+        self._interests: dict[int, Interest] = {}
+        self._index: SpatialIndex | None = None
+
+    def around(self, number: int, lat: float, lon: float, glp: str | None) -> list[str]:
+        """The fence of that number, if the position is in it; with GLP, all that it meets."""
+        if glp is not None:
+            place = read_place(glp)
+            return [] if place is None else self._meeting(place)
+        inside = self._interest(number).region.contains(Point(lat, lon))
+        return [self._listed[number][0]] if inside else []
+
+    def _meeting(self, place: Place) -> list[str]:
+        if self._index is None:
+            self._index = SpatialIndex()
+            for number in range(len(self._listed)):
+                self._index.add(self._interest(number))
+        if place.point is not None:
+            found = self._index.at(place.point, -math.inf)
+        else:
+            found = self._index.meeting(place.region, -math.inf, Effort())
+        return [str(interest.holder) for interest in found]
+
+    def _interest(self, number: int) -> Interest:
+        known = self._interests.get(number)
+        if known is None:
+            name, entries = self._listed[number]
+            known = self._interests[number] = interest_of(entries, name)
+        return known
+
+
+@lru_cache(maxsize=4)
+def _fences(listed: tuple[Fence, ...]) -> Fences:
+    return Fences(listed)

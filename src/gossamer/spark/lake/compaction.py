@@ -11,8 +11,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from gossamer.spark.lake.files import Files, joined
-from gossamer.spark.lake.hours import BATCH, DATE, Hour, read_hour
-from gossamer.spark.lake.tables import LakeTable
+from gossamer.spark.lake.tables import BATCH, DATE, Hour, LakeTable, read_hour
 
 # An hour of fewer files is read as fast as one of a single file.
 FEWEST_FILES: Final = 8

@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from gossamer.spark.lake.hours import DATE, HOUR, Hour, hour_columns
-from gossamer.spark.lake.tables import LakeTable
+from gossamer.spark.lake.tables import DATE, HOUR, Hour, LakeTable, hour_columns
 
 READINGS: Final = "silver/readings"
 

@@ -2,23 +2,87 @@
 
 A batch of a stream may be written twice: its first attempt was interrupted. So everything that it
 writes lies under its own number, or replaces whole partitions by what follows from the tables
-below, and the second attempt takes the place of the first.
+below, and the second attempt takes the place of the first. Most are cut by hour,
+`date=2031-05-24/hour=15`, in UTC.
 """
 
 from collections.abc import Iterable
-from typing import Final
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from gossamer.spark.lake.files import Files, joined
-from gossamer.spark.lake.hours import BATCH, DATE, HOUR, Hour
+
+DATE: Final = "date"
+HOUR: Final = "hour"
+BATCH: Final = "batch"
 
 CHECKPOINTS: Final = "_checkpoints"
 # Of the tables, how they are cut into folders, and what stands beside them. It is in a file of this
 # name among the checkpoints; where that is not there, it is 1.
 FORMAT: Final = 1
 FORMAT_FILE: Final = "format"
+
+_AN_HOUR: Final = timedelta(hours=1)
+
+
+class Hour(NamedTuple):
+    date: str
+    hour: int
+
+    @property
+    def path(self) -> str:
+        return f"{DATE}={self.date}/{HOUR}={self.hour}"
+
+    @property
+    def end(self) -> datetime:
+        return datetime.fromisoformat(self.date).replace(tzinfo=UTC) + timedelta(
+            hours=self.hour + 1
+        )
+
+
+def hour_columns(time: Column) -> dict[str, Column]:
+    return {DATE: F.date_format(time, "yyyy-MM-dd"), HOUR: F.hour(time)}
+
+
+def hour_of(time: datetime) -> Hour:
+    return Hour(time.date().isoformat(), time.hour)
+
+
+def hours_between(first: datetime, last: datetime) -> list[Hour]:
+    """All that have a moment of [first, last] in them."""
+    found: list[Hour] = []
+    at = first.replace(minute=0, second=0, microsecond=0)
+    while at <= last:
+        found.append(hour_of(at))
+        at += _AN_HOUR
+    return found
+
+
+def moment(micros: int | None) -> datetime | None:
+    """Collected as a number: Spark hands out timestamps in the time zone of this machine."""
+    return None if micros is None else datetime.fromtimestamp(micros / 1e6, UTC)
+
+
+class Written(NamedTuple):
+    """What went by while a table was written: how many rows, and of which times (UTC)."""
+
+    rows: int
+    first: datetime | None
+    last: datetime | None
+
+    def hours(self) -> list[Hour]:
+        return hours_between(self.first, self.last) if self.first and self.last else []
+
+
+def read_hour(date_folder: str, hour_folder: str) -> Hour | None:
+    """Of the names of two folders; None if they are something else."""
+    date, hour = date_folder.partition("="), hour_folder.partition("=")
+    if date[0] != DATE or hour[0] != HOUR or not hour[2].isdigit():
+        return None
+    return Hour(date[2], int(hour[2]))
 
 
 def format_of(stated: str | None) -> int:
@@ -42,6 +106,19 @@ class LakeTable:
     def write_batch(self, frame: DataFrame, batch: int) -> None:
         self.replace(frame.withColumn(BATCH, F.lit(batch)))
 
+    def write_hours(self, frame: DataFrame, batch: int) -> Written:
+        """A batch of rows with a `time`, into the folders of their hours."""
+        seen, micros = Observation(), F.unix_micros("time")
+        watched = frame.observe(
+            seen,
+            F.count("*").alias("rows"),
+            F.min(micros).alias("first"),
+            F.max(micros).alias("last"),
+        )
+        self.write_batch(watched.withColumns(hour_columns(F.col("time"))), batch)
+        told = seen.get
+        return Written(int(told["rows"]), moment(told["first"]), moment(told["last"]))
+
     def read(self, spark: SparkSession) -> DataFrame | None:
         """None while nothing has been written."""
         files = Files(spark, self.path)
@@ -63,10 +140,6 @@ class LakeTable:
         paths = [joined(self.path, part) for part in parts]
         there = [path for path in paths if files.exists(path)]
         return spark.read.option("basePath", self.path).parquet(*there) if there else None
-
-
-def by_hour(root: str, name: str) -> LakeTable:
-    return LakeTable(root, name, DATE, HOUR)
 
 
 def by_batch(root: str, name: str) -> LakeTable:

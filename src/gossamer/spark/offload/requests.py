@@ -5,20 +5,59 @@ after which a broker forgets an operator is not waited for any longer.
 """
 
 import asyncio
+import json
 import logging
 import threading
 import time
-from typing import Final
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
 
 from gossamer.backoff import Backoff
 from gossamer.broker.offload import WANTED
 from gossamer.broker.operators import LINGER_SECONDS
 from gossamer.net.client import Client, Disconnected, Refused
-from gossamer.spark.offload.wanted import WantedOperator, read_wanted
-from gossamer.spark.sink.errors import SinkError
-from gossamer.spark.sink.publisher import client_of
-from gossamer.spark.sink.settings import SinkSettings
+from gossamer.plus.operators.windows import Window
+from gossamer.plus.registry import DEFAULT_WINDOWS
+from gossamer.spark.sink.publisher import SinkError, client_of
+from gossamer.spark.sink.sink_options import SinkOptions
 from gossamer.wire.reasons import UNSPECIFIED_ERROR
+
+
+@dataclass(frozen=True)
+class WantedOperator:
+    key: str  # under which the broker takes answers
+    filter: str
+    reply: str
+    ttl: float
+    windows: tuple[tuple[str, float], ...]
+    since: float
+
+    def own_windows(self) -> list[Window]:
+        """Those that are not known everywhere."""
+        known = {window.keyword for window in DEFAULT_WINDOWS}
+        return [Window(name, seconds) for name, seconds in self.windows if name not in known]
+
+    def starting(self) -> str:
+        """For the source: what is published from the first subscription on."""
+        return datetime.fromtimestamp(self.since, UTC).isoformat()
+
+
+def read_wanted(payload: bytes) -> WantedOperator:
+    """Raises ValueError."""
+    try:
+        told: dict[str, Any] = json.loads(payload)
+        return WantedOperator(
+            key=str(told["key"]),
+            filter=str(told["filter"]),
+            reply=str(told["reply"]),
+            ttl=float(told["ttl"]),
+            windows=tuple((str(name), float(told["windows"][name])) for name in told["windows"]),
+            since=float(told["since"]),
+        )
+    except (KeyError, TypeError, AttributeError) as problem:
+        raise ValueError(f"not what a broker tells: {problem!r}") from None
+
 
 logger = logging.getLogger(__name__)
 
@@ -29,8 +68,8 @@ LONGEST_PAUSE: Final = 5.0
 class OffloadRequests:
     """Use it in a `with`; entering waits for the first connection and raises SinkError."""
 
-    def __init__(self, settings: SinkSettings) -> None:
-        self._settings = settings
+    def __init__(self, options: SinkOptions) -> None:
+        self._options = options
         self._lock = threading.Lock()
         self._wanted: dict[str, WantedOperator] = {}
         self._unconfirmed: set[str] = set()  # from before the last connection
@@ -44,11 +83,11 @@ class OffloadRequests:
 
     def __enter__(self) -> "OffloadRequests":
         self._thread.start()
-        if not self._ready.wait(self._settings.retry_seconds):
+        if not self._ready.wait(self._options.retry_seconds):
             self._problem = self._problem or "no answer"
         if self._problem:
             self.__exit__()
-            raise SinkError(f"{self._settings.url}: {self._problem}")
+            raise SinkError(f"{self._options.url}: {self._problem}")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -90,11 +129,11 @@ class OffloadRequests:
             except (Disconnected, OSError, TimeoutError) as problem:
                 if not self._ready.is_set():
                     self._problem = str(problem) or "no answer"
-                logger.warning("%s: %s; trying again", self._settings.url, problem)
+                logger.warning("%s: %s; trying again", self._options.url, problem)
             await asyncio.sleep(self._tries.pause())
 
     async def _listen(self) -> None:
-        async with client_of(self._settings) as client:
+        async with client_of(self._options) as client:
             await self._subscribe(client)
             self._tries.reset()
             async for message in client.messages():
@@ -108,7 +147,7 @@ class OffloadRequests:
         [reason] = await client.subscribe(WANTED + "#", qos=1)
         if reason >= UNSPECIFIED_ERROR:
             raise SinkError(
-                f"{self._settings.user or 'a client without a name'} may not answer; the broker "
+                f"{self._options.user or 'a client without a name'} may not answer; the broker "
                 f"lists who may in [plus.offload] ({client.reason_string or hex(reason)})"
             )
         self._problem = ""
@@ -123,7 +162,7 @@ class OffloadRequests:
             try:
                 told = read_wanted(payload)
             except ValueError as problem:
-                logger.error("%s: %s", self._settings.url, problem)
+                logger.error("%s: %s", self._options.url, problem)
                 return
             known = self._wanted.get(name)
             if known is None or known.key != told.key:

@@ -4,21 +4,34 @@ geo/positions     where each message said that its publisher was    by date, hou
 geo/tracks        a row for each trip                               by date
 geo/visits        a row for each stay of a visitor in a fence       by date
 geo/dwells        of each fence: visits, visitors, time             by date
+
+Fences are those of a GeoJSON file, or what subscribers drew around themselves.
 """
 
-from typing import Final
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
 
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from gossamer.spark.lake.batches import moment
+from gossamer.geo.geojson import areas_in
+from gossamer.net.admin.client import AdminError
+from gossamer.spark.fences.areas import read_area
 from gossamer.spark.lake.files import joined
-from gossamer.spark.lake.hours import DATE, hour_columns, hours_between
-from gossamer.spark.lake.tables import LakeTable, by_hour_and_batch
-from gossamer.spark.pipelines.pipeline import Pipeline, PipelineError, PipelineSettings
-from gossamer.spark.tracks.fence_files import Fences, from_file, from_subscriptions
+from gossamer.spark.lake.tables import (
+    DATE,
+    LakeTable,
+    by_hour_and_batch,
+)
+from gossamer.spark.pipelines.pipeline import AdminAccess, Pipeline, PipelineError, PipelineSettings
 from gossamer.spark.tracks.frames import dwells, tracks, visits
 
+Fences = dict[str, list[tuple[str, str]]]  # areas as User Properties
+
+# They say what to tell of an area, or where its client is, and are no area themselves.
+_NO_AREA: Final = ("gpl_events", "gpl_dwell", "gpl_hysteresis", "gpl_ping", "gpl_current_pos")
 _KEPT: Final = ("broker", "offset", "time", "topic", "lat", "lon")
 
 
@@ -35,24 +48,14 @@ class GeoPipeline:
 
     def take(self, frame: DataFrame, batch: int) -> None:
         spark = frame.sparkSession
-        seen = Observation()
-        micros = F.unix_micros("time")
         # Without publishers in the archive, whoever publishes on a topic is one visitor.
         client = F.coalesce("publisher", F.lit("")).alias("client")
-        positions = (
-            frame.where("lat is not null and lon is not null")
-            .select(*_KEPT, client)
-            .observe(seen, F.count("*").alias("rows"), F.min(micros).alias("first"),
-                     F.max(micros).alias("last"))
-        )  # fmt: skip
-        self._positions.write_batch(positions.withColumns(hour_columns(F.col("time"))), batch)
-        first, last = moment(seen.get["first"]), moment(seen.get["last"])
-        if first is None or last is None:
-            return
-        hours = self._positions.hours_of(spark, hours_between(first, last), batch)
+        positions = frame.where("lat is not null and lon is not null").select(*_KEPT, client)
+        written = self._positions.write_hours(positions, batch)
+        hours = self._positions.hours_of(spark, written.hours(), batch)
         for date in sorted({hour.date for hour in hours}):
             self._recompute(spark, date)
-        self._taken += int(seen.get["rows"])
+        self._taken += written.rows
 
     def summary(self) -> list[str]:
         return [
@@ -83,6 +86,53 @@ def _fences(settings: PipelineSettings) -> Fences:
     if settings.admins:
         return from_subscriptions(settings.admins)
     raise PipelineError("name a GeoJSON file of fences (--fences), or admin APIs (--admin)")
+
+
+def from_file(path: str) -> Fences:
+    """Each feature is a fence, by its property `name`, its `id` or its number."""
+    try:
+        document: Any = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise PipelineError(f"cannot read {path}: {problem.strerror}") from None
+    except ValueError as problem:
+        raise PipelineError(f"{path} is not JSON: {problem}") from None
+    features = document.get("features") if isinstance(document, dict) else None
+    found: Fences = {}
+    for number, feature in enumerate(features or [document], 1):
+        if not areas_in(feature):
+            continue  # a point or a line in the same file
+        name = _name(feature, number)
+        if name in found:
+            raise PipelineError(f"{path} has two fences {name!r}: give each a name of its own")
+        try:
+            found[name] = read_area(feature)
+        except ValueError as problem:
+            raise PipelineError(f"{path}, fence {name!r}: {problem}") from None
+    if not found:
+        raise PipelineError(f"{path} has no Polygon or MultiPolygon")
+    return found
+
+
+def _name(feature: dict[str, Any], number: int) -> str:
+    properties = feature.get("properties") or {}
+    return str(properties.get("name") or feature.get("id") or f"fence {number}")
+
+
+def from_subscriptions(admins: Sequence[AdminAccess]) -> Fences:
+    """Of located subscriptions, `CLIENT FILTER`. Areas that follow their client are left out."""
+    found: Fences = {}
+    for admin in admins:
+        try:
+            entries = list(admin.pages("/v1/subscriptions"))
+        except AdminError as problem:
+            raise PipelineError(f"the admin API at {admin.host}:{admin.port}: {problem}") from None
+        for one in entries:
+            areas = [(key, text) for key, text in one["glp"] if key not in _NO_AREA]
+            if areas and not any("Dynamic" in key for key, _ in areas):
+                found[f"{one['client_id']} {one['filter']}"] = read_area(areas)
+    if not found:
+        raise PipelineError("no subscription has areas that stay where they are: use --fences FILE")
+    return found
 
 
 GEO: Final = Pipeline(

@@ -14,17 +14,14 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from gossamer.spark.insight import report, tables, traffic
-from gossamer.spark.insight.placement import Advice, Placement
-from gossamer.spark.insight.routes import Routes
+from gossamer.spark.insight import report, traffic
+from gossamer.spark.insight.placement import Advice, Placement, Routes
 from gossamer.spark.insight.snapshots import Snapshots
-from gossamer.spark.lake.batches import moment
 from gossamer.spark.lake.files import Files, joined
-from gossamer.spark.lake.hours import hours_between
-from gossamer.spark.lake.tables import by_hour_and_batch
+from gossamer.spark.lake.tables import by_hour_and_batch, hours_between, moment
 from gossamer.spark.pipelines.pipeline import Pipeline, PipelineError, PipelineSettings
-from gossamer.spark.source.replay import SourceError, find_replays
-from gossamer.spark.source.settings import SourceSettings, read_settings
+from gossamer.spark.source.archives import SourceError, find_replays
+from gossamer.spark.source.source_options import SourceOptions, read_source_options
 
 FLOODING: Final = "pf"
 _PLACEMENT: Final = "client string, broker string, better string, saves long"
@@ -71,10 +68,10 @@ class InsightPipeline:
         numbered = spark.createDataFrame(list(enumerate(numbers)), "number int, filter string")
         wanted = subscriptions.join(F.broadcast(numbered), "filter").persist()
         flows = traffic.flows(rows, numbers).persist()
-        links = tables.link_loads(self._snapshots.read(spark, "links", start)).persist()
+        links = traffic.link_loads(self._snapshots.read(spark, "links", start)).persist()
         sessions = self._snapshots.read(spark, "sessions", start)
         try:
-            advice = self._advise(flows, tables.latest(wanted), sessions, links, len(numbers))
+            advice = self._advise(flows, traffic.latest(wanted), sessions, links, len(numbers))
             return self._write(flows, wanted, links, advice, start, end)
         finally:
             for frame in (wanted, flows, links):
@@ -86,10 +83,10 @@ class InsightPipeline:
         clients: list[set[str]] = [set() for _ in range(count)]
         for row in wanted.select("number", "client").collect():
             clients[row["number"]].add(row["client"])
-        present = tables.latest(sessions).where("connected").select("client", "broker").collect()
+        present = traffic.latest(sessions).where("connected").select("client", "broker").collect()
         homes = {row["client"]: row["broker"] for row in present}
         routes = Routes((row["broker"], row["neighbour"]) for row in links.collect())
-        found = tables.collect_flows(flows, [frozenset(one) for one in clients])
+        found = traffic.collect_flows(flows, [frozenset(one) for one in clients])
         return Placement(found, homes, routes).advise(self._brokers)
 
     def _write(
@@ -102,11 +99,13 @@ class InsightPipeline:
         end: datetime,
     ) -> report.Findings:
         spark = flows.sparkSession
-        topics = self._save("topics", tables.topics(flows, wanted).orderBy(F.desc("bytes")))
-        filters = self._save("filters", tables.filters(flows, wanted).orderBy(F.desc("deliveries")))
+        topics = self._save("topics", traffic.topics(flows, wanted).orderBy(F.desc("bytes")))
+        filters = self._save(
+            "filters", traffic.filters(flows, wanted).orderBy(F.desc("deliveries"))
+        )
         unread = self._save("unread", topics.where("readers = 0").orderBy(F.desc("bytes")))
         loads = self._save("link_loads", links.orderBy(F.desc("bytes")))
-        self._save("placement", tables.frame_of(spark, advice.moves, _PLACEMENT))
+        self._save("placement", traffic.frame_of(spark, advice.moves, _PLACEMENT))
         total = topics.selectExpr("sum(messages)", "sum(bytes)").collect()[0]
         lost = unread.selectExpr("count(*)", "sum(messages)", "sum(bytes)").collect()[0]
         carried = loads.orderBy(F.desc("bytes")).collect()
@@ -157,15 +156,15 @@ def _names(settings: PipelineSettings) -> list[str]:
     """The brokers by the names that their archives have, in the order of their addresses."""
     asked = _asked(settings)
     try:
-        return list(find_replays(asked.addresses, asked.credentials, asked.retry_seconds))
+        return list(find_replays(asked))
     except SourceError as problem:
         raise PipelineError(str(problem)) from problem
 
 
-def _asked(settings: PipelineSettings) -> SourceSettings:
+def _asked(settings: PipelineSettings) -> SourceOptions:
     """With an admin API for each broker."""
     try:
-        asked = read_settings(settings.source_options())
+        asked = read_source_options(settings.source_options())
     except ValueError as problem:
         raise PipelineError(str(problem)) from None
     if len(settings.admins) != len(asked.addresses):

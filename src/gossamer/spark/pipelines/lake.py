@@ -8,35 +8,23 @@ gold/corrections    windows that changed after they were final
 batches             what each batch held
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from gossamer.plus.plan import PlusError
 from gossamer.plus.values import parse_field
-from gossamer.spark.lake.batches import BatchEntry, BatchLog, moment
+from gossamer.spark.lake.batch_log import BatchEntry, BatchLog
 from gossamer.spark.lake.compaction import Compactor
-from gossamer.spark.lake.event_time import pointer
 from gossamer.spark.lake.gold import LEVELS, READINGS, recompute
-from gossamer.spark.lake.hours import hour_columns, hours_between
-from gossamer.spark.lake.silver import readings
-from gossamer.spark.lake.tables import by_batch, by_hour_and_batch
+from gossamer.spark.lake.readings import pointer, readings
+from gossamer.spark.lake.tables import Written, by_batch, by_hour_and_batch
 from gossamer.spark.pipelines.pipeline import Pipeline, PipelineError, PipelineSettings
 
 # Listing all hours takes a while in an old lake.
 BATCHES_BETWEEN_COMPACTIONS: Final = 100
-
-
-@dataclass
-class TableProgress:
-    """What went by while a table was written."""
-
-    rows: int
-    first: datetime | None  # UTC
-    last: datetime | None
 
 
 class LakePipeline:
@@ -59,18 +47,15 @@ class LakePipeline:
         spark = frame.sparkSession
         watermark = self._log.watermark(batch)
         self._compact_now_and_then(watermark, batch)
-        written = self._write_bronze(frame, batch)
-        if written.first is None or written.last is None:
-            return
-        received = hours_between(written.first, written.last)
-        messages = self._messages.read_batch(spark, received, batch)
+        written = self._messages.write_hours(frame, batch)
+        messages = self._messages.read_batch(spark, written.hours(), batch)
         if messages is None:
             return
         entry = BatchEntry(messages=written.rows)
         made = self._write_silver(messages, batch, entry)
-        if made.first is not None and made.last is not None:
+        if made.first is not None:
             entry.newest = made.last
-            hours = self._readings.hours_of(spark, hours_between(made.first, made.last), batch)
+            hours = self._readings.hours_of(spark, made.hours(), batch)
             recompute(spark, self._root, hours)
             new = self._readings.read_batch(spark, hours, batch)
             if watermark is not None and made.first < watermark and new is not None:
@@ -93,25 +78,17 @@ class LakePipeline:
         lines.append(f"{self._root} has {self._readings.name}, {names}")
         return lines
 
-    def _write_bronze(self, frame: DataFrame, batch: int) -> TableProgress:
-        seen = Observation()
-        watched = frame.observe(seen, *_range())
-        self._messages.write_batch(watched.withColumns(hour_columns(F.col("time"))), batch)
-        return _told(seen)
-
-    def _write_silver(self, messages: DataFrame, batch: int, entry: BatchEntry) -> TableProgress:
-        bad, good = Observation(), Observation()
+    def _write_silver(self, messages: DataFrame, batch: int, entry: BatchEntry) -> Written:
+        bad = Observation()
         read = readings(messages, self._event_field)
         made = read.observe(bad, F.count("reason").alias("aside")).where("reason is null")
-        made = made.drop("content_type", "payload", "reason").observe(good, *_range())
-        self._readings.write_batch(made.withColumns(hour_columns(F.col("time"))), batch)
+        written = self._readings.write_hours(made.drop("content_type", "payload", "reason"), batch)
+        entry.readings = written.rows
         entry.aside = int(bad.get["aside"])
         if entry.aside:
             aside = read.where("reason is not null").drop("field", "kind", "number", "text")
-            self._aside.write_batch(aside.withColumns(hour_columns(F.col("time"))), batch)
-        seen = _told(good)
-        entry.readings = seen.rows
-        return seen
+            self._aside.write_hours(aside, batch)
+        return written
 
     def _note_corrections(self, new: DataFrame, batch: int, watermark: datetime) -> int:
         """Which minutes had late readings; how many they were."""
@@ -129,16 +106,6 @@ class LakePipeline:
             self._until_compaction = BATCHES_BETWEEN_COMPACTIONS
             for compactor in self._compactors:
                 compactor.compact(watermark, batch)
-
-
-def _range() -> list[Column]:
-    times = F.unix_micros("time")
-    return [F.count("*").alias("rows"), F.min(times).alias("first"), F.max(times).alias("last")]
-
-
-def _told(seen: Observation) -> TableProgress:
-    told = seen.get
-    return TableProgress(int(told["rows"]), moment(told["first"]), moment(told["last"]))
 
 
 def _pointer(text: str) -> str:

@@ -1,11 +1,13 @@
 """What a pipeline is: a name, a summary, and the work that takes one batch after another."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
+
+from gossamer.net.admin.client import AdminClient
 
 # Readings that are later than this correct windows that were called final.
 LATENESS: Final = timedelta(hours=1)
@@ -13,6 +15,7 @@ LATENESS: Final = timedelta(hours=1)
 WINDOW: Final = timedelta(hours=24)
 # Between two batches; each rewrites the hours that it touches, so more often costs more.
 EVERY_SECONDS: Final = 30.0
+PAGE: Final = 1_000  # the most that the admin API lists at once
 
 
 class PipelineError(Exception):
@@ -25,6 +28,17 @@ class AdminAccess(NamedTuple):
     host: str
     port: int
     token: str
+
+    def client(self) -> AdminClient:
+        return AdminClient(self.host, self.port, self.token)
+
+    def pages(self, path: str) -> Iterator[dict[str, Any]]:
+        """The entries of a listing. Raises AdminError."""
+        client, offset, total = self.client(), 0, 1
+        while offset < total:
+            page = client.call("GET", path, {"limit": PAGE, "offset": offset})
+            yield from page["entries"]
+            offset, total = offset + PAGE, page["total"]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import json
 import re
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pyspark.errors import PySparkException
@@ -17,8 +17,18 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from gossamer.spark.lake.files import Files, joined
 from gossamer.spark.lake.tables import CHECKPOINTS, FORMAT, FORMAT_FILE, format_of
+from gossamer.spark.pipelines.geo import GEO
+from gossamer.spark.pipelines.insight import INSIGHT
+from gossamer.spark.pipelines.lake import LAKE
 from gossamer.spark.pipelines.pipeline import Pipeline, PipelineError, PipelineSettings, Work
+from gossamer.spark.source.archives import SourceError, find_replays
+from gossamer.spark.source.source_options import read_source_options
 
+# In the order in which they are listed.
+PIPELINES: Final = (LAKE, GEO, INSIGHT)
+
+# A broker that is not there at the start is an error; one that goes away later is waited for.
+_PATIENCE_SECONDS: Final = 0.0
 _LOOK_SECONDS: Final = 0.5
 _SHUFFLE: Final = "spark.sql.shuffle.partitions"
 # The last line of a traceback, among much that Spark and Java add.
@@ -26,6 +36,24 @@ _RAISED: Final = re.compile(r"^\s*(?:[\w.]+\.)?(\w*(?:Error|Exception)): (.+)$",
 _WRAPPERS: Final = frozenset(
     {"Py4JException", "PythonException", "SparkException", "StreamingQueryException"}
 )
+
+
+def find(name: str) -> Pipeline:
+    for pipeline in PIPELINES:
+        if pipeline.name == name:
+            return pipeline
+    known = ", ".join(pipeline.name for pipeline in PIPELINES)
+    raise PipelineError(f"there is no pipeline {name!r}; pipelines are {known}")
+
+
+def check(pipeline: Pipeline, settings: PipelineSettings) -> None:
+    """ValueError if the source's options mean nothing, PipelineError if it could not run."""
+    asked = read_source_options(settings.source_options())
+    pipeline.check(settings)
+    try:
+        find_replays(replace(asked, retry_seconds=_PATIENCE_SECONDS))
+    except SourceError as problem:
+        raise PipelineError(str(problem)) from problem
 
 
 @dataclass(frozen=True)

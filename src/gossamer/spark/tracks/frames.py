@@ -1,7 +1,6 @@
 """Tracks and visits of all visitors at once: one after another on the executors."""
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
@@ -9,35 +8,34 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from gossamer.geo.interest import Interest
-from gossamer.spark.fences.areas import Entries, interest_of
+from gossamer.spark.fences.areas import Entries, kept_interest
 from gossamer.spark.fences.within import FENCE, within
-from gossamer.spark.tracks.trips import trips
-from gossamer.spark.tracks.visits import TrackPosition, Visits
+from gossamer.spark.tracks.visits import TrackPosition, Visits, trips
 
 VISITOR: Final = ("client", "topic")
+_NEEDED: Final = (*VISITOR, "time", "lat", "lon", "broker", "offset")
 
 _TIME: Final = pa.timestamp("us", "UTC")
-_WHO: Final = [pa.field("client", pa.string()), pa.field("topic", pa.string())]
-_SPAN: Final = [pa.field("start", _TIME), pa.field("end", _TIME)]
+_WHO: Final = [("client", pa.string()), ("topic", pa.string())]
+_SPAN: Final = [("start", _TIME), ("end", _TIME)]
 _POINT: Final = pa.struct([("time", _TIME), ("lat", pa.float64()), ("lon", pa.float64())])
 TRACKS: Final = pa.schema(
     [
         *_WHO,
         *_SPAN,
-        pa.field("positions", pa.int64()),
-        pa.field("metres", pa.float64()),
-        pa.field("path", pa.list_(_POINT)),
+        ("positions", pa.int64()),
+        ("metres", pa.float64()),
+        ("path", pa.list_(_POINT)),
     ]
 )
 VISITS: Final = pa.schema(
     [
         *_WHO,
-        pa.field("fence", pa.string()),
+        ("fence", pa.string()),
         *_SPAN,
-        pa.field("seconds", pa.float64()),
-        pa.field("positions", pa.int64()),
-        pa.field("ended", pa.string()),
+        ("seconds", pa.float64()),
+        ("positions", pa.int64()),
+        ("ended", pa.string()),
     ]
 )
 
@@ -46,7 +44,7 @@ Mapped = Callable[[pa.Table], pa.Table]
 
 def tracks(positions: DataFrame) -> DataFrame:
     """A row for each trip."""
-    bare = positions.select(*_needed(), _nowhere().alias("inside"))
+    bare = positions.select(*_NEEDED, _nowhere().alias("inside"))
     return bare.groupBy(*VISITOR).applyInArrow(_trips, from_arrow_schema(TRACKS))
 
 
@@ -57,9 +55,7 @@ def visits(positions: DataFrame, fences: Mapping[str, Entries]) -> DataFrame:
         F.sort_array(F.collect_set(FENCE)).alias("inside")
     )
     placed = positions.join(inside, ["broker", "offset"], "left")
-    known = placed.select(
-        *_needed(), F.coalesce("inside", F.array().cast("array<string>")).alias("inside")
-    )
+    known = placed.select(*_NEEDED, F.coalesce("inside", _nowhere()).alias("inside"))
     return known.groupBy(*VISITOR).applyInArrow(_visitor(fences), from_arrow_schema(VISITS))
 
 
@@ -76,10 +72,6 @@ def dwells(visits: DataFrame) -> DataFrame:
 
 def _nowhere() -> Column:
     return F.array().cast("array<string>")
-
-
-def _needed() -> tuple[str, ...]:
-    return (*VISITOR, "time", "lat", "lon", "broker", "offset")
 
 
 def _trips(rows: pa.Table) -> pa.Table:
@@ -102,7 +94,7 @@ def _visitor(fences: Mapping[str, Entries]) -> Mapped:
 
     def visit(rows: pa.Table) -> pa.Table:
         names = {name for inside in rows.column("inside").to_pylist() for name in inside}
-        known = Visits({name: _interest(tuple(areas[name])) for name in sorted(names)})
+        known = Visits({name: kept_interest(tuple(areas[name])) for name in sorted(names)})
         found = [
             {
                 **_who(rows),
@@ -118,12 +110,6 @@ def _visitor(fences: Mapping[str, Entries]) -> Mapped:
         return pa.Table.from_pylist(found, schema=VISITS)
 
     return visit
-
-
-@lru_cache(maxsize=4096)
-def _interest(entries: tuple[tuple[str, str], ...]) -> Interest:
-    """Made once in each worker, not for each visitor."""
-    return interest_of(list(entries))
 
 
 def _positions(rows: pa.Table) -> Iterator[TrackPosition]:

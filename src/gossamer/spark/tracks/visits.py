@@ -1,10 +1,11 @@
-"""Visits of one visitor, by the broker's own fence events: same hysteresis, same patience."""
+"""What one visitor did: trips, and visits by the broker's own fence events, with its patience."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Final, NamedTuple
 
-from gossamer.geo.earth import Point
+from gossamer.geo.earth import Point, distance
 from gossamer.geo.fences import DWELL_TIME, HYSTERESIS, FenceEvents, Visit, Watch
 from gossamer.geo.glp import ENTER, EXIT
 from gossamer.geo.interest import Interest
@@ -71,3 +72,28 @@ class Visits:
             end(fence, THERE, visit.seen)
             del self._watches[fence].visits[visitor]
         return sorted(found, key=lambda stay: (stay.start, stay.fence))
+
+
+class Trip(NamedTuple):
+    start: float  # seconds
+    end: float
+    metres: float  # along the WGS 84 ellipsoid, from position to position
+    path: list[TrackPosition]
+
+
+def trips(positions: Iterable[TrackPosition]) -> list[Trip]:
+    """Positions in the order of time."""
+    found: list[Trip] = []
+    path: list[TrackPosition] = []
+    for position in positions:
+        if path and position.time - path[-1].time >= PATIENCE_SECONDS:
+            found.append(_trip(path))
+            path = []
+        path.append(position)
+    return [*found, _trip(path)] if path else found
+
+
+def _trip(path: list[TrackPosition]) -> Trip:
+    points = [Point(position.lat, position.lon) for position in path]
+    metres = sum(distance(one, next) for one, next in pairwise(points))
+    return Trip(path[0].time, path[-1].time, metres, path)

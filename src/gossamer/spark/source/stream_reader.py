@@ -18,10 +18,15 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from gossamer.archive.client import Address
-from gossamer.spark.source.positions import LATEST, StartPosition
-from gossamer.spark.source.ranges import Range, cut, rows_of
-from gossamer.spark.source.replay import Replay, SourceError, find_replays
-from gossamer.spark.source.settings import SourceSettings
+from gossamer.spark.source.archives import (
+    OffsetRange,
+    Replay,
+    SourceError,
+    cut,
+    find_replays,
+    rows_of,
+)
+from gossamer.spark.source.source_options import LATEST, Position, SourceOptions
 
 Offsets = dict[str, int]
 # What Spark keeps of a stream in its checkpoint is such a map. In another format it would have this
@@ -41,18 +46,18 @@ def checked(offsets: Offsets) -> Offsets:
     return offsets
 
 
-class Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    def __init__(self, settings: SourceSettings) -> None:
-        self._settings = settings
+class GossamerStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
         self._replays: dict[str, Replay] = {}
         self._target: Offsets | None = None  # of Trigger.AvailableNow
 
     def initialOffset(self) -> Offsets:
-        starting = self._settings.starting or StartPosition(end=LATEST)
-        return {name: starting.offset(replay) for name, replay in self._look().items()}
+        starting = self._options.starting or Position(end=LATEST)
+        return {name: replay.offset_of(starting) for name, replay in self._look().items()}
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        rows = self._settings.max_rows
+        rows = self._options.max_rows
         return ReadAllAvailable() if rows is None else ReadMaxRows(rows)
 
     def prepareForTriggerAvailableNow(self) -> None:
@@ -84,18 +89,15 @@ class Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         checked(start)
         for name, until in checked(end).items():
             if until > start.get(name, until):
-                whole = Range(self._address(name), start[name], until, self._settings.filters)
-                found += cut(whole, self._settings.rows_per_partition)
+                whole = OffsetRange(self._address(name), start[name], until, self._options.filters)
+                found += cut(whole, self._options.rows_per_partition)
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return rows_of(partition, self._settings)
+        return rows_of(partition, self._options)
 
     def _look(self) -> dict[str, Replay]:
-        settings = self._settings
-        self._replays = find_replays(
-            settings.addresses, settings.credentials, settings.retry_seconds
-        )
+        self._replays = find_replays(self._options)
         return self._replays
 
     def _address(self, name: str) -> Address:

@@ -5,14 +5,13 @@ that ended before it are final; a reading that is older still corrects them, and
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from gossamer.spark.lake.hours import BATCH
-from gossamer.spark.lake.tables import by_batch
+from gossamer.spark.lake.tables import BATCH, by_batch, moment
 
 _SCHEMA: Final = (
     "messages long, readings long, aside long, late long, newest timestamp, watermark timestamp"
@@ -64,8 +63,3 @@ class BatchLog:
             return None
         newest = log.where(F.col(BATCH) < batch).agg(F.unix_micros(F.max("newest"))).first()
         return moment(newest[0]) if newest is not None else None
-
-
-def moment(micros: int | None) -> datetime | None:
-    """Collected as a number: Spark hands out timestamps in the time zone of this machine."""
-    return None if micros is None else datetime.fromtimestamp(micros / 1e6, UTC)

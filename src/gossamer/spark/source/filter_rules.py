@@ -45,7 +45,7 @@ def reads_of(filters: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(found)
 
 
-class Sieve:
+class RowFilter:
     """A row passes if one of the filters matches its topic and, if it has rules, they all pass."""
 
     def __init__(self, filters: tuple[str, ...]) -> None:
@@ -58,7 +58,7 @@ class Sieve:
             self._tests += [(read, checks_of(plan.outer)) for read in plan.reads]
         self._by_topic: dict[str, list[list[Check]]] = {}
 
-    def sift(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def passing(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             topics, payloads = (batch.column(name).to_pylist() for name in LOOKED_AT)
             passed = [self._passes(*row) for row in zip(topics, payloads, strict=True)]

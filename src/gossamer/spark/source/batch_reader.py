@@ -20,10 +20,8 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
 )
 
-from gossamer.spark.source.positions import EARLIEST, LATEST, StartPosition
-from gossamer.spark.source.ranges import Range, cut, rows_of
-from gossamer.spark.source.replay import find_replays
-from gossamer.spark.source.settings import SourceSettings
+from gossamer.spark.source.archives import OffsetRange, cut, find_replays, rows_of
+from gossamer.spark.source.source_options import EARLIEST, LATEST, Position, SourceOptions
 from gossamer.topics.names import matches
 
 _MOST = (1 << 63) - 1
@@ -47,9 +45,9 @@ class Bounds:
             self.most = min(self.most, value - 1)
 
 
-class History(DataSourceReader):
-    def __init__(self, settings: SourceSettings) -> None:
-        self._settings = settings
+class GossamerReader(DataSourceReader):
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
         self._offsets = Bounds()
         self._times = Bounds()
         self._topics: set[str] | None = None
@@ -61,20 +59,19 @@ class History(DataSourceReader):
         return filters
 
     def partitions(self) -> list[InputPartition]:
-        settings = self._settings
-        starting = settings.starting or StartPosition(end=EARLIEST)
-        ending = settings.ending or StartPosition(end=LATEST)
+        options = self._options
+        starting = options.starting or Position(end=EARLIEST)
+        ending = options.ending or Position(end=LATEST)
         filters = self._filters()
         if not filters:
             return []
         found: list[InputPartition] = []
-        replays = find_replays(settings.addresses, settings.credentials, settings.retry_seconds)
-        for name, replay in replays.items():
+        for name, replay in find_replays(options).items():
             if self._brokers is not None and name not in self._brokers:
                 continue
-            start = max(starting.offset(replay), self._offsets.least)
-            end = min(ending.offset(replay), self._offsets.most + 1)
-            whole = Range(
+            start = max(replay.offset_of(starting), self._offsets.least)
+            end = min(replay.offset_of(ending), self._offsets.most + 1)
+            whole = OffsetRange(
                 replay.address,
                 start,
                 end,
@@ -82,11 +79,11 @@ class History(DataSourceReader):
                 self._times.least or None,
                 self._times.most + 1 if self._times.most < _MOST else None,
             )
-            found += cut(whole, settings.rows_per_partition)
+            found += cut(whole, options.rows_per_partition)
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return rows_of(partition, self._settings)
+        return rows_of(partition, self._options)
 
     def _note(self, condition: Filter) -> None:
         column = getattr(condition, "attribute", ())
@@ -101,7 +98,7 @@ class History(DataSourceReader):
             self._brokers = _narrowed(self._brokers, condition)
 
     def _filters(self) -> tuple[str, ...]:
-        wanted = self._settings.filters
+        wanted = self._options.filters
         if self._topics is None:
             return wanted
         return tuple(

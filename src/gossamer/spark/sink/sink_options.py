@@ -1,8 +1,8 @@
 """What a writer was asked for, checked before anything is published."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql.types import (
     BinaryType,
@@ -16,20 +16,6 @@ from pyspark.sql.types import (
 
 from gossamer.net.client_socket import parse_address
 from gossamer.spark import options as parse
-
-NAMES: Final = (
-    "url",
-    "qos",
-    "delivery",
-    "key",
-    "user",
-    "password",
-    "caFile",
-    "retrySeconds",
-    # Of the query itself; Spark hands them on.
-    "checkpointLocation",
-    "queryName",
-)
 
 RETRY_SECONDS: Final = 60.0
 AT_LEAST_ONCE: Final = "at-least-once"
@@ -58,7 +44,7 @@ IGNORED: Final = ("time", "value")
 
 
 @dataclass(frozen=True)
-class SinkSettings:
+class SinkOptions:
     url: str
     qos: int  # where a row does not say it
     delivery: str
@@ -69,23 +55,42 @@ class SinkSettings:
     retry_seconds: float
 
 
-def read_settings(given: Mapping[str, str], needs_key: bool = False) -> SinkSettings:
+def _url(text: str) -> str:
+    parse_address(text)
+    return text
+
+
+OPTIONS: Final[dict[str, Callable[[str], Any]]] = {
+    "url": _url,
+    "qos": parse.one_of("0", "1", "2"),
+    "delivery": parse.one_of(AT_LEAST_ONCE, ONCE),
+    "key": str,
+    "user": str,
+    "password": str,
+    "caFile": str,
+    "retrySeconds": parse.seconds,
+    # Of the query itself; Spark hands them on.
+    "checkpointLocation": str,
+    "queryName": str,
+}
+
+
+def read_sink_options(given: Mapping[str, str], needs_key: bool = False) -> SinkOptions:
     """Raises ValueError."""
-    options = parse.known(given, NAMES)
-    url = parse.needed(options, "url", "mqtt://127.0.0.1:1883")
-    parse_address(url)
-    delivery = parse.read(options, "delivery", parse.one_of(AT_LEAST_ONCE, ONCE), AT_LEAST_ONCE)
+    options = parse.read(given, OPTIONS)
+    parse.check_given(options, "url", "mqtt://127.0.0.1:1883")
+    delivery = options.get("delivery", AT_LEAST_ONCE)
     if delivery == ONCE and needs_key:
-        parse.needed(options, "key", "readings of May")
-    return SinkSettings(
-        url=url,
-        qos=int(parse.read(options, "qos", parse.one_of("0", "1", "2"), "1")),
+        parse.check_given(options, "key", "readings of May")
+    return SinkOptions(
+        url=options["url"],
+        qos=int(options.get("qos", "1")),
         delivery=delivery,
         key=options.get("key", ""),
         user=options.get("user"),
         password=options.get("password"),
         ca_file=options.get("caFile"),
-        retry_seconds=parse.read(options, "retrySeconds", parse.seconds, RETRY_SECONDS),
+        retry_seconds=options.get("retrySeconds", RETRY_SECONDS),
     )
 
 

@@ -1,0 +1,183 @@
+"""The archives of brokers, read with patience: ranges of offsets, as Arrow batches.
+
+Rows of a range are the same however often they are read, so what fails for a moment is tried again,
+and a connection that broke goes on behind the last row that came.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, TypeVar
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+
+from gossamer.archive.client import (
+    Address,
+    OffsetsLost,
+    ReplayError,
+    Request,
+    Unreachable,
+    describe,
+    locate,
+    read,
+)
+from gossamer.archive.replay_protocol import DENIED, FAILED, REFUSED, UNTRUSTED
+from gossamer.archive.schema import projection
+from gossamer.backoff import Patience
+from gossamer.spark.source.filter_rules import LOOKED_AT, RowFilter
+from gossamer.spark.source.source_options import EARLIEST, FAIL, Position, SourceOptions
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# What to do about answers that another try does not change.
+_WAYS_OUT: Final = {
+    REFUSED: ": see the options user, password and token",
+    DENIED: ": narrow the option filter, or have its topics permitted",
+    UNTRUSTED: ": name its authority in the option caFile",
+}
+
+
+class SourceError(Exception):
+    """A query cannot go on; the text says which broker and what to do."""
+
+
+def _wait(patience: Patience, problem: ReplayError) -> None:
+    """Until the next try; raises SourceError if there is none."""
+    passing = isinstance(problem, Unreachable) or problem.code == FAILED
+    if not passing:
+        raise SourceError(f"{problem}{_WAYS_OUT.get(problem.code, '')}") from problem
+    pause = patience.pause(time.monotonic())
+    if pause is None:
+        tried = f" (tried for {patience.seconds:g} s)" if patience.seconds else ""
+        raise SourceError(
+            f"no archive at {problem}{tried}: start the broker, with an [archive], or correct "
+            "the option brokers"
+        ) from problem
+    logger.warning("%s; trying again in %.1f s", problem, pause)
+    time.sleep(pause)
+
+
+def _patiently(ask: Callable[[], T], seconds: float) -> T:
+    patience = Patience(seconds)
+    while True:
+        try:
+            return ask()
+        except ReplayError as problem:
+            _wait(patience, problem)
+
+
+@dataclass(frozen=True)
+class Replay:
+    """One broker's archive as it is now: offsets from `earliest` to before `next`."""
+
+    address: Address
+    options: SourceOptions
+    broker: str
+    earliest: int
+    next: int
+
+    def offset_of(self, position: Position) -> int:
+        """The offset at the position, within what is there. Raises ValueError, SourceError."""
+        if position.micros is not None:
+            return max(self.earliest, min(self._locate(position.micros), self.next))
+        if not position.offsets:
+            return self.earliest if position.end == EARLIEST else self.next
+        offsets = dict(position.offsets)
+        if self.broker not in offsets:
+            named = ", ".join(sorted(offsets))
+            raise ValueError(f"there is an offset for {named}, but none for {self.broker}")
+        if offsets[self.broker] > self.next:
+            raise ValueError(
+                f"offset {offsets[self.broker]} of {self.broker} is not there yet: "
+                f"its next one is {self.next}"
+            )
+        return offsets[self.broker]
+
+    def _locate(self, micros: int) -> int:
+        ask = partial(locate, self.address, self.options.credentials, micros)
+        return _patiently(ask, self.options.retry_seconds)
+
+
+def find_replays(options: SourceOptions) -> dict[str, Replay]:
+    """By the brokers' names. Raises SourceError."""
+    found: dict[str, Replay] = {}
+    for address in options.addresses:
+        ask = partial(describe, address, options.credentials)
+        told = _patiently(ask, options.retry_seconds)
+        name = str(told["broker"])
+        if name in found:
+            raise SourceError(
+                f"{found[name].address} and {address} both call themselves {name!r}: give each "
+                "broker a name of its own in [archive]"
+            )
+        found[name] = Replay(address, options, name, int(told["earliest"]), int(told["next"]))
+    return found
+
+
+@dataclass
+class OffsetRange(InputPartition):
+    """What one task reads: rows with offsets in [start, end) on topics of the filters."""
+
+    address: Address
+    start: int
+    end: int
+    filters: tuple[str, ...]
+    start_time: int | None = None
+    end_time: int | None = None
+
+
+def cut(whole: OffsetRange, rows: int) -> Iterator[OffsetRange]:
+    """Into ranges of so many offsets. The same range is always cut the same way."""
+    for start in range(whole.start, whole.end, rows):
+        yield replace(whole, start=start, end=min(start + rows, whole.end))
+
+
+def rows_of(part: InputPartition | None, options: SourceOptions) -> Iterator[pa.RecordBatch]:
+    """Runs on the executors. Where there is no range at all, Spark asks for None."""
+    if not isinstance(part, OffsetRange):
+        return iter(())
+    columns = asked = options.columns
+    if options.rules and columns is not None:
+        asked = tuple(projection([*columns, *LOOKED_AT]).names)
+    request = Request(part.filters, part.start, part.end, part.start_time, part.end_time, asked)
+    rows = read_range(part.address, request, options)
+    if options.rules:
+        rows = RowFilter(options.rules).passing(rows)
+    return rows if asked == columns else (batch.select(list(columns or ())) for batch in rows)
+
+
+def read_range(
+    address: Address, request: Request, options: SourceOptions
+) -> Iterator[pa.RecordBatch]:
+    """The rows, each once. Raises SourceError."""
+    columns = request.columns
+    if columns is not None and "offset" not in columns:
+        request = replace(request, columns=[*columns, "offset"])
+    patience = Patience(options.retry_seconds)
+    while True:
+        try:
+            for batch in read(address, options.credentials, request):
+                last: int = batch.column("offset")[-1].as_py()
+                yield batch if columns is None else batch.select(list(columns))
+                request = replace(request, start=last + 1)
+                patience.reset()
+            return
+        except OffsetsLost as problem:
+            if options.on_data_loss == FAIL:
+                raise SourceError(
+                    f"{address}: {problem}; the earliest is {problem.earliest}. Start there, or "
+                    "set onDataLoss to warn to go on without them"
+                ) from problem
+            logger.warning("%s: %s; going on without them", address, problem)
+            if problem.start > request.start:
+                yield from read_range(address, replace(request, end=problem.start), options)
+            if request.end is None or problem.end >= request.end:
+                return
+            request = replace(request, start=problem.end)
+        except ReplayError as problem:
+            _wait(patience, problem)
