@@ -46,6 +46,7 @@ FILES = (
     "net/transport.py",
     "sim/timeline.py",
     "sim/network.py",
+    "sim/known_links.py",
     "sim/host.py",
     "sim/cable.py",
     "sim/crowd.py",

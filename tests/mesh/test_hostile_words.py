@@ -15,7 +15,6 @@ from gossamer.mesh.control_messages import (
     FLOOD,
     HOLD,
     MEASURES,
-    REACH,
     RETAINED,
     control_packet,
 )
@@ -205,8 +204,7 @@ CONTROL = [
     (EPOCH, b""),
     (EPOCH, b"0123:456789abcdef"),
     (EPOCH, b"\xff" * 16),
-    (REACH, b"+"),
-    (REACH, b"\xff"),
+    (0x77, b"+b"),  # of a kind that is no more
     (RETAINED, b"short"),
     (HOLD, b"x"),
 ]

@@ -1,8 +1,11 @@
 """Two and three brokers in memory: handshake, interests, QoS, retained messages, broken links."""
 
+import json
+
 import pytest
 
-from gossamer.mesh.settings import MODES
+from gossamer.mesh.handshake import HandshakeError, introduce, read_introduction
+from gossamer.mesh.settings import MODES, MeshSettings
 from tests.support.meshes import Net
 
 
@@ -178,6 +181,17 @@ def test_a_wrong_key_is_refused() -> None:
     dial = net.join("a", "b")
     assert "key" in dial.failure
     assert not net.nodes["b"].mesh.by_name
+
+
+def test_a_broker_that_leaves_the_tree_to_its_operator_is_refused_and_told_why() -> None:
+    """Version 0.1.0 could be configured so; any other word of theirs is understood."""
+    settings = MeshSettings("a", "ssf", "test", "secret")
+    said = json.loads(introduce(MeshSettings("b", "ssf", "test", "secret")).encode())
+    assert said["topology"] == "graph"
+    assert read_introduction(json.dumps(said).encode(), settings).name == "b"
+    said["topology"] = "tree"
+    with pytest.raises(HandshakeError, match=r"b has topology = 'tree' in \[mesh\]"):
+        read_introduction(json.dumps(said).encode(), settings)
 
 
 def test_a_client_cannot_pose_as_a_neighbour(line: Net) -> None:

@@ -171,7 +171,7 @@ def looked(net: Net, seconds: float) -> None:
 
 
 def line_of(modes: dict[str, str]) -> Net:
-    net = Net("auto", "tree")
+    net = Net("auto")
     for name, mode in modes.items():
         net.mode = mode
         net.node(name)
@@ -217,6 +217,7 @@ def test_a_link_carries_as_much_for_many_brokers_as_for_one() -> None:
     net = line_of(dict.fromkeys(names, "auto"))
     for node in net.nodes.values():
         node.client(f"reader of {node.name}").subscribe("all/1")
+        node.mesh.settings.silence = 1e6  # no heartbeats: only sums are counted
     net.run()
     looked(net, 40.0)
     links = [link for node in net.nodes.values() for link in node.mesh.by_name.values()]
@@ -238,7 +239,7 @@ def test_branches_that_nobody_uses_any_more_are_forgotten() -> None:
 
 
 def test_each_branch_is_told_in_its_own_way_and_says_why() -> None:
-    net = Net("auto", "tree")
+    net = Net("auto")
     for name in "abcd":
         net.node(name)
     for pair in ("ab", "bc", "cd"):

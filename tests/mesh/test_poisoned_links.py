@@ -15,7 +15,7 @@ from gossamer.broker.mesh_port import DIRECTED_TOPIC, ENVELOPE_TOPIC
 from gossamer.mesh.dial import Dial
 from gossamer.mesh.directed.message import DIRECTED_PROPERTY
 from gossamer.mesh.roaming.transfer import ITEM, item_directed
-from gossamer.mesh.settings import FIRST, GRAPH, TREE
+from gossamer.mesh.settings import FIRST
 from gossamer.session.message import Message
 from gossamer.session.records import QUEUED, DeliveryRecord
 from gossamer.wire.codec import encode
@@ -46,10 +46,10 @@ TOPICS = {
 LONG_ID = "ü" * 32_700  # of a client, of a group
 
 
-@pytest.fixture(params=[GRAPH, TREE])
-def line(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[DurableNet]:
+@pytest.fixture
+def line(tmp_path: Path) -> Iterator[DurableNet]:
     """a - b - c."""
-    net = DurableNet(tmp_path, "ssf", request.param)
+    net = DurableNet(tmp_path)
     for name in "abc":
         net.node(name)
     net.join("a", "b")
@@ -228,10 +228,10 @@ class OldEars(deque[tuple[Wire, bytes]]):
 
 
 class TestBesideAnEarlierVersion:
-    @pytest.fixture(params=[GRAPH, TREE])
-    def mixed(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[DurableNet]:
+    @pytest.fixture
+    def mixed(self, tmp_path: Path) -> Iterator[DurableNet]:
         """a - b - c, of which `b` is of an earlier version."""
-        net = DurableNet(tmp_path, "ssf", request.param)
+        net = DurableNet(tmp_path)
         net.node("a")
         net.node("b", speaks=FIRST)
         net.node("c")
@@ -286,7 +286,6 @@ class TestBesideAnEarlierVersion:
     ) -> None:
         """Only what memory holds of a queue is looked at when the neighbour comes back. Those that
         name the refused one as the one before do not wait for it."""
-        topology = mixed.topology
         for name in "ac":
             mixed.cut(name, "b")
         ears = OldEars(mixed, "b")
@@ -302,7 +301,7 @@ class TestBesideAnEarlierVersion:
             if previous:
                 directed.fields["after"] = previous
             assert a.mesh.router.send(directed, qos, a.now)
-            previous = "" if topology == TREE else directed.identity()
+            previous = directed.identity()
         mixed.run()
         assert a.mesh.by_name["b"].session.spilled
         mixed.join("a", "b")

@@ -11,7 +11,6 @@ from gossamer.broker.policy import Permissions
 from gossamer.mesh.directed.message import DirectedMessage
 from gossamer.mesh.directed.router import DirectedHandler
 from gossamer.mesh.link import Link
-from gossamer.mesh.settings import GRAPH, TREE
 from gossamer.session.identity import Identity
 from gossamer.session.message import Message
 from gossamer.wire.packets import Request, Subscribe
@@ -38,10 +37,10 @@ class Failing(Permissions):
         return True
 
 
-@pytest.fixture(params=[GRAPH, TREE])
-def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[DurableNet]:
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[DurableNet]:
     """a - b."""
-    net = DurableNet(tmp_path, "ssf", request.param)
+    net = DurableNet(tmp_path)
     for name in "ab":
         net.node(name)
     net.join("a", "b")

@@ -139,6 +139,13 @@ def test_what_is_seldom_meant_is_warned_of() -> None:
     assert ["clients of other machines are refused" in line for line in warnings(config)] == [True]
 
 
+def test_a_tree_of_links_is_read_and_is_a_graph() -> None:
+    text = '[mesh]\nname = "a"\ntrust_certificates = ["b"]\n'
+    assert warnings(parse(text + 'topology = "graph"')) == []
+    (warning,) = warnings(parse(text + 'topology = "tree"'))
+    assert warning.startswith('mesh.topology = "tree": not needed any more')
+
+
 def test_the_reference_in_the_documentation_is_current() -> None:
     page = Path(__file__).parents[2] / "docs" / "configuration.md"
     assert reference() in page.read_text(encoding="utf-8")

@@ -2,7 +2,6 @@
 
 import pytest
 
-from gossamer.mesh.settings import GRAPH
 from gossamer.sim.cable import Cable
 from gossamer.sim.host import Disk, HostClock, SimulatedHost, WorkCost
 from gossamer.sim.network import Road
@@ -13,8 +12,7 @@ from gossamer.sim.timeline import Timeline
 def test_round_trips_are_as_long_as_the_roads(there: float, back: float) -> None:
     timeline = Timeline()
     hosts = [
-        SimulatedHost(timeline, name, "ssf", Disk(), HostClock(), WorkCost(), topology=GRAPH)
-        for name in ("a", "b")
+        SimulatedHost(timeline, name, "ssf", Disk(), HostClock(), WorkCost()) for name in ("a", "b")
     ]
     Cable(hosts[1], hosts[0], Road(there), Road(back)).begin(0.1)
     timeline.run(10.0)

@@ -3,7 +3,6 @@
 import threading
 from pathlib import Path
 
-from gossamer.mesh.settings import GRAPH
 from gossamer.storage.sqlite_store import SqliteStore
 from tests.support.meshes import Net, Node
 
@@ -13,8 +12,8 @@ PATIENCE = 30.0  # seconds for a commit that takes milliseconds on an idle machi
 class DurableNet(Net):
     """`run` lets everything settle, with all that is promised on disk."""
 
-    def __init__(self, folder: Path, mode: str = "ssf", topology: str = GRAPH) -> None:
-        super().__init__(mode, topology)
+    def __init__(self, folder: Path, mode: str = "ssf") -> None:
+        super().__init__(mode)
         self._folder = folder
         self.stores: dict[str, SqliteStore] = {}
 

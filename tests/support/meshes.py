@@ -5,7 +5,7 @@ from collections import deque
 from gossamer.broker.policy import Origin
 from gossamer.mesh.dial import Dial
 from gossamer.mesh.mesh import Mesh
-from gossamer.mesh.settings import GRAPH, SPEAKS, MeshSettings
+from gossamer.mesh.settings import SPEAKS, MeshSettings
 from gossamer.session.journal import Journal
 from gossamer.session.outbox import Sink
 from gossamer.session.records import Snapshot
@@ -44,7 +44,6 @@ class Node(World):
         journal: Journal | None = None,
         snapshot: Snapshot | None = None,
         roaming_seconds: float = 5.0,
-        topology: str = GRAPH,
         speaks: int = SPEAKS,
         begins: float = World.begins,
     ) -> None:
@@ -55,7 +54,6 @@ class Node(World):
             self.broker.restore(snapshot, self.now)
         settings = MeshSettings(name, mode, "test", key)
         settings.roaming_seconds = roaming_seconds
-        settings.topology = topology
         settings.speaks = speaks
         self.mesh = Mesh(self.broker.core, settings)
 
@@ -63,15 +61,14 @@ class Node(World):
 class Net:
     """Nodes and the links between them; `run` lets everything settle."""
 
-    def __init__(self, mode: str = "ssf", topology: str = GRAPH) -> None:
+    def __init__(self, mode: str = "ssf") -> None:
         self.mode = mode
-        self.topology = topology
         self.nodes: dict[str, Node] = {}
         self.queue: deque[tuple[Wire, bytes]] = deque()
         self.links: dict[tuple[str, str], tuple[Wire, Wire]] = {}
 
     def node(self, name: str, **options: object) -> Node:
-        self.nodes[name] = Node(name, self.mode, topology=self.topology, **options)  # type: ignore[arg-type]
+        self.nodes[name] = Node(name, self.mode, **options)  # type: ignore[arg-type]
         return self.nodes[name]
 
     def join(self, a: str, b: str) -> Dial:

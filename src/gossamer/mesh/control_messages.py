@@ -23,7 +23,6 @@ COMPLETE: Final = 0x65  # `e`: those were all
 SUMMARY: Final = 0x73  # `s`: a summary, whole or as a change
 ALL: Final = 0x61  # `a`: everything is wanted, or may be
 EPOCH: Final = 0x6E  # `n`: the life that my packet identifiers belong to
-REACH: Final = 0x77  # `w`: the brokers that I reach by my other links, and those I do not
 RETAINED: Final = 0x72  # `r`: digests of the retained messages I have
 LEAVE: Final = 0x6F  # `o`: I hold nothing of yours any more
 PING: Final = 0x70  # `p`: the time here
@@ -32,6 +31,7 @@ MEASURES: Final = 0x6D  # `m`: sums of what was measured here and behind my othe
 FLOOD: Final = 0x66  # `f`: a word for everybody
 FLOOD_DIGEST: Final = 0x64  # `d`: a digest of the lasting words I have
 FLOOD_LIST: Final = 0x6C  # `l`: which ones those are
+# 0x77 (`w`) is taken: in 0.1.0 it said who was reached, in a mesh with topology = "tree".
 # What changes the interests that are held of a neighbour.
 INTERESTS: Final = (ADD, REMOVE, RESTART, COMPLETE, SUMMARY, ALL)
 _TOPIC: Final = len(CONTROL_TOPIC).to_bytes(2, "big") + CONTROL_TOPIC.encode()

@@ -23,6 +23,8 @@ from gossamer.wire import reasons
 _NONCE_BYTES: Final = 16
 _MOST_BYTES: Final = 4_096  # of an introduction; it has four short fields
 _MOST_SPEAKS: Final = 1_000_000
+# In 0.1.0 there was also `tree`, whose links had to be one and told nobody of each other.
+_TOPOLOGY: Final = "graph"
 
 
 class HandshakeError(Exception):
@@ -32,15 +34,12 @@ class HandshakeError(Exception):
 class Introduction:
     """What a broker says of itself."""
 
-    def __init__(
-        self, mesh: str, name: str, mode: str, topology: str, nonce: str, speaks: int = FIRST
-    ) -> None:
-        self.speaks = speaks
-        self.topology = topology
+    def __init__(self, mesh: str, name: str, mode: str, nonce: str, speaks: int = FIRST) -> None:
         self.mesh = mesh
         self.name = name
         self.mode = mode
         self.nonce = nonce
+        self.speaks = speaks
 
     def encode(self) -> bytes:
         return json.dumps(
@@ -48,7 +47,7 @@ class Introduction:
                 "mesh": self.mesh,
                 "name": self.name,
                 "mode": self.mode,
-                "topology": self.topology,
+                "topology": _TOPOLOGY,
                 "nonce": self.nonce,
                 "speaks": self.speaks,
             }
@@ -57,9 +56,7 @@ class Introduction:
 
 def introduce(settings: MeshSettings) -> Introduction:
     nonce = secrets.token_hex(_NONCE_BYTES)
-    return Introduction(
-        settings.mesh, settings.name, settings.mode, settings.topology, nonce, settings.speaks
-    )
+    return Introduction(settings.mesh, settings.name, settings.mode, nonce, settings.speaks)
 
 
 def read_introduction(data: bytes, settings: MeshSettings) -> Introduction:
@@ -85,14 +82,15 @@ def read_introduction(data: bytes, settings: MeshSettings) -> Introduction:
         raise HandshakeError("its name is not valid")
     if name == settings.name:
         raise HandshakeError(f"it has this broker's own name, {name!r}")
-    if topology != settings.topology:
+    if topology != _TOPOLOGY:
         raise HandshakeError(
-            f"{name} has topology {topology!r}, this broker has {settings.topology!r}"
+            f"{name} has topology = {topology!r} in [mesh], which is no more: "
+            "remove the line there, any links will do"
         )
     speaks = fields.get("speaks", FIRST)
     if not isinstance(speaks, int) or not FIRST <= speaks <= _MOST_SPEAKS:
         raise HandshakeError("its introduction is malformed")
-    return Introduction(mesh, name, mode, topology, nonce, speaks)
+    return Introduction(mesh, name, mode, nonce, speaks)
 
 
 def proof(key: str, role: bytes, dialler: bytes, acceptor: bytes) -> bytes:

@@ -91,6 +91,8 @@ class Link:
         "holds",
         "in_tree",
         "interest",
+        "interest_bytes",
+        "interest_messages",
         "is_compared",
         "is_deferred",
         "is_dialled",
@@ -143,6 +145,8 @@ class Link:
         self.listed: Listed = {}  # the flooded words that it has, while it names them
         self.control_messages = 0
         self.control_bytes = 0
+        self.interest_messages = 0  # of the control messages, those that advertise interest
+        self.interest_bytes = 0
         self.control_messages_heard = 0
         self.control_bytes_heard = 0
         self._earlier = Traffic()  # over connections that are gone
@@ -178,11 +182,18 @@ class Link:
     def tell(self, packets: list[bytes], now: float) -> None:
         """Changes of what is wanted. The more bytes a summary took, the longer its next change
         waits: in a storm a neighbour is told the outcome, not each step."""
-        self.send(packets)
+        before = self.interest_bytes
+        self.advertise(packets)
         if self.advertiser.is_paced:
-            size = sum(len(packet) for packet in packets)
+            size = self.interest_bytes - before
             start = max(self.tell_after, now - _BURST_BYTES / _TOLD_BYTES_A_SECOND)
             self.tell_after = min(now + _LONGEST_PAUSE, start + size / _TOLD_BYTES_A_SECOND)
+
+    def advertise(self, packets: list[bytes]) -> None:
+        """All that is wanted here, or changes of it."""
+        self.interest_messages += len(packets)
+        self.interest_bytes += sum([len(packet) for packet in packets])
+        self.send(packets)
 
     def send(self, packets: list[bytes]) -> None:
         connection = self.connection

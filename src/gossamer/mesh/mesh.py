@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.broker.connection import Connection
 from gossamer.broker.core import Core
-from gossamer.broker.mesh_port import LOCAL_TOPICS, NEW, PEER_PREFIX, MeshPort
+from gossamer.broker.mesh_port import LOCAL_TOPICS, PEER_PREFIX, MeshPort
 from gossamer.broker.operation import OperatorSubscription
 from gossamer.broker.policy import Exchange, Origin
 from gossamer.broker.retained_stamps import Stamp, stamp_of, with_stamp
@@ -30,10 +30,11 @@ from gossamer.mesh.neighbour_table import NeighbourRecords, NeighbourTable
 from gossamer.mesh.overview import Overview
 from gossamer.mesh.retained_sync import missing_there
 from gossamer.mesh.roaming.roaming import Roaming
-from gossamer.mesh.settings import GRAPH, MeshSettings
+from gossamer.mesh.settings import MeshSettings
 from gossamer.mesh.sharing.delivery import KIND as SHARE
 from gossamer.mesh.sharing.delivery import MeshSharing, SharedHandler
 from gossamer.mesh.sharing.directory import GroupDirectory
+from gossamer.mesh.tree.announcements import Announcements
 from gossamer.mesh.tree.tree_links import TreeLinks
 from gossamer.session.message import Message
 from gossamer.session.session import Session
@@ -48,7 +49,9 @@ if TYPE_CHECKING:
 class Mesh(MeshPort):
     """Attach it to a broker's core before the first connection."""
 
-    def __init__(self, core: Core, settings: MeshSettings) -> None:
+    def __init__(
+        self, core: Core, settings: MeshSettings, announcements: Announcements | None = None
+    ) -> None:
         self.core: Core = core
         self.settings: MeshSettings = settings
         self.by_name: dict[str, Link] = {}
@@ -73,7 +76,9 @@ class Mesh(MeshPort):
             self.router.handlers[SHARE] = SharedHandler(self, sharing)
             core.routes.sharing = sharing
             core.routes.changes += 1
-        self.tree_links: TreeLinks | None = TreeLinks(self) if settings.topology == GRAPH else None
+        if announcements is None:
+            announcements = Announcements(settings.name)
+        self.tree_links = TreeLinks(self, announcements)
         self.choosing = AutoChoice(self)
         self.switching = ModeSwitch(self)
         self._load(core.started_at)
@@ -151,8 +156,7 @@ class Mesh(MeshPort):
         if session.is_peer:
             name = session.client_id[len(PEER_PREFIX) :]
             self.notes.forget(name)
-            if self.tree_links is not None:
-                self.tree_links.behind.forget(name)
+            self.tree_links.behind.forget(name)
         if self._roams and not session.is_peer:
             self.roaming.ended(session, now)
 
@@ -191,8 +195,7 @@ class Mesh(MeshPort):
     def marker(self, connection: Connection, payload: bytes, now: float) -> None:
         session = connection.session
         assert session is not None
-        if self.tree_links is not None:
-            self.tree_links.markers.heard(self.neighbour_table.link_of(session), payload)
+        self.tree_links.markers.heard(self.neighbour_table.link_of(session), payload)
 
     # Messages -------------------------------------------------------------------------------------
 
@@ -206,10 +209,7 @@ class Mesh(MeshPort):
         self.router.arrived(message, self.neighbour_table.link_of(session), is_wave, now)
 
     def admit(self, by: Session, message: Message, now: float) -> tuple[int, Message]:
-        tree_links = self.tree_links
-        if tree_links is None:
-            return NEW, message
-        return tree_links.admission.admit(self.neighbour_table.link_of(by), message, now)
+        return self.tree_links.admission.admit(self.neighbour_table.link_of(by), message, now)
 
     def stamped(self, message: Message, now: float) -> Message:
         """Stamps what was published here; what came from a neighbour has its stamp already."""
@@ -234,17 +234,15 @@ class Mesh(MeshPort):
     def end_turn(self, now: float) -> None:
         self.switching.end_turn()
         self.flooding.begin_end(now)
-        if self.tree_links is not None:
-            self.tree_links.adopt(now)
+        self.tree_links.adopt(now)
         if self.settings.is_joint:
             self.roaming.end_turn(now)
-            self.reaching.end_turn()
             self.router.end_turn(now)
             self.directory.end_turn(now)
         if self.bridges is not None:
             self.bridges.end_turn(now)
         self.advertisements.end_turn(now)
-        if self.tree_links is not None and self.tree_links.step(now):
+        if self.tree_links.step(now):
             self.advertisements.end_turn(now)
         self.flooding.end_turn()
 
@@ -255,13 +253,9 @@ def listen(mesh: Mesh, link: Link, payload: bytes, now: float) -> None:
     if kind in control.INTERESTS:
         mesh.remote_interest.hear(link, payload)
     elif kind == control.HOLD:
-        tree_links = mesh.tree_links
-        held = payload[1:] if tree_links is None else tree_links.markers.asked(link, payload)
-        mesh.advertisements.answer(link, held)
+        mesh.advertisements.answer(link, mesh.tree_links.markers.asked(link, payload))
     elif kind == control.EPOCH:
         mesh.neighbour_table.hear_epoch(link, payload[1:])
-    elif kind == control.REACH:
-        mesh.reaching.hear(link, payload[1:])
     elif kind == control.RETAINED:
         missing = missing_there(mesh.core, payload[1:])
         link.session.enqueue_retained(missing, link.receiver, now)
@@ -273,18 +267,11 @@ def listen(mesh: Mesh, link: Link, payload: bytes, now: float) -> None:
         mesh.flooding.hear_digest(link, payload)
     elif kind == control.FLOOD_LIST:
         mesh.flooding.hear_list(link, payload)
-    else:
-        _listen_in_graph(mesh, link, kind, payload, now)
-
-
-def _listen_in_graph(mesh: Mesh, link: Link, kind: int, payload: bytes, now: float) -> None:
-    """What is said only where links may form any graph."""
-    tree_links = mesh.tree_links
-    if tree_links is not None and kind == control.PING:
-        tree_links.heartbeat.ping(link, payload)
-    elif tree_links is not None and kind == control.PONG:
-        tree_links.heartbeat.pong(link, payload, now)
-    elif tree_links is not None and kind == control.LEAVE:
+    elif kind == control.PING:
+        mesh.tree_links.heartbeat.ping(link, payload)
+    elif kind == control.PONG:
+        mesh.tree_links.heartbeat.pong(link, payload, now)
+    elif kind == control.LEAVE:
         link.is_compared = False
     else:
         raise ProtocolError(

@@ -20,11 +20,9 @@ from gossamer.broker.mesh_port import PEER_PREFIX
 from gossamer.broker.session_end import end_session
 from gossamer.budget.ledger import NOBODY
 from gossamer.mesh.collision import Collisions
-from gossamer.mesh.control_messages import EPOCH, HOLD, control_packet
+from gossamer.mesh.control_messages import EPOCH, control_packet
 from gossamer.mesh.handshake import Introduction
-from gossamer.mesh.interest.remote import held_digest
 from gossamer.mesh.link import Link
-from gossamer.mesh.retained_sync import digests_packet
 from gossamer.mesh.settings import ENVELOPES, FIRST
 from gossamer.session.queue import NO_BYTES_LIMIT
 from gossamer.session.queue_policy import DROP_NEWEST, REFUSE
@@ -81,10 +79,8 @@ class NeighbourTable:
         _unbind(session)
         link = Link(name, session, self._mesh.advertisements.new_advertiser(name, session))
         self._by_name[name] = link
-        if self._mesh.tree_links is not None:
-            self._mesh.tree_links.behind.recall(link)
-        is_known = self._mesh.notes.of(name).is_forwarding or len(session.subscriptions) > 0
-        if self._mesh.tree_links is None or is_known:
+        self._mesh.tree_links.behind.recall(link)
+        if self._mesh.notes.of(name).is_forwarding or session.subscriptions:
             self.take_up(link)
         return link
 
@@ -132,14 +128,8 @@ class NeighbourTable:
         link.is_restarting = False
         link.is_compared = False
         link.send([control_packet(EPOCH, self._epoch(session).encode())])
-        if mesh.tree_links is not None:
-            mesh.flooding.opened(link)
-            mesh.tree_links.opened(link, now)
-            return
-        link.send([control_packet(HOLD, held_digest(link))])
-        mesh.reaching.link_changed(link.name)
-        link.send([digests_packet(self._core)])
         mesh.flooding.opened(link)
+        mesh.tree_links.opened(link, now)
 
     def closed(self, connection: Connection, now: float) -> None:
         session = connection.session
@@ -147,9 +137,8 @@ class NeighbourTable:
         link = self.link_of(session)
         if link.connection is connection:
             link.lost(now)
-            if self._mesh.tree_links is not None:
-                self._mesh.tree_links.closed(link)
-            self._mesh.reaching.link_changed(link.name)
+            self._mesh.tree_links.closed(link)
+            self._mesh.reaching.link_changed()
 
     def _epoch(self, session: Session) -> str:
         name = session.client_id[len(PEER_PREFIX) :]
@@ -212,8 +201,7 @@ class NeighbourTable:
 
     def _remove(self, link: Link) -> None:
         del self._by_name[link.name]
-        if self._mesh.tree_links is not None:
-            self._mesh.tree_links.forget(link)
+        self._mesh.tree_links.forget(link)
         self._list_receivers()
         self._mesh.remote_interest.forget(link)
 

@@ -8,11 +8,6 @@ MODES: Final = ("pf", "sf", "ssf", "bloom", "auto")
 WITHOUT_FILTERS: Final = ("pf", "bloom")
 # Neighbours that are silent for so long are taken for gone.
 KEEP_ALIVE_SECONDS: Final = 10
-
-
-# What the links may form: any graph, of which a tree is kept; or a tree that somebody else keeps.
-GRAPH: Final = "graph"
-TREE: Final = "tree"
 SILENCE_SECONDS: Final = 1.5
 
 # What brokers say between each other, by version; one that does not name its own speaks the first.
@@ -29,8 +24,7 @@ class MeshSettings:
         self.mode = mode
         self.mesh = mesh
         self.key = key
-        self.topology = GRAPH
-        # Seconds of silence after which a neighbour is gone, where the tree is kept.
+        # Seconds of silence after which a neighbour is gone.
         self.silence = SILENCE_SECONDS
         # The neighbours that must show a verified certificate with their name; a certificate with
         # any other name is some client's.

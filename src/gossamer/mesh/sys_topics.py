@@ -39,6 +39,8 @@ def link_counts(mesh: Mesh, link: Link) -> dict[str, int]:
         "control_messages_sent": link.control_messages,
         "control_bytes_received": link.control_bytes_heard,
         "control_bytes_sent": link.control_bytes,
+        "interest_messages_sent": link.interest_messages,
+        "interest_bytes_sent": link.interest_bytes,
         "queued": session.queued() + session.spilled,
         "spilled": session.spilled,
         "inflight": len(session.inflight),
@@ -62,10 +64,8 @@ def link_cost(link: Link) -> int:
 
 
 def tree_counts(mesh: Mesh) -> dict[str, int]:
-    """How this broker sees the mesh's tree; nothing where the operator keeps it."""
+    """How this broker sees the mesh's tree."""
     tree_links = mesh.tree_links
-    if tree_links is None:
-        return {}
     return {
         "brokers": len(tree_links.view.tree),
         "settled": int(tree_links.agreement.is_settled),

@@ -167,7 +167,6 @@ def mesh_settings(mesh: MeshSection) -> MeshSettings:
     settings = MeshSettings(mesh.name, mesh.mode, mesh.mesh, key)
     settings.certified_names = frozenset(mesh.trust_certificates)
     settings.roaming_seconds = mesh.roaming_seconds
-    settings.topology = mesh.topology
     settings.silence = mesh.silence_seconds
     return settings
 

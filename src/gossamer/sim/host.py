@@ -17,13 +17,17 @@ from gossamer.broker.connection import Connection
 from gossamer.broker.policy import Origin
 from gossamer.broker.settings import Settings
 from gossamer.mesh.mesh import Mesh
-from gossamer.mesh.settings import TREE, MeshSettings
+from gossamer.mesh.settings import MeshSettings
 from gossamer.session.journal import Journal
 from gossamer.session.records import Snapshot
+from gossamer.sim.known_links import KnownLinks, LinkMap
 from gossamer.sim.network import End, Party, Road
 from gossamer.sim.timeline import Event, Timeline
 
 WALL_CLOCK: Final = 1_700_000_000.0  # what a right clock shows when a simulation starts
+# The longest `silence_seconds` that a configuration may have: where no link fails, brokers need not
+# ask each other often, and one that is overloaded is not taken for dead.
+CALM_SECONDS: Final = 60.0
 ORIGIN: Final = Origin("127.0.0.1", "sim")
 
 
@@ -99,7 +103,10 @@ Arrival = tuple[End, bytes, int, int]
 
 
 class SimulatedHost(Party):
-    """`turn` is the most work that it does before it looks around, in seconds."""
+    """`turn` is the most work that it does before it looks around, in seconds.
+
+    With `links`, those of the whole mesh are known beforehand and none ever fails.
+    """
 
     def __init__(
         self,
@@ -112,7 +119,7 @@ class SimulatedHost(Party):
         turn: float = 0.0,
         tick: float = 0.25,
         is_joint: bool = False,
-        topology: str = TREE,
+        links: LinkMap | None = None,
     ) -> None:
         super().__init__(timeline)
         self.name = name
@@ -126,7 +133,7 @@ class SimulatedHost(Party):
         self.settings.sys_interval = 0.0
         self.is_joint = is_joint
         self.roaming_seconds = 5.0
-        self.topology = topology
+        self.links = links
         self.is_up = True
         self.departure = 0.0  # when the work of this turn is done
         self.life = 0  # grows with each start: what belongs to an earlier one is void
@@ -247,8 +254,10 @@ class SimulatedHost(Party):
         settings = MeshSettings(self.name, self.mode, "sim", "key")
         settings.is_joint = self.is_joint
         settings.roaming_seconds = self.roaming_seconds
-        settings.topology = self.topology
-        return Mesh(self.broker.core, settings)
+        if self.links is None:
+            return Mesh(self.broker.core, settings)
+        settings.silence = CALM_SECONDS
+        return Mesh(self.broker.core, settings, KnownLinks(self.name, self.links))
 
 
 class Tick(Event):

@@ -61,7 +61,7 @@ async def _collect(reader: Client, arrivals: "asyncio.Queue[float]") -> None:
 
 
 async def _round(mesh: LocalMesh, writer: Client, arrivals: "asyncio.Queue[float]") -> float:
-    await _settled(mesh)
+    await asyncio.to_thread(mesh.wait)
     await _until_one_after(time.monotonic(), writer, arrivals)
     dialler, neighbour = await asyncio.to_thread(_on_the_way, mesh)
     await asyncio.to_thread(dialler.admin.call, "POST", f"/v1/mesh/{neighbour}/cut")
@@ -83,21 +83,6 @@ async def _until_one_after(
             if arrivals.get_nowait() > moment:
                 return time.monotonic()
     raise LocalMeshError("the mesh did not heal in time")
-
-
-async def _settled(mesh: LocalMesh) -> None:
-    """Until every link stands and all brokers agree."""
-    await asyncio.to_thread(mesh.wait)
-    deadline = time.monotonic() + PATIENCE
-    while not await asyncio.to_thread(_all_agree, mesh):
-        if time.monotonic() > deadline:
-            raise LocalMeshError("the brokers do not agree on a tree")
-        await asyncio.sleep(0.1)
-
-
-def _all_agree(mesh: LocalMesh) -> bool:
-    trees = [broker.admin.call("GET", "/v1/mesh")["tree"] for broker in mesh.brokers]
-    return all(tree["settled"] and tree["brokers"] == len(mesh.brokers) for tree in trees)
 
 
 def _on_the_way(mesh: LocalMesh) -> tuple[LocalBroker, str]:

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
+from gossamer.mesh.link import Link
 from gossamer.sim.cable import Cable
 from gossamer.sim.crowd import STAMP, Chorus, CrowdEnd, ObservedEnd, Speech, Tally
 from gossamer.sim.host import Disk, HostClock, SimulatedHost, WorkCost
+from gossamer.sim.known_links import LinkMap
 from gossamer.sim.network import Road
 from gossamer.sim.timeline import Event, Timeline
 from gossamer.wire.codec import encode
@@ -65,7 +67,7 @@ class ScenarioResult:
     forwards: int = 0  # publications that crossed a link
     interests: int = 0
     control_bytes: int = 0  # of interests and summaries, on all links
-    joining_bytes: int = 0  # of the same before anybody subscribed
+    joining_bytes: int = 0  # of all control messages before anybody subscribed
     told: int = 0  # interests (set bits, in mode bloom) that neighbours hold at the end
     link_bytes: int = 0
     virtual_seconds: float = 0.0
@@ -89,6 +91,9 @@ class Scenario:
         self.tally = Tally()
         drawing = draw(settings)
         cost = WorkCost(settings.cost, settings.cost)
+        links = LinkMap(
+            (f"b{number}", f"b{parent}") for number, parent in enumerate(drawing.parents, 1)
+        )
         self.hosts = [
             SimulatedHost(
                 self.timeline,
@@ -99,6 +104,7 @@ class Scenario:
                 cost,
                 settings.step,
                 _TICK,
+                links=links,
             )
             for number in range(settings.brokers)
         ]
@@ -131,7 +137,10 @@ class Scenario:
         waiting = [cable for cable in self.cables if not cable.is_open()]
         if waiting:
             raise RuntimeError(f"{len(waiting)} links do not stand after {JOINING} seconds")
-        before = self._control_bytes()
+        if not all(host.mesh.tree_links.agreement.is_settled for host in self.hosts):
+            raise RuntimeError(f"the brokers do not agree on a tree after {JOINING} seconds")
+        joining = sum(link.control_bytes for link in self._links())
+        before = self._interest_bytes()
         self.metering.begin(JOINING)
         started = time.perf_counter()
         self.singing.begin()
@@ -143,8 +152,8 @@ class Scenario:
         self._drain(show)
         result = self._result()
         result.wall_seconds = time.perf_counter() - started
-        result.control_bytes = self._control_bytes() - before
-        result.joining_bytes = before
+        result.control_bytes = self._interest_bytes() - before
+        result.joining_bytes = joining
         return result
 
     # Phases ---------------------------------------------------------------------------------------
@@ -201,8 +210,11 @@ class Scenario:
         at = JOINING * (0.5 + 0.4 * random.random())
         end.host.arrive(at, end, encode(Connect(name), V5), 0, 0)
 
-    def _control_bytes(self) -> int:
-        return sum(link.control_bytes for host in self.hosts for link in host.mesh.by_name.values())
+    def _links(self) -> list[Link]:
+        return [link for host in self.hosts for link in host.mesh.by_name.values()]
+
+    def _interest_bytes(self) -> int:
+        return sum(link.interest_bytes for link in self._links())
 
     def _result(self) -> ScenarioResult:
         result = ScenarioResult(self.settings)
@@ -217,9 +229,7 @@ class Scenario:
         result.forwards = sum(link.publications for link in result.links)
         result.interests = sum(link.interests for link in result.links)
         result.link_bytes = sum(link.bytes for link in result.links)
-        result.told = sum(
-            link.advertiser.told() for host in self.hosts for link in host.mesh.by_name.values()
-        )
+        result.told = sum(link.advertiser.told() for link in self._links())
         for end in self.subscribers:
             result.got.append(end.got)
             if isinstance(end, ObservedEnd):

@@ -128,15 +128,12 @@ def wrong_trees(world: World) -> list[str]:
     up = {host.name: host for host in world.up()}
     for host in up.values():
         tree_links = host.mesh.tree_links
-        if tree_links is None:
-            continue
         members = tree_links.view.tree
         edges = sum(len(neighbours) for neighbours in members.values()) // 2
         if edges != len(members) - 1:
             faults.append(f"{host.name} has a tree of {len(members)} with {edges} links")
         for name in members:
-            other = up[name].mesh.tree_links if name in up else None
-            if other is None or other.view.digest != tree_links.view.digest:
+            if name not in up or up[name].mesh.tree_links.view.digest != tree_links.view.digest:
                 faults.append(f"{host.name} and {name} do not agree on the tree")
         for name, link in host.mesh.by_name.items():
             if name in up:

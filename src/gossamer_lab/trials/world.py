@@ -223,8 +223,7 @@ class World:
         found = self._missing_links()
         found += [client.name for client in self.clients.values() if not client.is_settled]
         for host in self.up():
-            tree_links = host.mesh.tree_links
-            if tree_links is not None and not tree_links.agreement.is_settled:
+            if not host.mesh.tree_links.agreement.is_settled:
                 found.append(f"{host.name} is not settled")
             for session in host.broker.core.sessions.values():
                 if session.outbox is not None and (session.inflight or session.queue):
@@ -265,8 +264,7 @@ class World:
 
     def _tree_changes(self) -> int:
         """A number that stays while nobody's part of the tree changes and nobody restarts."""
-        fabrics = [host.mesh.tree_links for host in self.hosts]
-        changes = sum(tree_links.changes for tree_links in fabrics if tree_links is not None)
+        changes = sum(host.mesh.tree_links.changes for host in self.hosts)
         return changes + 1_000_000 * sum(host.life for host in self.hosts)
 
     # Parts ----------------------------------------------------------------------------------------
@@ -277,7 +275,6 @@ class World:
         host = SimulatedHost(
             *(self.timeline, name, self.plan.mode, disk, clock, WorkCost()),
             is_joint=True,
-            topology=self.plan.topology,
         )
         if self.plan.is_roaming:
             host.roaming_seconds = ROAMING_SECONDS

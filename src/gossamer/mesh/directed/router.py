@@ -93,7 +93,7 @@ class DirectedRouter:
         link = self._mesh.reaching.next_hop(directed.to)
         if link is None:
             return False
-        if self._mesh.tree_links is not None and qos:
+        if qos:
             number = (self._sent + 1).to_bytes(NAME_BYTES - _SOURCE_BYTES, "big")
             directed.fields["id"] = (self._source + number).hex()
         try:
@@ -293,23 +293,18 @@ class DirectedRouter:
         return False
 
     def _began_here(self, wave: Message) -> bool:
-        tree_links = self._mesh.tree_links
-        return tree_links is not None and tree_links.memory.is_own(wave.name)
+        return self._mesh.tree_links.memory.is_own(wave.name)
 
     def _is_new(self, directed: DirectedMessage) -> bool:
         """Whatever ways it took, and whatever names it had on them."""
-        tree_links = self._mesh.tree_links
         identity = directed.identity()
-        return (
-            tree_links is None or not identity or tree_links.memory.is_new(identity_of(identity), 2)
-        )
+        return not identity or self._mesh.tree_links.memory.is_new(identity_of(identity), 2)
 
     def _is_early(self, directed: DirectedMessage) -> bool:
         """Whether the one that it follows has not been run here."""
-        tree_links = self._mesh.tree_links
-        if tree_links is None or "after" not in directed.fields:
+        if "after" not in directed.fields:
             return False
-        return not tree_links.memory.knows(identity_of(directed.text("after")))
+        return not self._mesh.tree_links.memory.knows(identity_of(directed.text("after")))
 
 
 def _is_nothing(directed: DirectedMessage) -> bool:

@@ -65,10 +65,10 @@ class Advertisements:
         """A neighbour named a filter that is known. That is repeated in a tree that all agree on
         only: in any other graph repetitions would go round for ever, and they tell nothing new."""
         tree_links = self._mesh.tree_links
-        if tree_links is not None and not (by.in_tree and tree_links.agreement.is_settled):
+        if not (by.in_tree and tree_links.agreement.is_settled):
             return
         for link in self._by_name.values():
-            if link is not by and (tree_links is None or link.in_tree):
+            if link is not by and link.in_tree:
                 link.advertiser.again(filter)
         self.has_changes = True
 
@@ -105,7 +105,7 @@ class Advertisements:
         if self._settings.mode != "bloom" and held == link.advertiser.digest():
             link.advertiser.agreed()
         else:
-            link.send(link.advertiser.everything())
+            link.advertise(link.advertiser.everything())
 
     def is_blind_for(self, link: Link) -> bool:
         """Whether another neighbour has not said in filters what it wants."""
@@ -136,7 +136,7 @@ class Advertisements:
             link.advertiser = advertiser
             if link.connection is not None and link.is_compared:
                 advertiser.set_blind(self.is_blind_for(link))
-                link.send(advertiser.everything())
+                link.advertise(advertiser.everything())
 
     def new_advertiser(self, name: str, session: Session) -> Advertiser:
         """That knows what everybody but the neighbour itself wants."""

@@ -129,7 +129,7 @@ class RemoteInterest:
         try:
             summary.apply(data)
         except SummaryError as error:
-            if self._mesh.tree_links is not None and link.name not in self._summaries.remote:
+            if link.name not in self._summaries.remote:
                 return  # the change of one that was forgotten; all of it is on its way
             raise ProtocolError(
                 reasons.PROTOCOL_ERROR, f"{link.name} sent a malformed summary: {error}"
@@ -160,7 +160,7 @@ class RemoteInterest:
     def _note(self, link: Link) -> None:
         """Of the neighbour: the mode of its interests, and whether it is queued for."""
         note = self._mesh.notes.of(link.name)
-        note.is_forwarding = link.is_forwarding and self._mesh.tree_links is not None
+        note.is_forwarding = link.is_forwarding
         note.mode = form_of(link) if link.is_forwarding else ""
         self._mesh.notes.save(link.name)
 

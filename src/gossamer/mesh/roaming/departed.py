@@ -129,8 +129,6 @@ class DepartedSessions(DirectedHandler):
     def _had(self, session: Session, deliveries: list[DeliveryRecord]) -> bytes:
         """Names of messages that came to it here and still wait for neighbours: should the tree
         change, they go round to everybody, its new broker too."""
-        if self._mesh.tree_links is None:
-            return b""
         filters = [each.filter for each in session.subscriptions.values() if not each.share]
         names: dict[bytes, None] = {}
         looked = 0

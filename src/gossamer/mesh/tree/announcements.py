@@ -20,7 +20,10 @@ _VERSION_BYTES: Final = 16
 
 
 class Announcements:
-    """Announcements by broker, and the view that follows from them."""
+    """Announcements by broker, and the view that follows from them.
+
+    A subclass may know them from elsewhere (`sim/known_links.py`).
+    """
 
     __slots__ = ("_announcements", "_counter", "_name", "view")
 
@@ -31,7 +34,7 @@ class Announcements:
         self.view: TreeView = view_of(name, self._announcements)
 
     def announce(self, life: int, costs: dict[str, int]) -> bytes:
-        """This broker's links are these: what to say to everybody."""
+        """This broker's links are these: what to say to everybody, if anything."""
         self._counter += 1
         version = life.to_bytes(10, "big") + self._counter.to_bytes(6, "big")
         announcement = Announcement(version, costs)
@@ -41,10 +44,6 @@ class Announcements:
     def heard(self, origin: str, body: bytes) -> None:
         """ProtocolError if that is no announcement."""
         self._announcements[origin] = decode_announcement(body)
-
-    def forget(self, name: str) -> None:
-        if name != self._name:
-            self._announcements.pop(name, None)
 
     def refresh(self) -> bool:
         """Computes the view anew; whether it is another one."""

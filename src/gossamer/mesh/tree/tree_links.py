@@ -39,12 +39,12 @@ PAUSE_SECONDS: Final = 0.1
 class TreeLinks:
     """One broker's links as parts of the mesh's tree."""
 
-    def __init__(self, mesh: Mesh) -> None:
+    def __init__(self, mesh: Mesh, announcements: Announcements) -> None:
         self.mesh = mesh
         self.core: Core = mesh.core
         self.memory = SeenMessages(self.core.journal, self.core.rooms)
         self.core.hub.namer = self.memory
-        self.topology = Announcements(mesh.settings.name)
+        self.announcements = announcements
         self.agreement = TreeAgreement()
         self.markers = Markers(mesh, self.agreement)
         self.waves = Rebroadcast(mesh, self.memory)
@@ -59,12 +59,12 @@ class TreeLinks:
         self._is_untidy = True  # something is left to do once settled
         self._held: dict[str, None] = {}  # links in the tree whose queue is sent to others first
         mesh.flooding.handlers[TOPOLOGY] = self._hear_announcement
-        self.agreement.adopt(self.topology.view.digest, [])
+        self.agreement.adopt(self.announcements.view.digest, [])
         self.core.timers.add(self.core.started_at, self.heartbeat)
 
     @property
     def view(self) -> TreeView:
-        return self.topology.view
+        return self.announcements.view
 
     # Links ----------------------------------------------------------------------------------------
 
@@ -139,7 +139,7 @@ class TreeLinks:
         self.is_dirty = False
         self._viewed_at = now
         before = self.view
-        if self.topology.refresh():
+        if self.announcements.refresh():
             if self.agreement.is_settled and not self._is_untidy:
                 self.waves.note_reached(before)
             self._use_view(now)
@@ -166,14 +166,16 @@ class TreeLinks:
             if link.connection is not None and round_trip is not None and round_trip.is_measured:
                 costs[link.name] = round_trip.cost
         flooding = self.mesh.flooding
-        flooding.say(TOPOLOGY, self.topology.announce(flooding.life, costs), now)
+        announcement = self.announcements.announce(flooding.life, costs)
+        if announcement:
+            flooding.say(TOPOLOGY, announcement, now)
 
     def _hear_announcement(self, origin: str, body: bytes, now: float) -> None:
-        self.topology.heard(origin, body)
+        self.announcements.heard(origin, body)
         self.is_dirty = True
 
     def _may_look(self, now: float) -> bool:
-        if self.topology.known() < MANY_BROKERS:
+        if self.announcements.known() < MANY_BROKERS:
             return True
         return not 0.0 <= now - self._viewed_at < PAUSE_SECONDS
 

@@ -49,6 +49,8 @@ class LinkView(TypedDict):
     control_messages_sent: int
     control_bytes_received: int
     control_bytes_sent: int
+    interest_messages_sent: int
+    interest_bytes_sent: int
     queued: int
     spilled: int
     inflight: int
@@ -107,7 +109,7 @@ def link_view(mesh: Mesh, link: Link) -> LinkView:
         "state": link_state(link),
         "cost": link_cost(link),
         "dialled": link.is_dialled,
-        "role": TREE if mesh.tree_links is None or link.in_tree else STANDBY,
+        "role": TREE if link.in_tree else STANDBY,
         "since": link.since or None,
         "held_as": FORMS[form_of(link)],
         **link_counts(mesh, link),

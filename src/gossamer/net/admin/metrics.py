@@ -167,6 +167,8 @@ LINK_TOTALS: Final = (
     ("control_messages_sent", "Control messages to the neighbour."),
     ("control_bytes_received", "Bytes of control messages from the neighbour."),
     ("control_bytes_sent", "Bytes of control messages to the neighbour."),
+    ("interest_messages_sent", "Control messages to the neighbour that advertise interest."),
+    ("interest_bytes_sent", "Bytes of these."),
 )
 LINK_GAUGES: Final = (
     ("connected", "Whether the link is up."),

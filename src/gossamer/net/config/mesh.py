@@ -103,10 +103,10 @@ class MeshSection(Section):
     subscription forwarding, Bloom summaries, or the best for each topic branch. `gossamer ctl
     mesh-mode` overrides it."""
     topology: Literal["graph", "tree"] = "graph"
-    """Shape of the links: any graph, in which the brokers maintain a tree; or a tree that the
-    operator guarantees. The same on all brokers."""
+    """Not needed any more: links may form any graph, in which the brokers maintain a tree. `tree`
+    is still read, with a warning, and does the same."""
     silence_seconds: float = Field(default=1.5, ge=0.3, le=60.0)
-    """Time without data after which a neighbour is considered down (in a graph)."""
+    """Time without data after which a neighbour is considered down."""
     key_file: FilePath | None = None
     """File with the key of the mesh (created by `gossamer mesh-key`)."""
     trust_certificates: tuple[str, ...] = ()

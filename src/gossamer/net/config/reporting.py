@@ -64,6 +64,11 @@ def warnings(config: Config) -> list[str]:
         found.append("permissions.file: not set, so every user may read and write every topic")
     if config.admin.enabled and not config.admin.host.startswith(LOOPBACK):
         found.append("admin.host: the API speaks plain HTTP and is reachable from other machines")
+    if config.mesh is not None and config.mesh.topology == "tree":
+        found.append(
+            'mesh.topology = "tree": not needed any more, since links may form any graph; remove '
+            "the line on all brokers (those of version 0.1.0 that have it do not join this one)"
+        )
     return found
 
 

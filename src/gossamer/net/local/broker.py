@@ -92,3 +92,8 @@ class LocalBroker:
         """What the broker says of its links, by neighbour; AdminError if it does not answer."""
         answer = self.admin.call("GET", "/v1/mesh", {"limit": 1000})
         return {entry["neighbour"]: entry for entry in answer["entries"]}
+
+    def tree(self) -> dict[str, int]:
+        """How the broker sees the tree that the mesh uses; AdminError if it does not answer."""
+        found: dict[str, int] = self.admin.call("GET", "/v1/mesh", {"limit": 1})["tree"]
+        return found

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from gossamer.mesh.settings import GRAPH, TREE
 from gossamer.net.admin.client import AdminError, Unreachable
 from gossamer.net.budgets import machine_memory
 from gossamer.net.local.broker import LocalBroker, LocalMeshError
@@ -29,7 +28,6 @@ port = {port}
 [mesh]
 name = "{name}"
 mode = "{mode}"
-topology = "{kept}"
 roaming_seconds = {roaming}
 key_file = "../mesh.key"
 {peers}
@@ -64,7 +62,6 @@ class LocalMeshPlan:
     base_port: int = 0  # of the first broker, the others follow; 0 takes free ones
     memory: bool = True
     sys_seconds: int = 10
-    keeps_tree: bool = True  # whether the brokers see to it that their links in use form a tree
     roaming_seconds: float = 5.0  # how long clients wait for their session; 0 for no roaming
     more: tuple[str, ...] = ()  # sections of each broker's configuration that are not made here
 
@@ -127,7 +124,6 @@ class LocalMesh:
                 store='kind = "memory"' if plan.memory else 'folder = "data"',
                 name=broker.name,
                 mode=plan.mode,
-                kept=GRAPH if plan.keeps_tree else TREE,
                 roaming=plan.roaming_seconds,
                 peers="".join(_PEER.format(port=port) for port in peers),
                 admin_port=broker.admin_port,
@@ -138,19 +134,19 @@ class LocalMesh:
         )
 
     def start(self, report: Callable[[str], None] = lambda _: None) -> None:
-        """Returns when every link stands; LocalMeshError if that takes too long."""
+        """Returns when the brokers are one mesh; LocalMeshError if that takes too long."""
         for broker in self.brokers:
             broker.start()
         self.wait(report)
 
     def wait(self, report: Callable[[str], None] = lambda _: None) -> None:
-        """Until every link stands."""
+        """Until every link stands and all brokers use the same tree."""
         deadline = time.monotonic() + START_SECONDS
         while True:
             missing = [
                 self.brokers[number].name
                 for number in range(self.plan.brokers)
-                if not self._has_all_links(number)
+                if not self._is_joined(number)
             ]
             report(f"{self.plan.brokers - len(missing)} of {self.plan.brokers} brokers are joined")
             if not missing:
@@ -159,13 +155,25 @@ class LocalMesh:
                 raise LocalMeshError(f"not joined in time: {', '.join(missing)}")
             time.sleep(POLL_SECONDS)
 
-    def _has_all_links(self, number: int) -> bool:
+    def _is_joined(self, number: int) -> bool:
         told = self._told(self.brokers[number])
         ends = [edge for edge in self.edges if number in edge]
         neighbours = [self.brokers[sum(edge) - number].name for edge in ends]
-        return told is not None and all(
-            name in told and told[name]["connected"] for name in neighbours
-        )
+        if told is None or not all(name in told and told[name]["connected"] for name in neighbours):
+            return False
+        tree = self.brokers[number].tree()
+        return bool(tree["settled"]) and tree["brokers"] == len(self._joined_to(number))
+
+    def _joined_to(self, number: int) -> set[int]:
+        """All brokers that links lead to from this one, itself included."""
+        found = {number}
+        waiting = [number]
+        while waiting:
+            one = waiting.pop()
+            others = {sum(edge) - one for edge in self.edges if one in edge} - found
+            found |= others
+            waiting += others
+        return found
 
     def links(self) -> list[LinkState]:
         """The state of every link now; LocalMeshError if a broker has ended."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
 
-from gossamer.mesh.settings import GRAPH
 from gossamer.sim.cable import Cable
 from gossamer.sim.crowd import CrowdEnd, Tally
 from gossamer.sim.host import Disk, HostClock, SimulatedHost, WorkCost
@@ -55,7 +54,6 @@ class _Graph:
                 HostClock(),
                 WorkCost(),
                 tick=TICK,
-                topology=GRAPH,
             )
             for n in range(brokers)
         ]

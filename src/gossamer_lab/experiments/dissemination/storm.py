@@ -35,7 +35,7 @@ class Storm:
     mode: str
     filters: int
     is_storm: bool
-    control_bytes: int  # from a to b
+    control_bytes: int  # of interest, from a to b
     needless: int  # publications that c sent and nobody wanted
     unwanted: int  # of so many
     missed: int  # wanted publications that did not arrive
@@ -85,7 +85,7 @@ def measure_storm(mode: str, filters: int, is_storm: bool, seed: int = 1) -> Sto
     if not is_storm:
         line.join()
     line.rest()
-    control_bytes = line.hosts[0].mesh.by_name["b"].control_bytes
+    control_bytes = line.hosts[0].mesh.by_name["b"].interest_bytes
     probes = _distinct(filters + PROBES, random, wanted)
     back = line.cables[1].back  # from c to b
     needless = _publish(line, back, list(probes)[filters:])

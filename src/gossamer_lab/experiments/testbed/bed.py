@@ -11,6 +11,7 @@ from typing import Final
 
 from gossamer.net.client import Client
 from gossamer.net.local.mesh import LinkState, LocalMesh, LocalMeshPlan
+from gossamer.session.message import NAMED_BLOCK
 from gossamer_lab.experiments.testbed.workload import BROKERS
 
 SETTLE_SECONDS: Final = 60.0
@@ -27,29 +28,38 @@ class TestbedError(Exception):
 
 @dataclass(frozen=True)
 class BedTraffic:
-    """Totals over all links and both directions."""
+    """What the paper's brokers would have sent too, over all links and both directions: no other
+    control messages than interests, and no identities of messages (`message.py`)."""
 
     messages: int
-    bytes: int
-    control_messages: int
-    control_bytes: int
+    bytes: int  # of publications and their acknowledgements
+    interest_messages: int
+    interest_bytes: int
+
+    @property
+    def all_bytes(self) -> int:
+        return self.bytes + self.interest_bytes
 
     def is_like(self, other: "BedTraffic") -> bool:
         """But for bytes: a link that is silent says so now and then."""
-        return (self.messages, self.control_messages) == (other.messages, other.control_messages)
+        return (self.messages, self.interest_messages) == (other.messages, other.interest_messages)
 
     def __sub__(self, earlier: "BedTraffic") -> "BedTraffic":
         return BedTraffic(
             self.messages - earlier.messages,
             self.bytes - earlier.bytes,
-            self.control_messages - earlier.control_messages,
-            self.control_bytes - earlier.control_bytes,
+            self.interest_messages - earlier.interest_messages,
+            self.interest_bytes - earlier.interest_bytes,
         )
 
 
 def total(links: Sequence[LinkState]) -> BedTraffic:
-    fields = ("messages_sent", "bytes_sent", "control_messages_sent", "control_bytes_sent")
-    return BedTraffic(*(sum(link.sum(field) for link in links) for field in fields))
+    def of(field: str) -> int:
+        return sum(link.sum(field) for link in links)
+
+    messages = of("messages_sent")
+    size = of("bytes_sent") - of("control_bytes_sent") - NAMED_BLOCK * messages
+    return BedTraffic(messages, size, of("interest_messages_sent"), of("interest_bytes_sent"))
 
 
 class Bed:
@@ -114,10 +124,8 @@ class Bed:
 @asynccontextmanager
 async def running_bed(topology: str, mode: str) -> AsyncIterator[Bed]:
     with TemporaryDirectory(prefix="gossamer-testbed-") as folder:
-        # As the paper's brokers: what clients and the tree would need on top is not counted.
-        plan = LocalMeshPlan(
-            BROKERS, topology, mode, 0, True, 0, keeps_tree=False, roaming_seconds=0
-        )
+        # As the paper's brokers, which knew no roaming.
+        plan = LocalMeshPlan(BROKERS, topology, mode, 0, True, 0, roaming_seconds=0)
         with LocalMesh(Path(folder), plan) as mesh:
             await asyncio.to_thread(mesh.start)
             bed = Bed(mesh)

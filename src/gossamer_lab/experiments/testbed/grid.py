@@ -47,8 +47,8 @@ async def told(interested: int, count: int, ratios: Sequence[float]) -> Told:
         await bed.subscribe(last, names)
         settled = await bed.settled(told=len(names))
         telling = settled - before
-        found.told_bytes = telling.control_bytes
-        found.told_messages = telling.control_messages
+        found.told_bytes = telling.interest_bytes
+        found.told_messages = telling.interest_messages
         for spr in ratios:
             before = settled
             await bed.publish(0, names, b"x" * payload_for(spr))

@@ -70,9 +70,9 @@ async def _measure(bed: Bed, mode: str, names: list[str], phase_seconds: float) 
     else:
         await _paced(subscribe, len(names), phase_seconds)
         told = await bed.settled()
-        curve.subscribing = (told - start).bytes
+        curve.subscribing = (told - start).all_bytes
     await _paced(publish, len(names), phase_seconds)
-    curve.publishing = (await bed.settled() - told).bytes
+    curve.publishing = (await bed.settled() - told).all_bytes
     sampler.cancel()
     curve.samples.append((time.monotonic() - began, curve.total))
     return curve
@@ -91,5 +91,5 @@ async def _paced(act: Callable[[int], Awaitable[None]], count: int, seconds: flo
 async def _sample(bed: Bed, curve: Curve, start: BedTraffic, began: float) -> None:
     """Until cancelled."""
     while True:
-        curve.samples.append((time.monotonic() - began, (await bed.traffic() - start).bytes))
+        curve.samples.append((time.monotonic() - began, (await bed.traffic() - start).all_bytes))
         await asyncio.sleep(SAMPLE_SECONDS)

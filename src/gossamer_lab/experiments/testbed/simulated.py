@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from gossamer.mesh.link import Link
+from gossamer.session.message import NAMED_BLOCK
 from gossamer.sim.cable import Cable
 from gossamer.sim.crowd import CrowdEnd, Tally
 from gossamer.sim.host import Disk, HostClock, SimulatedHost, WorkCost
@@ -55,15 +57,20 @@ class _TestbedLine:
         self.timeline.run(self.timeline.now + seconds)
 
     def message_bytes(self) -> int:
-        """Without pings, which real links count but nobody publishes."""
-        return sum(road.bytes for cable in self.cables for road in (cable.there, cable.back))
+        """Of publications and their acknowledgements, as `BedTraffic` counts them."""
+        roads = [road for cable in self.cables for road in (cable.there, cable.back)]
+        control = sum(link.control_bytes for link in self.links())
+        return sum(road.bytes - NAMED_BLOCK * road.publications for road in roads) - control
 
-    def control(self) -> tuple[int, int]:
+    def links(self) -> list[Link]:
+        return [link for host in self.hosts for link in host.mesh.by_name.values()]
+
+    def advertised(self) -> tuple[int, int]:
         """Messages and bytes that told interests."""
-        links = [link for host in self.hosts for link in host.mesh.by_name.values()]
+        links = self.links()
         return (
-            sum(link.control_messages for link in links),
-            sum(link.control_bytes for link in links),
+            sum(link.interest_messages for link in links),
+            sum(link.interest_bytes for link in links),
         )
 
     def publish(self, publisher: CrowdEnd, names: Sequence[str], payload: bytes) -> int:
@@ -82,11 +89,11 @@ def flooded_bytes(count: int, ratios: Sequence[float]) -> list[int]:
 def told(interested: int, count: int, ratios: Sequence[float]) -> Told:
     line = _TestbedLine("sf")
     names = topics(count)
-    messages, size = line.control()
+    messages, size = line.advertised()
     subscriber = line.client(interested - 1, "subscriber")
     for name in names:
         line.say(subscriber, Subscribe(1, [Request(name, 0)]))
-    after = line.control()
+    after = line.advertised()
     found = Told(after[1] - size, after[0] - messages, LINKS * count)
     publisher = line.client(0, "publisher")
     for spr in ratios:
