@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gossamer.broker.policy import Verdict
 from gossamer.net.auth.backend import Attempt, Backend, Chain, refusal
-from gossamer.net.auth.logins import LOWER_PRIORITY, Turns
+from gossamer.net.auth.logins import LOWER_PRIORITY, FairQueue
 from gossamer.net.auth.passwords import HASHER, write_entries
 from gossamer.net.auth.scram import ScramClient, Verifier
 from gossamer.wire import reasons
@@ -30,14 +30,14 @@ ALLOWED = 30
 
 
 def test_addresses_take_turns_and_each_is_in_order() -> None:
-    turns: Turns[str] = Turns(100)
+    turns: FairQueue[str] = FairQueue(100)
     for item in ("a1", "a2", "a3", "b1", "c1", "c2"):
         assert turns.put(f"10.0.0.{ord(item[0])}", item) is None
     assert [turns.take() for _ in range(7)] == ["a1", "b1", "c1", "a2", "c2", "a3", None]
 
 
 def test_the_longest_queue_gives_way_from_its_end() -> None:
-    turns: Turns[str] = Turns(3)
+    turns: FairQueue[str] = FairQueue(3)
     for item in ("a1", "a2", "a3"):
         assert turns.put("10.0.0.1", item) is None
     assert turns.put("10.0.0.1", "a4") == "a4"
@@ -49,7 +49,7 @@ def test_the_longest_queue_gives_way_from_its_end() -> None:
 
 
 def test_the_networks_of_ipv6_are_addresses() -> None:
-    turns: Turns[int] = Turns(2)
+    turns: FairQueue[int] = FairQueue(2)
     assert turns.put("2001:db8::1", 1) is None
     assert turns.put("2001:db8::2", 2) is None
     assert turns.put("2001:db9::1", 3) == 2
@@ -60,7 +60,7 @@ steps = st.lists(st.one_of(st.integers(0, 5), st.none()), max_size=200)
 
 @given(steps, st.integers(0, 12))
 def test_the_queue_against_a_model(steps: list[int | None], most: int) -> None:
-    turns: Turns[tuple[int, int]] = Turns(most)
+    turns: FairQueue[tuple[int, int]] = FairQueue(most)
     model: dict[int, deque[tuple[int, int]]] = {}
     for number, address in enumerate(steps):
         if address is None:

@@ -18,7 +18,7 @@ from gossamer.net.transport import (
     LINE_SECONDS,
     MOST_WAITING_BYTES,
     SLICE_BYTES,
-    Door,
+    ConnectionPolicy,
     Host,
     SocketSink,
 )
@@ -94,7 +94,7 @@ class Slow(SocketSink):
     """One turn of it takes all the time that the line has, and it always has more to do."""
 
     def __init__(self, host: Host, name: int, served: list[int]) -> None:
-        super().__init__(host, Door("test"))
+        super().__init__(host, ConnectionPolicy("test"))
         self.name = name
         self.served = served
 
@@ -120,9 +120,9 @@ def test_sockets_are_looked_at_before_everybody_in_line_had_a_turn() -> None:
 
 def connected(shared: Host, client_id: str = "c", turn_seconds: float = 0.0) -> SocketSink:
     """With a turn that is over whenever something was done."""
-    door = Door("test")
-    door.turn_seconds = turn_seconds
-    sink = SocketSink(shared, door)
+    policy = ConnectionPolicy("test")
+    policy.turn_seconds = turn_seconds
+    sink = SocketSink(shared, policy)
     sink.connection_made(Socket())
     sink.data_received(encode(Connect(client_id, V5), V5))
     return sink
@@ -212,8 +212,8 @@ def subscriptions(shared: Host) -> int:
 class Recorded(SocketSink):
     """One that keeps what is written to it."""
 
-    def __init__(self, host: Host, door: Door) -> None:
-        super().__init__(host, door)
+    def __init__(self, host: Host, policy: ConnectionPolicy) -> None:
+        super().__init__(host, policy)
         self.written: list[bytes] = []
 
     def write(self, data: bytes) -> None:
@@ -234,7 +234,7 @@ class Recorded(SocketSink):
 def test_a_subscribe_of_many_filters_is_done_in_turns_and_in_order(version: int) -> None:
     """What comes behind it waits, others are served between its parts, and it is answered once."""
     shared, loop = host()
-    sink = Recorded(shared, Door("test"))
+    sink = Recorded(shared, ConnectionPolicy("test"))
     sink.connection_made(Socket())
     sink.data_received(encode(Connect("c", version), version))
     many = 10 * PART
@@ -265,7 +265,7 @@ def test_a_packet_with_an_error_in_its_last_filter_changes_nothing(
 ) -> None:
     """It is found before the first one is handled, in turns as well."""
     shared, loop = host()
-    sink = Recorded(shared, Door("test"))
+    sink = Recorded(shared, ConnectionPolicy("test"))
     sink.connection_made(Socket())
     sink.data_received(encode(Connect("c", version), version))
     keep = encode(Subscribe(1, [Request("f/3", 1)]), version)
@@ -292,7 +292,7 @@ def test_a_packet_with_an_error_in_its_last_filter_changes_nothing(
 
 def test_a_filter_that_is_repeated_is_read_in_turns() -> None:
     shared, loop = host()
-    sink = Recorded(shared, Door("test"))
+    sink = Recorded(shared, ConnectionPolicy("test"))
     sink.connection_made(Socket())
     sink.data_received(encode(Connect("c", V5), V5))
     sink.data_received(encode(Subscribe(1, [Request("f", 1)] * (10 * CHECKED)), V5))
@@ -325,7 +325,7 @@ def test_what_came_with_a_login_is_done_in_turns_after_it(others: int) -> None:
     broker = Broker(Settings(), Journal(), 0.0)
     broker.core.authenticator = logins
     shared = Host(broker, cast("asyncio.AbstractEventLoop", loop), lambda: None)
-    sink = Recorded(shared, Door("test"))
+    sink = Recorded(shared, ConnectionPolicy("test"))
     sink.connection_made(Socket())
     filters = [Request(f"f/{number}", 0) for number in range(5 * PART)]
     sink.data_received(encode(Connect("c", V5), V5) + encode(Subscribe(1, filters), V5))
@@ -381,7 +381,7 @@ def test_a_long_queue_is_sent_in_turns() -> None:
     many = 10 * TURN_MESSAGES
     for number in range(many):
         writer.data_received(encode(Publish(f"t/{number}", b"x", 0, True), V5))
-    reader = Recorded(shared, Door("test"))
+    reader = Recorded(shared, ConnectionPolicy("test"))
     reader.connection_made(Socket())
     reader.data_received(encode(Connect("r", V5), V5))
     while loop.soon:

@@ -8,7 +8,7 @@ import pytest
 
 from gossamer.broker.broker import Broker
 from gossamer.broker.settings import Settings
-from gossamer.net.transport import BEHIND_BYTES, Door, Host, SocketSink
+from gossamer.net.transport import BEHIND_BYTES, ConnectionPolicy, Host, SocketSink
 from gossamer.session.journal import Journal
 
 
@@ -46,7 +46,7 @@ def test_clients_that_do_not_read_are_not_read_and_neighbours_are(is_peer: bool)
     """Two brokers that each stop reading until the other reads would wait for ever."""
     loop = asyncio.new_event_loop()
     host = Host(Broker(Settings(), Journal(), time.time()), loop, lambda: None)
-    sink = SocketSink(host, Door("test"))
+    sink = SocketSink(host, ConnectionPolicy("test"))
     transport: Any = FakeTransport()
     sink.connection_made(transport)
     assert sink.connection is not None
@@ -75,7 +75,7 @@ class Crowd:
         self.sinks: list[SocketSink] = []
         self.transports: list[Any] = []
         for _ in range(count):
-            sink = SocketSink(self.host, Door("test"))
+            sink = SocketSink(self.host, ConnectionPolicy("test"))
             transport: Any = FakeTransport(0)
             sink.connection_made(transport)
             self.sinks.append(sink)
@@ -129,7 +129,11 @@ def test_one_that_does_not_read_ends_at_its_own_limit_where_there_is_room() -> N
     written = 0
     while crowd.write(0, 20_000):
         written += 20_000
-    assert Door("test").write_buffer < written <= Door("test").write_buffer + 20_000
+    assert (
+        ConnectionPolicy("test").write_buffer
+        < written
+        <= ConnectionPolicy("test").write_buffer + 20_000
+    )
     crowd.close()
 
 

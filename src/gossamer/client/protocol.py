@@ -225,14 +225,14 @@ class ClientProtocol:
 
     def _new_id(self) -> int:
         taken = (self._inflight, self._waiting, self._requests)
-        for _ in range(LAST_PACKET_ID):
+        for _ in range(LAST_PACKET_ID):  # [MQTT-2.2.1-3]
             self._last_id = self._last_id % LAST_PACKET_ID + 1
             if not any(self._last_id in ids for ids in taken):
                 return self._last_id
         raise ValueError("all packet identifiers are in use")
 
     def _send_waiting(self) -> None:
-        while self._waiting and len(self._inflight) < self._window:
+        while self._waiting and len(self._inflight) < self._window:  # [MQTT-3.3.4-7]
             packet_id = next(iter(self._waiting))
             packet = self._waiting.pop(packet_id)
             self._inflight[packet_id] = packet
@@ -271,7 +271,7 @@ class ClientProtocol:
             self._send(Acknowledgement(PUBACK, packet.packet_id))
             return packet
         self._send(Acknowledgement(PUBREC, packet.packet_id))
-        if packet.packet_id in self._incoming:
+        if packet.packet_id in self._incoming:  # [MQTT-4.3.3-10]
             return None
         self._incoming.add(packet.packet_id)
         return packet

@@ -1,4 +1,4 @@
-"""Who gets through a listener's door, and how fast: open connections, limits and rates, counted.
+"""Who gets through a listener, and how fast: open connections, limits and rates, counted.
 
 A stranger has not logged in. When all places are taken, a newcomer takes that of the oldest
 stranger of the address that has most of them, unless its own has as many: slow strangers push out
@@ -17,7 +17,7 @@ from gossamer.broker.rates import AddressRates, Bucket, network_of
 from gossamer.broker.settings import Settings
 from gossamer.net.config.limits import Limits, Rates
 from gossamer.net.tls import certificate_user
-from gossamer.net.transport import Door
+from gossamer.net.transport import ConnectionPolicy
 from gossamer.session.counters import Counters
 
 Cut = Callable[[], None]
@@ -37,7 +37,9 @@ class ConnectionCounts:
         self._last_ticket = 0
         self._by_address: dict[str, int] = {}
         self._strangers: dict[str, dict[int, Cut]] = {}  # the oldest first
-        self._levels: dict[int, dict[str, None]] = {}  # addresses by how many strangers they have
+        # Addresses by how many strangers they have: who has most must be found at once, however
+        # many addresses a flood comes from.
+        self._levels: dict[int, dict[str, None]] = {}
         self._most = 0  # the highest level
 
     def at(self, address: str) -> int:
@@ -144,8 +146,8 @@ class AddressLimits:
         )
 
 
-class GuardedDoor(Door):
-    """The door of a configured listener. A reload changes `limits`, `settings` and `addresses`."""
+class ListenerPolicy(ConnectionPolicy):
+    """Of a configured listener. A reload changes `limits`, `settings` and `addresses`."""
 
     def __init__(
         self,

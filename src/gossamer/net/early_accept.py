@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from gossamer.net.connection_limits import GuardedDoor
+from gossamer.net.connection_limits import ListenerPolicy
 from gossamer.net.proxy_protocol import HEADER, ProxyError, TrustedProxies, read_header
 from gossamer.net.transport import SocketSink, plain_address
 
@@ -35,13 +35,13 @@ class EarlyAcceptor:
     def __init__(
         self,
         listening: socket.socket,
-        door: GuardedDoor,
+        policy: ListenerPolicy,
         proxies: TrustedProxies | None,
         tls: dict[str, Any],
         make_sink: MakeSink,
     ) -> None:
         self._listening = listening
-        self._door = door
+        self._policy = policy
         self._proxies = proxies
         self._tls = tls
         self._make_sink = make_sink
@@ -73,10 +73,10 @@ class EarlyAcceptor:
         if self._proxies is None:
             if ticket := self._admit(accepted, address):
                 self._start(self._hand_over(accepted, address, ticket))
-        elif len(self._greetings) < self._door.limits.connections:
+        elif len(self._greetings) < self._policy.limits.connections:
             self._start(self._greet(accepted, address, self._proxies))
         else:
-            self._door.counters.connections_refused_early += 1
+            self._policy.counters.connections_refused_early += 1
             accepted.close()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -86,23 +86,23 @@ class EarlyAcceptor:
 
     def _admit(self, accepted: socket.socket, address: str) -> int:
         """Its ticket; 0, and the socket is closed, if there is no place for it."""
-        ticket = self._door.admit(address, lambda: _cut(accepted))
+        ticket = self._policy.admit(address, lambda: _cut(accepted))
         if not ticket:
-            self._door.counters.connections_refused_early += 1
+            self._policy.counters.connections_refused_early += 1
             accepted.close()
             return 0
-        seconds = self._door.limits.connect_timeout
-        self._loop.call_later(seconds, self._door.overdue, address, ticket)
+        seconds = self._policy.limits.connect_timeout
+        self._loop.call_later(seconds, self._policy.overdue, address, ticket)
         return ticket
 
     async def _greet(self, accepted: socket.socket, peer: str, proxies: TrustedProxies) -> None:
         try:
             if not proxies.trusts(peer):
                 raise ProxyError(f"{peer} is not among the trusted proxies")
-            async with asyncio.timeout(self._door.limits.connect_timeout):
+            async with asyncio.timeout(self._policy.limits.connect_timeout):
                 named = await self._read_address(accepted)
         except (ProxyError, OSError, TimeoutError) as error:
-            self._door.counters.handshakes_failed += 1
+            self._policy.counters.handshakes_failed += 1
             logger.info("a connection from %s was closed: %s", peer or "a socket", error)
             accepted.close()
             return
@@ -122,8 +122,8 @@ class EarlyAcceptor:
             logger.debug("no handshake with %s: %s", address or "a socket", error)
         finally:
             if not sink.was_made:
-                self._door.counters.handshakes_failed += 1
-                self._door.leave(address, ticket)
+                self._policy.counters.handshakes_failed += 1
+                self._policy.leave(address, ticket)
                 accepted.close()
 
     async def _read_address(self, accepted: socket.socket) -> str | None:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gossamer.net.config.listeners import Listener
-from gossamer.net.connection_limits import GuardedDoor
+from gossamer.net.connection_limits import ListenerPolicy
 from gossamer.net.early_accept import EarlyAcceptor
 from gossamer.net.proxy_protocol import TrustedProxies
-from gossamer.net.transport import Door, Host, SocketSink
+from gossamer.net.transport import ConnectionPolicy, Host, SocketSink
 from gossamer.net.websocket import HandshakePolicy, WebSocketServer
 
 BACKLOG = 1024
@@ -30,9 +30,9 @@ class Acceptor(Protocol):
 class OpenListener:
     """A listener that is bound. `accept()` starts it, or starts it anew with another context."""
 
-    def __init__(self, host: Host, listener: Listener, door: GuardedDoor) -> None:
+    def __init__(self, host: Host, listener: Listener, policy: ListenerPolicy) -> None:
         self.listener = listener
-        self.door = door
+        self.policy = policy
         self._host = host
         self._loop = host.loop
         self._sockets = _bind_unix(listener) if listener.kind == "unix" else _bind(listener)
@@ -73,7 +73,7 @@ class OpenListener:
         listener = self.listener
         if listener.proxy_protocol or self._context is not None:
             proxies = TrustedProxies(listener.proxies) if listener.proxy_protocol else None
-            return EarlyAcceptor(bound, self.door, proxies, self._tls(), self._make_sink())
+            return EarlyAcceptor(bound, self.policy, proxies, self._tls(), self._make_sink())
         create: Any = (
             self._loop.create_unix_server if listener.kind == "unix" else self._loop.create_server
         )
@@ -84,20 +84,20 @@ class OpenListener:
     def _make_sink(self) -> Callable[[str | None, int], SocketSink]:
         """Makes the sink of a new connection; with a ticket it was admitted already."""
         if self.listener.kind in ("ws", "wss"):
-            policy = HandshakePolicy(
+            handshake = HandshakePolicy(
                 self.listener.path, self.listener.origins, self._guards_origins
             )
             return lambda address, ticket: WebSocketSink(
-                self._host, self.door, policy, address, ticket
+                self._host, self.policy, handshake, address, ticket
             )
-        return lambda address, ticket: SocketSink(self._host, self.door, address, ticket)
+        return lambda address, ticket: SocketSink(self._host, self.policy, address, ticket)
 
     def _tls(self) -> dict[str, Any]:
         if self._context is None:
             return {}
         return {
             "ssl": self._context,
-            "ssl_handshake_timeout": self.door.limits.connect_timeout,
+            "ssl_handshake_timeout": self.policy.limits.connect_timeout,
             "ssl_shutdown_timeout": TLS_GOODBYE_SECONDS,
         }
 
@@ -114,7 +114,7 @@ def _bind(listener: Listener) -> list[socket.socket]:
             opened = socket.socket(family, socket.SOCK_STREAM)
             bound.append(opened)
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
+            if family == socket.AF_INET6:  # else `::` would take the port of `0.0.0.0` as well
                 opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             opened.bind((address[0], port, *address[2:]))
             port = int(opened.getsockname()[1])  # the free one, where 0 was asked for
@@ -160,8 +160,6 @@ def _remove_stale(path: Path) -> None:
 
 def describe(listener: Listener, port: int) -> str:
     """How a person is told where it listens."""
-    if listener.kind == "unix":
-        return f"unix:{listener.socket}"
     return listener.model_copy(update={"port": port}).name
 
 
@@ -171,13 +169,13 @@ class WebSocketSink(SocketSink):
     def __init__(
         self,
         host: Host,
-        door: Door,
-        policy: HandshakePolicy,
+        policy: ConnectionPolicy,
+        handshake: HandshakePolicy,
         address: str | None = None,
         ticket: int = 0,
     ) -> None:
-        super().__init__(host, door, address, ticket)
-        self._frames = WebSocketServer(policy)
+        super().__init__(host, policy, address, ticket)
+        self._frames = WebSocketServer(handshake)
 
     def data_received(self, data: bytes) -> None:
         inner = self._frames.receive(data)

@@ -13,7 +13,7 @@ from gossamer.net.auth.logins import Logins
 from gossamer.net.config import Config, ConfigError
 from gossamer.net.config.limits import Rates
 from gossamer.net.config.listeners import Listener
-from gossamer.net.connection_limits import AddressLimits, ConnectionCounts, GuardedDoor
+from gossamer.net.connection_limits import AddressLimits, ConnectionCounts, ListenerPolicy
 from gossamer.net.listener_socket import OpenListener
 from gossamer.net.resolved_config import ResolvedConfig, load_resolved, settings_of
 from gossamer.net.transport import Host
@@ -62,8 +62,9 @@ class Listeners:
         ConfigError, and nothing has changed, if a new listener cannot be opened.
         """
         wanted = {listener.name: listener for listener in resolved.config.listener}
+        kept = {key: getattr(self.config, key) for key in NEEDING_A_RESTART}
         fresh = [listener for name, listener in wanted.items() if name not in self._open]
-        try:
+        try:  # first, since it is all that can still fail
             opened = self._bind(resolved, fresh)
         except OSError as error:
             raise ConfigError([str(error)]) from error
@@ -73,6 +74,8 @@ class Listeners:
             self.logins.failures = _failures(resolved.config.rates)
         withdrawn = self.logins.rules.names - resolved.logins.names
         self._put_in_force(resolved)
+        # What needs a restart stays as it is, so that the next reload still tells of it.
+        self.config = resolved.config.model_copy(update=kept)
         self._disconnect(withdrawn)
         for name in [name for name in self._open if name not in wanted]:
             self._open.pop(name).close()
@@ -92,7 +95,7 @@ class Listeners:
         opened: list[OpenListener] = []
         for listener in listeners:
             try:
-                opened.append(OpenListener(self._host, listener, self._door(resolved, listener)))
+                opened.append(OpenListener(self._host, listener, self._policy(resolved, listener)))
             except OSError as error:
                 for other in opened:
                     other.close()
@@ -112,8 +115,8 @@ class Listeners:
         context = resolved.contexts.get(listener.name)
         await opened.accept(listener, context, resolved.config.guards_origins(listener))
 
-    def _door(self, resolved: ResolvedConfig, listener: Listener) -> GuardedDoor:
-        return GuardedDoor(
+    def _policy(self, resolved: ResolvedConfig, listener: Listener) -> ListenerPolicy:
+        return ListenerPolicy(
             listener.name,
             resolved.settings[listener.name],
             resolved.config.limits_of(listener),
@@ -133,7 +136,7 @@ class Listeners:
             known = self._open.get(listener.name)
             if known is not None:
                 limits = config.limits_of(listener)
-                known.door.change(resolved.settings[listener.name], limits, self._addresses)
+                known.policy.change(resolved.settings[listener.name], limits, self._addresses)
         broker.set_permissions(resolved.permissions, self._host.clock.now())
 
     def _disconnect(self, users: frozenset[str]) -> None:
@@ -200,11 +203,7 @@ class Reloader:
         async with self._lock:
             # Files may be on a slow disk: the event loop goes on meanwhile.
             resolved = await asyncio.to_thread(load_resolved, self._file)
-            kept = {key: getattr(self._listeners.config, key) for key in NEEDING_A_RESTART}
-            notes = await self._listeners.reload(resolved)
-            # What needs a restart stays as it is, so that the next reload still tells of it.
-            self._listeners.config = self._listeners.config.model_copy(update=kept)
-            return notes
+            return await self._listeners.reload(resolved)
 
     async def _reload_quietly(self) -> None:
         with suppress(ConfigError):

@@ -16,7 +16,7 @@ from gossamer.broker.connection import Connection
 from gossamer.broker.policy import Origin
 from gossamer.net.config.mesh import BridgeSection, Peer
 from gossamer.net.tls import certificate_user, client_context
-from gossamer.net.transport import Door, Host, SocketSink
+from gossamer.net.transport import ConnectionPolicy, Host, SocketSink
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class OutboundSink(SocketSink, Generic[A]):
     """The socket of one attempt; `done` when it is closed."""
 
     def __init__(self, outbound: Outbound[A]) -> None:
-        super().__init__(outbound.host, outbound.door)
+        super().__init__(outbound.host, outbound.policy)
         self._outbound = outbound
         self._attempt: A | None = None
         self.done: asyncio.Future[None] = outbound.host.loop.create_future()
@@ -59,11 +59,11 @@ class OutboundSink(SocketSink, Generic[A]):
 
     def connection_made(self, transport: Transport) -> None:
         self.transport = transport
-        transport.set_write_buffer_limits(high=self.door.write_buffer)
+        transport.set_write_buffer_limits(high=self.policy.write_buffer)
         peer = transport.get_extra_info("peername")
         address = str(peer[0]) if isinstance(peer, tuple) else ""
         name = certificate_user(transport.get_extra_info("peercert"))
-        origin = Origin(address, self.door.name, name)
+        origin = Origin(address, self.policy.name, name)
         self._attempt = self._outbound.begin(self, origin, self.host.clock.now())
 
     def takes_turns(self) -> bool:
@@ -94,11 +94,11 @@ class OutboundSink(SocketSink, Generic[A]):
 class Outbound(Generic[A]):
     """One place that is dialled, as often as its owner calls `attempt`."""
 
-    def __init__(self, host: Host, door: str, place: str, where: Peer | BridgeSection) -> None:
+    def __init__(self, host: Host, listener: str, place: str, where: Peer | BridgeSection) -> None:
         """ConfigError if the files that TLS names cannot be used."""
         self.host = host
-        self.door = Door(door)
-        self.door.write_buffer = LINK_BUFFER
+        self.policy = ConnectionPolicy(listener)
+        self.policy.write_buffer = LINK_BUFFER
         self.sink: OutboundSink[A] | None = None  # of the attempt that is being made
         self._place = place  # as the log calls it
         self._where = (where.host, where.port)

@@ -133,7 +133,7 @@ class Server:
             self.store.close()
         if self._spans is not None:
             self._spans.close()
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # transports that were closed end in the loop's next turn
 
     def _tick(self) -> None:
         # First the next one: whatever goes wrong in this tick, the clock goes on.

@@ -157,7 +157,7 @@ class Host:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Door:
+class ConnectionPolicy:
     """What the connections of one listener share. This one lets everybody in."""
 
     def __init__(self, name: str, settings: Settings | None = None) -> None:
@@ -195,9 +195,11 @@ class Door:
 class SocketSink(Sink):
     """One client's socket. With a ticket it was admitted before, as `address`."""
 
-    def __init__(self, host: Host, door: Door, address: str | None = None, ticket: int = 0) -> None:
+    def __init__(
+        self, host: Host, policy: ConnectionPolicy, address: str | None = None, ticket: int = 0
+    ) -> None:
         self.host = host
-        self.door = door
+        self.policy = policy
         self.address = address
         self.transport: Transport | None = None
         self.connection: Connection | None = None
@@ -218,21 +220,21 @@ class SocketSink(Sink):
         address = self.address
         if address is None:
             address = _peer_address(transport)
-        door = self.door
+        policy = self.policy
         self.was_made = True
         if self._ticket:
-            door.recut(address, self._ticket, self.cut)
+            policy.recut(address, self._ticket, self.cut)
         else:
-            self._ticket = door.admit(address, self.cut)
+            self._ticket = policy.admit(address, self.cut)
         if not self._ticket:
             self.host.broker.core.counters.connections_refused += 1
             transport.abort()
             return
         now = self.host.clock.now()
-        high = min(door.write_buffer, BEHIND_BYTES)
+        high = min(policy.write_buffer, BEHIND_BYTES)
         transport.set_write_buffer_limits(high=high, low=high // 2)
-        self._meter = door.meter(address, now)
-        origin = Origin(address, door.name, door.certificate_user(transport), door.settings)
+        self._meter = policy.meter(address, now)
+        origin = Origin(address, policy.name, policy.certificate_user(transport), policy.settings)
         self.connection = self.host.broker.open(self, origin, now)
 
     def data_received(self, data: bytes) -> None:
@@ -286,7 +288,7 @@ class SocketSink(Sink):
         self.connection = None
         self._keep(b"", 0)
         connection.outbox.is_behind(0, 0)
-        self.door.leave(connection.origin.address, self._ticket)
+        self.policy.leave(connection.origin.address, self._ticket)
         connection.lost(now)
 
     def cut(self) -> None:
@@ -312,7 +314,7 @@ class SocketSink(Sink):
         if connection is None:
             return
         unsent = transport.get_write_buffer_size()
-        if connection.outbox.is_behind(unsent, self.door.write_buffer):
+        if connection.outbox.is_behind(unsent, self.policy.write_buffer):
             connection.outbox.blocked = True
             if not connection.is_peer:
                 self._pause(WRITE_BLOCKED)
@@ -353,7 +355,7 @@ class SocketSink(Sink):
     def welcomed(self) -> None:
         connection = self.connection
         if connection is not None:
-            self.door.welcome(connection.origin.address, self._ticket)
+            self.policy.welcome(connection.origin.address, self._ticket)
 
     def unsent_bytes(self) -> int:
         transport = self.transport
@@ -393,7 +395,7 @@ class SocketSink(Sink):
         end = len(data)
         began = time.perf_counter()
         first = began
-        turn_seconds = self.door.turn_seconds
+        turn_seconds = self.policy.turn_seconds
         turn_ends = began + turn_seconds
         is_over = False
         while start < end:
@@ -431,7 +433,7 @@ class SocketSink(Sink):
 
     def _note_cost(self, size: int, seconds: float) -> None:
         """So many bytes were so much work: the next slice is what one turn is enough for."""
-        turn_seconds = self.door.turn_seconds
+        turn_seconds = self.policy.turn_seconds
         if seconds > turn_seconds:
             fits = int(size * turn_seconds / seconds)
             self._slice = max(min(self._slice >> 1, fits), SMALLEST_SLICE_BYTES)

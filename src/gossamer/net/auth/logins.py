@@ -58,7 +58,7 @@ Deliver = Callable[[int, Verdict], None]
 Post = Callable[[Callable[[], None]], object]
 
 
-class Turns(Generic[T]):
+class FairQueue(Generic[T]):
     """`most` is how many wait in all; the address of an IPv6 host is its network."""
 
     def __init__(self, most: int) -> None:
@@ -145,7 +145,7 @@ class Logins(Authenticator):
         self._workers = workers
         self._checking = 0  # never more than workers: what waits, waits in its turn
         self._awaited: set[asyncio.Future[Verdict]] = set()
-        self._turns: Turns[Waiting] = Turns(rules.most_waiting)
+        self._queue: FairQueue[Waiting] = FairQueue(rules.most_waiting)
         self._pool = ThreadPoolExecutor(
             workers, thread_name_prefix="login", initializer=_lower_priority
         )
@@ -204,8 +204,8 @@ class Logins(Authenticator):
 
     def _wait(self, waiting: Waiting) -> Verdict | None:
         """None, and the verdict comes later; or that there is no room to wait."""
-        self._turns.most = max(0, self.rules.most_waiting - self._checking)
-        gone = self._turns.put(waiting.attempt.address, waiting)
+        self._queue.most = max(0, self.rules.most_waiting - self._checking)
+        gone = self._queue.put(waiting.attempt.address, waiting)
         if gone is waiting:
             return _no_room()
         if gone is not None:
@@ -219,7 +219,7 @@ class Logins(Authenticator):
         for _ in range(REFUSALS_A_TURN):
             if self._checking >= self._workers or self._closed:
                 return
-            waiting = self._turns.take()
+            waiting = self._queue.take()
             if waiting is None:
                 return
             if not waiting.is_there():
@@ -235,7 +235,7 @@ class Logins(Authenticator):
     @property
     def waiting(self) -> int:
         """How many logins wait for a thread."""
-        return len(self._turns)
+        return len(self._queue)
 
     def may_try(self, address: str) -> bool:
         """False for an address that has failed too often."""

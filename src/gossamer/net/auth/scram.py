@@ -13,7 +13,7 @@ import secrets
 import stringprep
 import unicodedata
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from gossamer.broker.policy import AuthStep, Exchange, Verdict
 from gossamer.client.login import EnhancedAuthentication
@@ -43,16 +43,13 @@ _PROHIBITED: Final = (
 )
 
 
-class Verifier:
+class Verifier(NamedTuple):
     """What the broker keeps of a password; its text is that of RFC 5803."""
 
-    __slots__ = ("iterations", "salt", "server_key", "stored_key")
-
-    def __init__(self, salt: bytes, iterations: int, stored_key: bytes, server_key: bytes) -> None:
-        self.salt = salt
-        self.iterations = iterations
-        self.stored_key = stored_key
-        self.server_key = server_key
+    salt: bytes
+    iterations: int
+    stored_key: bytes
+    server_key: bytes
 
     def __str__(self) -> str:
         return (

@@ -18,7 +18,7 @@ from gossamer.bloom.filter import BloomFilter, sized_filter
 from gossamer.bloom.hashes import TopicHasher
 from gossamer.broker.broker import Broker
 from gossamer.broker.settings import Settings
-from gossamer.net.transport import Door, Host, SocketSink
+from gossamer.net.transport import ConnectionPolicy, Host, SocketSink
 from gossamer.session.journal import Journal
 from gossamer.wire.frames import packet_length
 
@@ -53,8 +53,8 @@ class Lookups:
 class SearchingSink(SocketSink):
     """Looks up before each PUBLISH is handed to the broker."""
 
-    def __init__(self, host: Host, door: Door, lookups: Lookups) -> None:
-        super().__init__(host, door)
+    def __init__(self, host: Host, policy: ConnectionPolicy, lookups: Lookups) -> None:
+        super().__init__(host, policy)
         self.lookups = lookups
         self._unread = b""
 
@@ -103,11 +103,11 @@ async def _serve_for_ever(queries: int, told: Pipe) -> None:
     broker = Broker(settings, Journal(), time.time())
     loop = asyncio.get_running_loop()
     host = Host(broker, loop, lambda: None)
-    door = Door("figure 7")
+    policy = ConnectionPolicy("figure 7")
     lookups = Lookups(queries)
 
     def accept() -> asyncio.BaseProtocol:
-        return SearchingSink(host, door, lookups)  # type: ignore[return-value]  # by its methods
+        return SearchingSink(host, policy, lookups)  # type: ignore[return-value]  # by its methods
 
     server = await loop.create_server(accept, "127.0.0.1", 0)
     told.send(server.sockets[0].getsockname()[1])
