@@ -1,6 +1,6 @@
 """Tables of results, as every command of the laboratory prints and keeps them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich import box
 from rich.console import Console
@@ -26,6 +26,14 @@ def table(
     for cells in rows:
         made.add_row(*cells)
     return made
+
+
+def records(
+    title: str, columns: Mapping[str, str], found: Iterable[object], *, left: int = 1
+) -> Table:
+    """A row for each thing that was found; a column is its name and a format: `{.seconds:.1f}`."""
+    rows = [[form.format(one) for form in columns.values()] for one in found]
+    return table(title, list(columns), rows, left=left)
 
 
 def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -35,18 +35,6 @@ replay = false
 segment_size = "64 GiB"
 """
 
-# What is measured, and its name.
-RATES: Final = (
-    ("written", "written to the log and synchronised"),
-    ("log", "read from the log"),
-    ("log_filtered", "read from the log, one topic of a thousand"),
-    ("served", "read from the log through a socket"),
-    ("sealed_by_worker", "sealed into Parquet by the worker"),
-    ("sealed", "read from the sealed segment"),
-    ("sealed_filtered", "read from the sealed segment, one topic of a thousand"),
-    ("native", "read by pyarrow alone from the same file"),
-)
-
 
 def archive(
     quick: Annotated[bool, typer.Option(help="Short runs with fewer messages.")] = False,
@@ -86,5 +74,5 @@ def lines(rates: "ArchiveRates") -> list[str]:
     return [
         f"{rates.rows:,} rows of 64 bytes; a row takes {rates.bytes_a_row_log:.0f} bytes in the "
         f"log and {rates.bytes_a_row_sealed:.0f} sealed",
-        *(f"{getattr(rates, name):12,.0f} rows/s {text}" for name, text in RATES),
+        *(f"{rate:12,.0f} rows/s {what}" for what, rate in rates.rates.items()),
     ]

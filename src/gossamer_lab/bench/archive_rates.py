@@ -37,17 +37,10 @@ PERIOD_SECONDS: Final = 60.0
 
 @dataclass(frozen=True)
 class ArchiveRates:
-    """Rows a second."""
+    """Rows a second of each way to write and read them, and the bytes that one takes."""
 
     rows: int
-    written: float  # collected, encoded, written and synchronised
-    log: float  # read from the log
-    log_filtered: float  # one topic of a thousand
-    served: float  # from the log, through a socket
-    sealed_by_worker: float
-    sealed: float  # read from Parquet
-    sealed_filtered: float
-    native: float  # the same Parquet file, read by pyarrow alone
+    rates: dict[str, float]
     bytes_a_row_log: float
     bytes_a_row_sealed: float
 
@@ -67,29 +60,36 @@ def _measure(archive: Archive, rows: int) -> ArchiveRates:
     topics = [b"bench/%02d/%02d/value" % divmod(number, 100) for number in range(TOPICS)]
     payloads = texts()
     one_topic = Selection([topics[7].decode()])
-    written = _rate(rows, lambda: write_rows(archive, rows, topics, payloads, run=RUN_ROWS))
+    rates: dict[str, float] = {}
+
+    def time_rows(what: str, work: Callable[[], object]) -> None:
+        began = time.perf_counter()
+        work()
+        rates[what] = rows / (time.perf_counter() - began)
+
+    def time_reading(what: str, selection: Selection) -> None:
+        time_rows(what, lambda: _count(archive.reader.read(selection)))
+
+    time_rows(
+        "written to the log and synchronised",
+        lambda: write_rows(archive, rows, topics, payloads, run=RUN_ROWS),
+    )
     log_bytes = archive.catalog.current.position
     _count(archive.reader.read(Selection(end=1)))  # what is loaded at the first use is loaded
-    log = _rate(rows, lambda: _count(archive.reader.read(Selection())))
-    log_filtered = _rate(rows, lambda: _count(archive.reader.read(one_topic)))
-    served = _rate(rows, lambda: _count(_through_a_socket(archive)))
+    time_reading("read from the log", Selection())
+    time_reading("read from the log, one topic of a thousand", one_topic)
+    time_rows("read from the log through a socket", lambda: _count(_through_a_socket(archive)))
     archive.roll(is_forced=True)
-    sealed_by_worker = _rate(rows, Upkeep(archive).round)
+    time_rows("sealed into Parquet by the worker", Upkeep(archive).round)
     segment = archive.catalog.segments[0]
     assert isinstance(segment, SealedSegment)
-    return ArchiveRates(
-        rows=rows,
-        written=written,
-        log=log,
-        log_filtered=log_filtered,
-        served=served,
-        sealed_by_worker=sealed_by_worker,
-        sealed=_rate(rows, lambda: _count(archive.reader.read(Selection()))),
-        sealed_filtered=_rate(rows, lambda: _count(archive.reader.read(one_topic))),
-        native=_rate(rows, lambda: _count(pq.ParquetFile(segment.path).iter_batches())),
-        bytes_a_row_log=log_bytes / rows,
-        bytes_a_row_sealed=segment.size / rows,
+    time_reading("read from the sealed segment", Selection())
+    time_reading("read from the sealed segment, one topic of a thousand", one_topic)
+    time_rows(
+        "read by pyarrow alone from the same file",
+        lambda: _count(pq.ParquetFile(segment.path).iter_batches()),
     )
+    return ArchiveRates(rows, rates, log_bytes / rows, segment.size / rows)
 
 
 def texts() -> list[bytes]:
@@ -134,9 +134,3 @@ def _through_a_socket(archive: Archive) -> Iterable[pa.RecordBatch]:
 def _count(batches: Iterable[pa.RecordBatch]) -> None:
     for _ in batches:
         pass
-
-
-def _rate(rows: int, work: Callable[[], None]) -> float:
-    began = time.perf_counter()
-    work()
-    return rows / (time.perf_counter() - began)

@@ -48,6 +48,15 @@ PLAIN_MESSAGES = 500_000
 CHUNK_PACKETS = 50
 METRES_A_DEGREE = 111_320.0
 
+COLUMNS = {
+    "fences": "{.fences:,}",
+    "built in s": "{.build_seconds:.2f}",
+    "bytes each": "{.bytes_each:,.0f}",
+    "publications/s": "{.publications_a_second:,.0f}",
+    "p99 µs": "{.p99_microseconds:.1f}",
+    "matches each": "{.matches_each:.3f}",
+}
+
 
 def geo(
     quick: Annotated[
@@ -63,21 +72,11 @@ def geo(
     console = tables.console()
     sizes = fences or list(QUICK_SIZES if quick else SIZES)
     clients = QUICK_CLIENTS if quick else CLIENTS
-    rows = []
+    found = []
     with console.status("") as status:
         for size in sizes:
             status.update(f"{size:,} fences")
-            found = measure_finding(seed, size)
-            rows.append(
-                (
-                    f"{found.fences:,}",
-                    f"{found.build_seconds:.2f}",
-                    f"{found.bytes_each:,.0f}",
-                    f"{found.publications_a_second:,.0f}",
-                    f"{found.p99_microseconds:.1f}",
-                    f"{found.matches_each:.3f}",
-                )
-            )
+            found.append(measure_finding(seed, size))
         status.update(f"{clients:,} moving clients")
         moving = measure_moving(seed, clients)
         held = QUICK_HELD if quick else HELD
@@ -86,14 +85,8 @@ def geo(
         plain = measure_plain(seed, held)
         status.update("beside shapely")
         beside = _beside(seed)
-    console.print(
-        tables.table(
-            "Publications matched against static fences",
-            ("fences", "built in s", "bytes each", "publications/s", "p99 µs", "matches each"),
-            rows,
-            left=0,
-        )
-    )
+    title = "Publications matched against static fences"
+    console.print(tables.records(title, COLUMNS, found, left=0))
     console.print(f"{clients:,} clients with an area around them: {moving:,.0f} position updates/s")
     console.print(
         f"Through a whole broker, {held:,} located subscriptions: "

@@ -25,13 +25,35 @@ from gossamer.topics.names import matches
 from gossamer_lab import tables
 from gossamer_lab.bench.harness import Quick
 from gossamer_lab.bench.loopback import LoopbackClient, publication, quiet_broker, run_plain
-from gossamer_lab.tables import table
+from gossamer_lab.tables import records
 
 SENSORS = 10_000
 OPERATORS = 1_000
 OPERATORS_OF_A_SENSOR = (1, 2, 5, 10)
 TARGET_RATE = 200_000  # publications a second
 PLAIN_SUBSCRIBERS = 5
+
+ENGINE_COLUMNS = {
+    "operators of a sensor": "{.each}",
+    "publications/s": "{.rate:,.0f}",
+    "operator updates/s": "{.updates:,.0f}",
+    "results": "{.results:,}",
+}
+TRAFFIC_COLUMNS = {
+    "way": "{.way}",
+    "sensors": "{.sensors}",
+    "downlink bytes": "{.downlink:,}",
+    "equation": "{.expected:,.0f}",
+    "deviation": "{.deviation:+.1%}",
+    "CPU s": "{.cpu_seconds:.2f}",
+    "memory KiB": "{.peak_kib:,.0f}",
+}
+PLAIN_COLUMNS = {
+    "operators": "{.others:,}",
+    "deliveries/s without": "{.without:,.0f}",
+    "deliveries/s beside": "{.beside:,.0f}",
+    "lost": "{.loss:.1%}",
+}
 
 # What the dashboards of a building would ask.
 CHAINS = (
@@ -84,16 +106,11 @@ def _engine(shrink: int) -> Table:
         run_engine(SENSORS, OPERATORS, each, 1_000_000 // shrink // each)
         for each in OPERATORS_OF_A_SENSOR
     ]
-    return table(
+    title = (
         f"Operator engine: {SENSORS:,} sensors at 10 Hz, {OPERATORS:,} operator subscriptions "
-        f"(target {TARGET_RATE:,}/s)",
-        ("operators of a sensor", "publications/s", "operator updates/s", "results"),
-        (
-            (str(run.each), f"{run.rate:,.0f}", f"{run.rate * run.each:,.0f}", f"{run.results:,}")
-            for run in runs
-        ),
-        left=0,
+        f"(target {TARGET_RATE:,}/s)"
     )
+    return records(title, ENGINE_COLUMNS, runs, left=0)
 
 
 def _numeric(shrink: int) -> Table:
@@ -102,7 +119,8 @@ def _numeric(shrink: int) -> Table:
         for sensors in (10, 100, 1000 if shrink == 1 else 200)
         for way in ("MQTT", "SKR", "RPT")
     ]
-    return _traffic_table("Averages of numbers (Figure 2), one hour, 10 subscribers", runs)
+    title = "Averages of numbers (Figure 2), one hour, 10 subscribers"
+    return records(title, TRAFFIC_COLUMNS, runs, left=0)
 
 
 def _images(shrink: int) -> Table:
@@ -111,39 +129,14 @@ def _images(shrink: int) -> Table:
         for cameras in (10, 50)
         for way in ("MQTT", "CNTPPL")
     ]
-    return _traffic_table(
-        "People in images (Figure 3), 10 subscribers, without the recogniser", runs
-    )
-
-
-def _traffic_table(title: str, runs: "list[TrafficRun]") -> Table:
-    return table(
-        title,
-        ("way", "sensors", "downlink bytes", "equation", "deviation", "CPU s", "memory KiB"),
-        (
-            (
-                run.way,
-                str(run.sensors),
-                f"{run.downlink:,}",
-                f"{run.expected:,.0f}",
-                f"{run.deviation:+.1%}",
-                f"{run.cpu_seconds:.2f}",
-                f"{run.peak_kib:,.0f}",
-            )
-            for run in runs
-        ),
-        left=0,
-    )
+    title = "People in images (Figure 3), 10 subscribers, without the recogniser"
+    return records(title, TRAFFIC_COLUMNS, runs, left=0)
 
 
 def _plain(shrink: int) -> Table:
     run = run_plain(OPERATORS, _subscribe_operators, 400_000 // shrink, PLAIN_SUBSCRIBERS)
-    return table(
-        "Plain subscriptions beside operators on other topics (target: under 3 % lost)",
-        ("operators", "deliveries/s without", "deliveries/s beside", "lost"),
-        [(f"{run.others:,}", f"{run.without:,.0f}", f"{run.beside:,.0f}", f"{run.loss:.1%}")],
-        left=0,
-    )
+    title = "Plain subscriptions beside operators on other topics (target: under 3 % lost)"
+    return records(title, PLAIN_COLUMNS, [run], left=0)
 
 
 def _subscribe_operators(broker: Broker) -> None:
@@ -168,6 +161,11 @@ class EngineRun:
     def rate(self) -> float:
         """Publications a second."""
         return self.publications / self.seconds
+
+    @property
+    def updates(self) -> float:
+        """Of operators, a second."""
+        return self.rate * self.each
 
 
 def run_engine(sensors: int, operators: int, each: int, publications: int) -> EngineRun:

@@ -28,6 +28,22 @@ from gossamer_lab.bench.topic_sets import (
 
 SEED = 20
 
+COVER_COLUMNS = {
+    "set": "{.name}",
+    "filters": "{.filters:,}",
+    "build": "{.build:.1f}",
+    "median": "{.median:.1f}",
+    "p99": "{.p99:.1f}",
+    "worst": "{.worst:.1f}",
+}
+MATCH_COLUMNS = {
+    "tree": "{.name}",
+    "filters": "{.filters:,}",
+    "MB": "{.megabytes:.0f}",
+    "topics/s": "{.rate:,.0f}",
+    "found": "{.found:,}",
+}
+
 
 class CoverRow(NamedTuple):
     """Microseconds of CPU for one step, add or remove, among `filters` standing ones."""
@@ -60,29 +76,11 @@ def topics(
     """Measure adding to and removing from covers, and matching beside two plain ways of it."""
     console = tables.console()
     with console.status("covers"):
-        covers = [
-            (name, f"{size:,}", *(f"{time:.1f}" for time in times))
-            for name, size, *times in cover_rows(filters)
-        ]
-    console.print(
-        tables.table(
-            "Cover: µs of CPU for one add or remove",
-            ("set", "filters", "build", "median", "p99", "worst"),
-            covers,
-        )
-    )
+        covers = list(cover_rows(filters))
+    console.print(tables.records("Cover: µs of CPU for one add or remove", COVER_COLUMNS, covers))
     with console.status("matching"):
-        matches = [
-            (name, f"{size:,}", f"{megabytes:.0f}", f"{rate:,.0f}", f"{found:,}")
-            for name, size, megabytes, rate, found in match_rows(matched, searches)
-        ]
-    console.print(
-        tables.table(
-            "Matching: topics a second of CPU",
-            ("tree", "filters", "MB", "topics/s", "found"),
-            matches,
-        )
-    )
+        matches = list(match_rows(matched, searches))
+    console.print(tables.records("Matching: topics a second of CPU", MATCH_COLUMNS, matches))
 
 
 def measure_cover(name: str, filters: FilterSet) -> CoverRow:

@@ -16,7 +16,7 @@ from gossamer.mesh.settings import MODES
 from gossamer_lab.scenarios.measures import Measures, measure, save
 from gossamer_lab.scenarios.scenario import Scenario, ScenarioResult
 from gossamer_lab.scenarios.workload import ScenarioSettings
-from gossamer_lab.tables import table
+from gossamer_lab.tables import records, table
 from gossamer_lab.trials.plan import read_plan
 from gossamer_lab.trials.torture import ALL_MODES, TrialReport, TrialVerdict, cases
 from gossamer_lab.trials.torture import torture as run_torture
@@ -24,6 +24,21 @@ from gossamer_lab.trials.trial import run_trial, shrunk
 
 _DEFAULTS = ScenarioSettings()
 _BUSIEST: Final = 5
+SECONDS: Final = {
+    "second": "{.second}",
+    "publications": "{.publications:,.1f}",
+    "subscriptions": "{.interests:,.1f}",
+    "bytes": "{.bytes:,.0f}",
+    "queue": "{.queue:,.1f}",
+    "longest queue": "{.longest_queue:,}",
+}
+LINKS: Final = {
+    "from": "b{.sender}",
+    "to": "b{.receiver}",
+    "publications": "{.publications:,}",
+    "subscriptions": "{.interests:,}",
+    "bytes": "{.bytes:,}",
+}
 _DEFAULT_MINUTES: Final = 1.0
 _MOST_SHOWN: Final = 20
 # A plan is made smaller by hundreds of trials: enough of them to understand, not one for each seed.
@@ -97,41 +112,9 @@ def show_result(result: ScenarioResult, console: Console) -> None:
             _totals(result, measures),
         )
     )
-    console.print(
-        table(
-            "a broker on average, by second",
-            ("second", "publications", "subscriptions", "bytes", "queue", "longest queue"),
-            (
-                (
-                    str(second.second),
-                    f"{second.publications:,.1f}",
-                    f"{second.interests:,.1f}",
-                    f"{second.bytes:,.0f}",
-                    f"{second.queue:,.1f}",
-                    f"{second.longest_queue:,}",
-                )
-                for second in measures.output
-            ),
-            left=0,
-        )
-    )
-    console.print(
-        table(
-            "the busiest links",
-            ("from", "to", "publications", "subscriptions", "bytes"),
-            (
-                (
-                    f"b{link.sender}",
-                    f"b{link.receiver}",
-                    f"{link.publications:,}",
-                    f"{link.interests:,}",
-                    f"{link.bytes:,}",
-                )
-                for link in sorted(result.links, key=lambda link: -link.bytes)[:_BUSIEST]
-            ),
-            left=0,
-        )
-    )
+    console.print(records("a broker on average, by second", SECONDS, measures.output, left=0))
+    busiest = sorted(result.links, key=lambda link: -link.bytes)[:_BUSIEST]
+    console.print(records("the busiest links", LINKS, busiest, left=0))
 
 
 def _totals(result: ScenarioResult, measures: Measures) -> tuple[tuple[str, str], ...]:

@@ -13,8 +13,8 @@ def test_a_real_broker_is_attacked_beside_a_bystander() -> None:
     found = measure("retained, large", 0.3)
     assert found.quiet.arrived == found.quiet.sent > 0
     assert found.attacked.arrived == found.attacked.sent > 0
-    assert found.resident_before > 0
-    assert found.resident_after > 0
+    assert found.mib_before > 0
+    assert found.mib_after > 0
 
 
 def test_the_table_has_a_row_for_every_attack_and_states_what_is_missed(
@@ -22,9 +22,8 @@ def test_the_table_has_a_row_for_every_attack_and_states_what_is_missed(
 ) -> None:
     def told(name: str, _: float) -> AttackOutcome:
         attacked = Service(1.0, 9.0 if name == "slow reader" else 2.0, 2.0, 9.0, 10, 10)
-        return AttackOutcome(
-            Service(0.5, 1.0, 1.0, 2.0, 10, 10), attacked, 1 << 20, 2 << 20, {"routes": 7}
-        )
+        quiet = Service(0.5, 1.0, 1.0, 2.0, 10, 10)
+        return AttackOutcome(name, quiet, attacked, 1.0, 2.0, {"routes": 7})
 
     monkeypatch.setattr(measuring, "measure", told)
     assert run(["bench", "attacks", "--quick"]) == 0

@@ -29,21 +29,21 @@ from gossamer_lab.tables import markdown_row, markdown_table
 FULL_SECONDS: Final = 3.0
 QUICK_SECONDS: Final = 0.5
 MOST_TIMES_QUIET: Final = 3.0
-COLUMNS: Final = (
-    "attack",
-    "p50 quiet",
-    "p99 quiet",
-    "p50 attacked",
-    "p99 attacked",
-    "worst",
-    "p99 to quiet",
-    "usual quiet",
-    "usual attacked",
-    "usual to quiet",
-    "MiB before",
-    "MiB after",
-    "refused",
-)
+COLUMNS: Final = {
+    "attack": "{.name}",
+    "p50 quiet": "{.quiet.p50:.2f}",
+    "p99 quiet": "{.quiet.p99:.2f}",
+    "p50 attacked": "{.attacked.p50:.2f}",
+    "p99 attacked": "{.attacked.p99:.2f}",
+    "worst": "{.attacked.worst:.1f}",
+    "p99 to quiet": "{.ratio:.1f}×",
+    "usual quiet": "{.quiet.usual:.2f}",
+    "usual attacked": "{.attacked.usual:.2f}",
+    "usual to quiet": "{.usual_ratio:.1f}×",
+    "MiB before": "{.mib_before:.0f}",
+    "MiB after": "{.mib_after:.0f}",
+    "refused": "{.refusals}",
+}
 
 MIB: Final = 1 << 20
 BUDGET: Final = "16 MiB"
@@ -103,10 +103,11 @@ SAMPLE: Final = re.compile(r'^gossamer_(\w+)_total(?:\{table="(\w+)"\})? (\S+)$'
 
 @dataclass(frozen=True)
 class AttackOutcome:
+    name: str
     quiet: Service
     attacked: Service
-    resident_before: int
-    resident_after: int
+    mib_before: float
+    mib_after: float
     refused: dict[str, int]
 
     @property
@@ -116,6 +117,10 @@ class AttackOutcome:
     @property
     def usual_ratio(self) -> float:
         return self.attacked.usual / self.quiet.usual if self.quiet.usual else 0.0
+
+    @property
+    def refusals(self) -> str:
+        return ", ".join(f"{what} {count:,}" for what, count in self.refused.items()) or "nothing"
 
 
 def attacks(
@@ -135,7 +140,7 @@ def attacks(
         "a second, which the machine's other work changes less."
     )
     typer.echo()
-    typer.echo("\n".join(markdown_table(COLUMNS, [])))
+    typer.echo("\n".join(markdown_table(list(COLUMNS), [])))
     misses: list[str] = []
     for name in ATTACKS:
         if only not in name:
@@ -147,7 +152,7 @@ def attacks(
             typer.echo(markdown_row([name, *empty, f"not measured: {problem}"]))
             misses.append(f"{name} (not measured)")
             continue
-        typer.echo(markdown_row(_row(name, outcome)))
+        typer.echo(markdown_row([form.format(outcome) for form in COLUMNS.values()]))
         if outcome.attacked.arrived < outcome.attacked.sent:
             lost = outcome.attacked.sent - outcome.attacked.arrived
             misses.append(f"{name} ({lost:,} messages did not come)")
@@ -156,26 +161,6 @@ def attacks(
     typer.echo()
     typer.echo(f"Over {MOST_TIMES_QUIET:g} times quiet: {', '.join(misses) or 'none'}.")
     typer.echo(f"{machine()}. {busy()}".strip())
-
-
-def _row(name: str, outcome: AttackOutcome) -> list[str]:
-    quiet, attacked = outcome.quiet, outcome.attacked
-    refused = ", ".join(f"{what} {count:,}" for what, count in outcome.refused.items())
-    return [
-        name,
-        f"{quiet.p50:.2f}",
-        f"{quiet.p99:.2f}",
-        f"{attacked.p50:.2f}",
-        f"{attacked.p99:.2f}",
-        f"{attacked.worst:.1f}",
-        f"{outcome.ratio:.1f}×",
-        f"{quiet.usual:.2f}",
-        f"{attacked.usual:.2f}",
-        f"{outcome.usual_ratio:.1f}×",
-        f"{outcome.resident_before / MIB:.0f}",
-        f"{outcome.resident_after / MIB:.0f}",
-        refused or "nothing",
-    ]
 
 
 def _broker(admin_port: int) -> PeerBroker:
@@ -214,16 +199,16 @@ def measure(name: str, seconds: float) -> AttackOutcome:
             with closing(Bystander(broker.address)) as bystander:
                 bystander.measure(WARM_UP_SECONDS)
                 quiet = bystander.measure(seconds)
-                before = resident_bytes(broker.pid)
+                before = resident_bytes(broker.pid) / MIB
                 refused_before = _refusals(admin_port)
                 with beside(attackers, name, broker.address):
                     attacked = bystander.measure(seconds)
-                    after = resident_bytes(broker.pid)
+                    after = resident_bytes(broker.pid) / MIB
                 refused = {
                     what: count - refused_before.get(what, 0)
                     for what, count in _refusals(admin_port).items()
                     if count > refused_before.get(what, 0)
                 }
-                return AttackOutcome(quiet, attacked, before, after, refused)
+                return AttackOutcome(name, quiet, attacked, before, after, refused)
         finally:
             os.sched_setaffinity(0, own_cores)
