@@ -47,34 +47,28 @@ _MOST_SHRUNK: Final = 3
 
 def sim(
     context: typer.Context,
-    brokers: Annotated[
-        int, typer.Option("--brokers", min=2, help="Brokers in the mesh.")
-    ] = _DEFAULTS.brokers,
+    brokers: Annotated[int, typer.Option(min=2, help="Brokers in the mesh.")] = _DEFAULTS.brokers,
     subscribers: Annotated[
-        int, typer.Option("--subscribers", min=1, help="In total, over all brokers.")
+        int, typer.Option(min=1, help="In total, over all brokers.")
     ] = _DEFAULTS.subscribers,
     publishers: Annotated[
-        int, typer.Option("--publishers", min=1, help="In total, over all brokers.")
+        int, typer.Option(min=1, help="In total, over all brokers.")
     ] = _DEFAULTS.publishers,
-    mode: Annotated[
-        str, typer.Option("--mode", help=f"One of {', '.join(MODES)}.")
-    ] = _DEFAULTS.mode,
+    mode: Annotated[str, typer.Option(help=f"One of {', '.join(MODES)}.")] = _DEFAULTS.mode,
     alpha: Annotated[
-        float, typer.Option("--alpha", min=0, max=1, help="Share of filters with a +.")
+        float, typer.Option(min=0, max=1, help="Share of filters with a +.")
     ] = _DEFAULTS.alpha,
-    seed: Annotated[int, typer.Option("--seed", help="Random seed.")] = _DEFAULTS.seed,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = _DEFAULTS.seed,
     seconds: Annotated[
-        float, typer.Option("--seconds", min=1, help="Seconds that clients publish for.")
+        float, typer.Option(min=1, help="Seconds that clients publish for.")
     ] = _DEFAULTS.seconds,
     payload: Annotated[
-        int, typer.Option("--payload", min=16, help="Payload size in bytes.")
+        int, typer.Option(min=16, help="Payload size in bytes.")
     ] = _DEFAULTS.payload,
     settled: Annotated[
         bool, typer.Option("--settled", help="Publish only when all subscriptions are known.")
     ] = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for the results (Parquet).")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the results (Parquet).")] = None,
 ) -> None:
     """Simulate a mesh: the real broker code on a virtual network."""
     if context.invoked_subcommand is not None:
@@ -140,7 +134,7 @@ def _totals(result: ScenarioResult, measures: Measures) -> tuple[tuple[str, str]
 
 def torture(
     seeds: Annotated[
-        int | None, typer.Option("--seeds", min=1, help="Number of seeds to run in each mode.")
+        int | None, typer.Option(min=1, help="Number of seeds to run in each mode.")
     ] = None,
     first: Annotated[
         int, typer.Option("--first", "--seed", min=0, help="The first seed; the others follow.")
@@ -156,18 +150,16 @@ def torture(
     ] = "",
     minutes: Annotated[
         float | None,
-        typer.Option("--minutes", min=0.0, help="Start no further mesh after this many minutes."),
+        typer.Option(min=0.0, help="Start no further mesh after this many minutes."),
     ] = None,
     roaming: Annotated[
         bool, typer.Option("--roaming", help="Include roaming clients and shared subscriptions.")
     ] = False,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", min=1, help="Number of processes; by default one per core."),
+        typer.Option(min=1, help="Number of processes; by default one per core."),
     ] = None,
-    out: Annotated[
-        Path, typer.Option("--out", help="Folder for the plans of failed runs.")
-    ] = Path(),
+    out: Annotated[Path, typer.Option(help="Folder for the plans of failed runs.")] = Path(),
 ) -> None:
     """Search random meshes for lost or duplicate messages; print every failing seed."""
     chosen = [mode.strip() for mode in modes.split(",") if mode.strip()] or list(ALL_MODES)

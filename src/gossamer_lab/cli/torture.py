@@ -34,11 +34,9 @@ MOST_FAULTS_SHOWN = 20
 # Trends and their limits, side by side in a log.
 FILE_WIDTH = 140
 
-Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
-Kills = Annotated[int, typer.Option("--kills", min=1, help="Number of kills.")]
-Keep = Annotated[
-    Path | None, typer.Option("--keep", help="Keep all files in this folder; must be empty.")
-]
+Seed = Annotated[int, typer.Option(help="Random seed.")]
+Kills = Annotated[int, typer.Option(min=1, help="Number of kills.")]
+Keep = Annotated[Path | None, typer.Option(help="Keep all files in this folder; must be empty.")]
 
 
 def torture(
@@ -47,9 +45,7 @@ def torture(
     seed: Seed = 1,
     sync: Annotated[
         str,
-        typer.Option(
-            "--sync", metavar="MODE", help="Sync mode of the broker: full, normal or off."
-        ),
+        typer.Option(metavar="MODE", help="Sync mode of the broker: full, normal or off."),
     ] = "full",
 ) -> None:
     """Kill a real broker under QoS 1 and 2 traffic; fail on any lost or duplicate message."""
@@ -99,11 +95,11 @@ def spark(kills: Kills = 40, seed: Seed = 1, keep: Keep = None) -> None:
 
 
 def fuzz(
-    inputs: Annotated[int, typer.Option("--inputs", min=1, help="Number of inputs.")] = 20_000,
+    inputs: Annotated[int, typer.Option(min=1, help="Number of inputs.")] = 20_000,
     seed: Seed = 1,
     first: Annotated[
         int,
-        typer.Option("--first", min=0, help="Start with this round; a fault prints its round."),
+        typer.Option(min=0, help="Start with this round; a fault prints its round."),
     ] = 0,
 ) -> None:
     """Send a broker malformed packets and fields at their limits; fail on any exception."""
@@ -122,18 +118,17 @@ def fuzz(
 
 
 def soak(
-    minutes: Annotated[float, typer.Option("--minutes", min=0.25, help="Duration.")] = 10.0,
+    minutes: Annotated[float, typer.Option(min=0.25, help="Duration.")] = 10.0,
     seed: Seed = 1,
     rate: Annotated[
         float,
         typer.Option(
-            "--rate",
             min=1.0,
             help="Messages a second of each of six streams; more show a leak sooner.",
         ),
     ] = 50.0,
     mode: Annotated[
-        str, typer.Option("--mode", help=f"Mode of the mesh: one of {', '.join(MODES)}.")
+        str, typer.Option(help=f"Mode of the mesh: one of {', '.join(MODES)}.")
     ] = "ssf",
     keep: Keep = None,
 ) -> None:

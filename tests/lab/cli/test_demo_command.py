@@ -8,8 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gossamer.net.local.ports import free_ports
-from gossamer_lab.demo.town import Town
+import pytest
+
+from gossamer.net.local.ports import free_port, free_ports
+from gossamer_lab.demo.processes import CityProcesses
 from tests.support.polling import eventually
 from tests.support.processes import PATIENCE_SECONDS, command, stop
 
@@ -85,15 +87,15 @@ def test_a_taken_port_is_named_with_the_way_out() -> None:
 
 
 def test_what_a_town_started_ends_with_it_although_it_does_not_listen(tmp_path: Path) -> None:
-    town = Town(tmp_path, 0, is_kept=False)
+    city = CityProcesses(tmp_path, 0, is_kept=False)
     deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True)"
     started = subprocess.Popen(
         [sys.executable, "-c", f"{deaf}; time.sleep({10 * PATIENCE_SECONDS})"],
         stdout=subprocess.PIPE,
         start_new_session=True,
     )
-    with town:
-        town._parts.append(started)
+    with city:
+        city._parts.append(started)
         assert started.stdout is not None
         started.stdout.readline()
     assert started.returncode == -signal.SIGKILL
@@ -108,3 +110,46 @@ def test_a_command_without_a_loop_ends_with_its_input() -> None:
     assert process.stdin is not None
     process.stdin.close()
     assert process.wait(PATIENCE_SECONDS) == -signal.SIGTERM
+
+
+# One broker -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_prints_until_it_is_stopped(number: int) -> None:
+    port = free_port()
+    process = subprocess.Popen(
+        command("demo", "--one", "--port", str(port), "--interval", "0.01"),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    shown = b""
+    while b"$GT;23/home/garage/temperature" not in shown:
+        line = process.stdout.readline()
+        assert line, shown
+        shown += line
+    assert f"listens on 127.0.0.1:{port}".encode() in shown
+    process.send_signal(number)
+    out, errors = process.communicate(timeout=PATIENCE_SECONDS)
+    assert stop(process) == 0
+    assert errors == b""
+    assert b"The broker has stopped." in out
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.1", port), timeout=5)
+
+
+def test_a_taken_port_is_one_line_and_exit_code_1() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        done = subprocess.run(
+            command("demo", "--one", "--port", str(other.getsockname()[1])),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PATIENCE_SECONDS,
+        )
+    assert done.returncode == 1
+    assert b"choose another with --port" in done.stderr
+    assert done.stderr.count(b"\n") == 1

@@ -1,4 +1,4 @@
-"""The city's things as clients: each has a connection of its own to the broker of its district."""
+"""The city's devices as clients: each has a connection of its own to the broker of its district."""
 
 import asyncio
 import time
@@ -8,8 +8,8 @@ from typing import Final
 from gossamer.geo.glp import POSITION
 from gossamer.net.client import Client
 from gossamer.wire.properties import Properties
-from gossamer_lab.demo.ground import FENCES, DemoFence
-from gossamer_lab.demo.things import SensorReading, Thing
+from gossamer_lab.demo.city_map import FENCES, DemoFence
+from gossamer_lab.demo.devices import Device, SensorReading
 
 AGAIN_SECONDS: Final = 1.0  # after a broker that does not answer
 
@@ -31,27 +31,27 @@ class DemoTally:
         self.connected = 0
 
 
-async def live(thing: Thing, url: str, tally: DemoTally, chance: Random) -> None:
+async def publish_readings(device: Device, url: str, tally: DemoTally, chance: Random) -> None:
     """Publishes for ever, over broken connections too."""
-    pause = chance.uniform(0.0, thing.seconds)
+    pause = chance.uniform(0.0, device.seconds)
     while True:
         try:
-            async with Client(url, thing.name) as client:
+            async with Client(url, device.name) as client:
                 tally.connected += 1
                 try:
                     await asyncio.sleep(pause)
                     while client.connected:
-                        for reading in thing.readings(time.time()):
-                            await _say(client, reading)
+                        for reading in device.readings(time.time()):
+                            await _publish(client, reading)
                             tally.published += 1
-                        await asyncio.sleep(thing.seconds)
+                        await asyncio.sleep(device.seconds)
                 finally:
                     tally.connected -= 1
         except (OSError, TimeoutError):
             await asyncio.sleep(AGAIN_SECONDS)
 
 
-async def _say(client: Client, reading: SensorReading) -> None:
+async def _publish(client: Client, reading: SensorReading) -> None:
     properties = None
     if reading.at is not None:
         properties = Properties()
@@ -90,13 +90,15 @@ async def _read(
         await asyncio.sleep(AGAIN_SECONDS)
 
 
-async def populate(things: list[Thing], urls: list[str], tally: DemoTally, seed: int = 1) -> None:
+async def run_clients(
+    devices: list[Device], urls: list[str], tally: DemoTally, seed: int = 1
+) -> None:
     """Everybody, until cancelled; district number n is served by the n-th broker."""
     chance = Random(seed)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(read_results(urls[1], tally))
         for fence in FENCES:
             tasks.create_task(watch_fence(urls[fence.district], fence, tally))
-        for thing in things:
+        for device in devices:
             own = Random(chance.random())
-            tasks.create_task(live(thing, urls[thing.district], tally, own))
+            tasks.create_task(publish_readings(device, urls[device.district], tally, own))

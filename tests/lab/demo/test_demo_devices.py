@@ -7,26 +7,26 @@ import pytest
 
 from gossamer.geo.geojson import areas_in
 from gossamer.topics.names import check_name
-from gossamer_lab.demo.ground import BLOCK_METRES, BLOCKS, CENTRE, DISTRICTS, FENCES, corner, spot
-from gossamer_lab.demo.pictures import HEIGHT, WIDTH, street_picture
-from gossamer_lab.demo.things import Vehicle, everything
+from gossamer_lab.demo.city_map import BLOCK_METRES, BLOCKS, CENTRE, DISTRICTS, FENCES, corner, spot
+from gossamer_lab.demo.devices import Vehicle, all_devices
+from gossamer_lab.demo.street_images import HEIGHT, WIDTH, street_picture
 
 NOON = 43_200.0
 
 
 def test_two_runs_show_the_same_city() -> None:
-    first = [thing.readings(NOON) for thing in everything(seed=7, share=0.1)]
-    second = [thing.readings(NOON) for thing in everything(seed=7, share=0.1)]
+    first = [device.readings(NOON) for device in all_devices(seed=7, share=0.1)]
+    second = [device.readings(NOON) for device in all_devices(seed=7, share=0.1)]
     assert first == second
-    assert first != [thing.readings(NOON) for thing in everything(seed=8, share=0.1)]
+    assert first != [device.readings(NOON) for device in all_devices(seed=8, share=0.1)]
 
 
 def test_there_are_a_few_hundred_things_with_names_of_their_own() -> None:
-    names = [thing.name for thing in everything()]
+    names = [device.name for device in all_devices()]
     assert 200 <= len(names) <= 500
     assert len(set(names)) == len(names)
-    for thing in everything(share=0.05):
-        for reading in thing.readings(NOON):
+    for device in all_devices(share=0.05):
+        for reading in device.readings(NOON):
             check_name(reading.topic)
 
 

@@ -1,6 +1,6 @@
-"""What is in the city, and what each thing publishes at a moment. Nothing here waits or sends.
+"""What is in the city, and what each device publishes at a moment. Nothing here waits or sends.
 
-All things follow from a seed, so that two runs show the same city.
+All devices follow from a seed, so that two runs show the same city.
 """
 
 import math
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final, Protocol
 
-from gossamer_lab.demo.ground import BLOCK_METRES, BLOCKS, DISTRICTS, Spot, corner, spot
-from gossamer_lab.demo.pictures import street_picture
+from gossamer_lab.demo.city_map import BLOCK_METRES, BLOCKS, DISTRICTS, Spot, corner, spot
+from gossamer_lab.demo.street_images import street_picture
 
 DAY_SECONDS: Final = 86_400.0
 SENSORS: Final = 80  # in each district
@@ -28,7 +28,7 @@ class SensorReading:
     at: Spot | None = None
 
 
-class Thing(Protocol):
+class Device(Protocol):
     """One client."""
 
     name: str
@@ -127,10 +127,10 @@ class Camera:
         return [SensorReading(f"city/{self.name}/image", picture, True)]
 
 
-def everything(seed: int = 1, share: float = 1.0) -> list[Thing]:
-    """All things of the city, or a share of each kind."""
+def all_devices(seed: int = 1, share: float = 1.0) -> list[Device]:
+    """All devices of the city, or a share of each kind."""
     chance = Random(seed)
-    found: list[Thing] = []
+    found: list[Device] = []
     for district in range(len(DISTRICTS)):
         for kind, count in ((Sensor, SENSORS), (Vehicle, VEHICLES), (Camera, CAMERAS)):
             for number in range(max(1, round(count * share))):

@@ -14,9 +14,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from gossamer.net.local.broker import LocalMeshError
 from gossamer.net.local.mesh import LocalMesh, LocalMeshPlan
 from gossamer.net.local.ports import free_ports, is_free
-from gossamer_lab.demo.ground import DISTRICTS, write_fences
+from gossamer_lab.demo.city_map import DISTRICTS, write_fences
 
 STOP_SECONDS: Final = 20.0
 # The port that clients try first: then no command needs to name one.
@@ -47,7 +48,16 @@ def missing(part: str) -> str:
     return f"without the {part}: it needs pip install 'gossamer[{extra}]'"
 
 
-class Town:
+def first_port(count: int, wish: int | None) -> int:
+    """Of so many in a row: the wish, or what clients try first; 0 for any that are free."""
+    port = PREFERRED_PORT if wish is None else wish
+    taken = [one for one in range(port, port + count) if port and not is_free(one)]
+    if taken and wish is not None:
+        raise LocalMeshError(f"port {taken[0]} is taken or not allowed: choose another with --port")
+    return 0 if taken else port
+
+
+class CityProcesses:
     """Use it in a `with`: whatever happens, no process is left behind."""
 
     def __init__(self, folder: Path, port: int | None = None, *, is_kept: bool = True) -> None:
@@ -56,9 +66,7 @@ class Town:
         self.lake = folder / "lake"
         self.fences = write_fences(folder)
         brokers = len(DISTRICTS)
-        if port is None:
-            wanted = range(PREFERRED_PORT, PREFERRED_PORT + brokers)
-            port = PREFERRED_PORT if all(is_free(one) for one in wanted) else 0
+        port = first_port(brokers, port)
         # A ring, so that a link can be cut and nobody misses anything.
         self.mesh = LocalMesh(folder, LocalMeshPlan(brokers, "ring", "ssf", port, False, 2))
         ports = free_ports(brokers + 1)
@@ -71,7 +79,7 @@ class Town:
                 broker.config.write_text(text)
         self._parts: list[subprocess.Popen[bytes]] = []
 
-    def __enter__(self) -> Town:
+    def __enter__(self) -> CityProcesses:
         return self
 
     def __exit__(self, *_: object) -> None:
