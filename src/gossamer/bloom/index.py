@@ -24,7 +24,6 @@ class TopicIndex:
     def __init__(self, search: Search, capacity: int = DEFAULT_CAPACITY) -> None:
         self.search = search
         self.capacity = capacity
-        self.layout = 0  # Counts the times that the bits were laid out anew.
         self.counting = CountingFilter(search.bits)
         self._smallest = capacity
         self._held: dict[str, int] = {}
@@ -119,7 +118,6 @@ class TopicIndex:
             self.counting.add(element)
         for guide in self._guides:
             self.counting.add_guide(guide)
-        self.layout += 1
 
 
 def _is_first(counts: dict[int, int], element: int) -> bool:

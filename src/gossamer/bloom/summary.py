@@ -6,6 +6,7 @@ listener's. `full` makes the first message and `delta` all later ones; the liste
 """
 
 import math
+from dataclasses import dataclass
 from typing import Final
 
 from gossamer.bloom.filter import BloomFilter, positions_in
@@ -30,16 +31,14 @@ MAX_SATURATION: Final = 0.65
 _FLIP_BITS: Final = 16  # What a flipped bit takes in a delta; in a complete message a bit takes 1.
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class WantedSummary:
     """What is to be told, and never changes: `anything` may be wanted if the bits are too full."""
 
-    def __init__(
-        self, bits: BloomFilter, landmarks: Landmarks, elements: int, anything: bool = False
-    ) -> None:
-        self.bits = bits
-        self.landmarks = landmarks
-        self.elements = elements
-        self.anything = anything
+    bits: BloomFilter
+    landmarks: Landmarks
+    elements: int
+    anything: bool = False
 
 
 class SummaryWriter:

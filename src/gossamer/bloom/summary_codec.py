@@ -12,6 +12,7 @@ message, so that two sides that disagree find out, whatever went wrong between t
 """
 
 import zlib
+from dataclasses import dataclass
 from typing import Final
 
 from gossamer.bloom.filter import MAX_BITS, MAX_HASHES, positions_in
@@ -71,6 +72,7 @@ class _Reader:
         raise SummaryError("a number in the summary is too long")
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Update:
     """A message, taken apart and valid by itself.
 
@@ -78,31 +80,17 @@ class Update:
     are to be sent, or came, as one. `base` is the version that a delta starts from.
     """
 
-    def __init__(
-        self,
-        kind: int,
-        seed_id: int,
-        size: int,
-        hashes: int,
-        elements: int,
-        version: int,
-        landmarks: Landmarks,
-        digest: int,
-        base: int,
-        bits: list[int],
-        cells: bytes,
-    ) -> None:
-        self.kind = kind
-        self.seed_id = seed_id
-        self.size = size
-        self.hashes = hashes
-        self.elements = elements
-        self.version = version
-        self.landmarks = landmarks
-        self.digest = digest
-        self.base = base
-        self.bits = bits
-        self.cells = cells
+    kind: int
+    seed_id: int
+    size: int
+    hashes: int
+    elements: int
+    version: int
+    landmarks: Landmarks
+    digest: int
+    base: int
+    bits: list[int]
+    cells: bytes
 
 
 def encode(update: Update) -> bytes:

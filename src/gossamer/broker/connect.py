@@ -202,9 +202,7 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
         # [MQTT-3.1.2-24], before anything is changed for a client that cannot be answered.
         connection.fail(reasons.PACKET_TOO_LARGE, "", now)
         return
-    login = Login(connection, connect, client_id, verdict.user, expiry, answer)
-    login.is_assigned = assigned != ""
-    login.glp = glp
+    login = Login(connection, connect, client_id, verdict.user, expiry, answer, assigned != "", glp)
     if not connection.is_peer and core.neighbours.fetches(login, now):
         connection.stage = DECIDING
         connection.outbox.sink.pause_reading()

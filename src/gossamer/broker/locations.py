@@ -118,24 +118,28 @@ class Locations:
 
     def moved(self, session: Session, point: Point, now: float) -> None:
         """The client is there now."""
-        known = self._clients.get(session.client_id)
-        if known is None:
-            known = ClientPosition(None, 0.0)
-            self._clients[session.client_id] = known
+        known = self._client(session.client_id)
         is_first = known.point is None
-        known.point = point
-        known.at = now
         known.is_saved = False
-        for subscription in known.followers:
-            self._move(subscription, point, now)
+        self._put(known, point, now)
         if is_first or not 0.0 <= now - known.saved_at < SAVE_SECONDS:
             self._save(session, known, now)
 
-    def _move(self, subscription: LocatedSubscription, point: Point, now: float) -> None:
-        if subscription.share:
-            subscription.interest.move(point, now)
-        else:
-            self._filters[subscription.filter].index.move(subscription.interest, point, now)
+    def _client(self, client_id: str) -> ClientPosition:
+        known = self._clients.get(client_id)
+        if known is None:
+            known = self._clients[client_id] = ClientPosition(None, 0.0)
+        return known
+
+    def _put(self, known: ClientPosition, point: Point, at: float) -> None:
+        """Moves the client, and what follows it."""
+        known.point = point
+        known.at = at
+        for subscription in known.followers:
+            if subscription.share:
+                subscription.interest.move(point, at)
+            else:
+                self._filters[subscription.filter].index.move(subscription.interest, point, at)
 
     def last_seen(self, client_id: str) -> tuple[Point, float] | None:
         """Where the client was last, and when by the wall clock, however long ago."""
@@ -148,15 +152,9 @@ class Locations:
         """A session comes from another broker, where its client was seen, by that wall clock. No
         clock makes a position newer than now."""
         at = min(seen_at - self.core.wall_offset, now)
-        known = self._clients.get(session.client_id)
-        if known is None:
-            known = ClientPosition(None, 0.0)
-            self._clients[session.client_id] = known
+        known = self._client(session.client_id)
         if known.point is None or known.at < at:
-            known.point = point
-            known.at = at
-            for subscription in known.followers:
-                self._move(subscription, point, at)
+            self._put(known, point, at)
             self._save(session, known, now)
 
     def left(self, session: Session, now: float) -> None:
@@ -262,12 +260,7 @@ class Locations:
             self._unfollow(known)
             known.interest.close()
         if subscription.interest.follows:
-            client_id = subscription.session.client_id
-            whereabouts = self._clients.get(client_id)
-            if whereabouts is None:
-                whereabouts = ClientPosition(None, 0.0)
-                self._clients[client_id] = whereabouts
-            whereabouts.followers.append(subscription)
+            self._client(subscription.session.client_id).followers.append(subscription)
 
     def detach(self, subscription: LocatedSubscription) -> None:
         if subscription.share:

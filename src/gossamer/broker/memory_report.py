@@ -9,6 +9,7 @@ where there are many, a part of them at a time, and what is told is the last who
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.timers import Timer
@@ -25,31 +26,18 @@ STEP_SECONDS: Final = 0.1
 ROUND_SECONDS: Final = 10.0  # between two rounds
 
 
+@dataclass(slots=True, eq=False)
 class Holding:
     """One table. `budget` is for all, `client_budget` for each client; 0 where there is none."""
 
-    __slots__ = (
-        "budget",
-        "client_budget",
-        "evicted",
-        "held",
-        "largest",
-        "largest_held",
-        "name",
-        "refused",
-    )
-
-    def __init__(
-        self, name: str, held: int = 0, budget: int = 0, client_budget: int = 0, refused: int = 0
-    ) -> None:
-        self.name = name
-        self.held = held
-        self.budget = budget
-        self.client_budget = client_budget
-        self.refused = refused
-        self.evicted = 0
-        self.largest = ""  # the client that holds most of it
-        self.largest_held = 0
+    name: str
+    held: int = 0
+    budget: int = 0
+    client_budget: int = 0
+    refused: int = 0
+    evicted: int = 0
+    largest: str = ""  # the client that holds most of it
+    largest_held: int = 0
 
     def add(self, client_id: str, size: int) -> None:
         self.held += size

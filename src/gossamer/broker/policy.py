@@ -3,6 +3,8 @@
 The base classes permit everything; `net/` derives the real ones from the configuration.
 """
 
+from dataclasses import dataclass, field
+
 from mypy_extensions import mypyc_attr
 
 from gossamer.broker.settings import Settings
@@ -12,46 +14,33 @@ from gossamer.wire.packets import Connect
 from gossamer.wire.reasons import BAD_AUTHENTICATION_METHOD, SUCCESS
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Origin:
     """Where a connection comes from, as the shell knows it before a byte is read."""
 
-    def __init__(
-        self,
-        address: str,
-        listener: str,
-        certificate_user: str = "",
-        settings: Settings | None = None,
-    ) -> None:
-        self.address = address
-        self.listener = listener
-        self.certificate_user = certificate_user  # subject of a verified client certificate
-        self.settings = settings  # the listener's own limits, if it has any
+    address: str
+    listener: str
+    certificate_user: str = ""  # subject of a verified client certificate
+    settings: Settings | None = None  # the listener's own limits, if it has any
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Verdict:
     """The answer to a login: `reason` is SUCCESS or the code to refuse with."""
 
-    def __init__(
-        self,
-        reason: int = SUCCESS,
-        user: str = "",
-        text: str = "",
-        groups: list[str] | None = None,
-        peer: str = "",
-    ) -> None:
-        self.reason = reason
-        self.peer = peer  # the name of the broker that has proved to be a neighbour
-        self.user = user
-        self.text = text
-        self.groups: list[str] = [] if groups is None else groups
+    reason: int = SUCCESS
+    user: str = ""
+    text: str = ""
+    groups: list[str] = field(default_factory=list)
+    peer: str = ""  # the name of the broker that has proved to be a neighbour
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class AuthStep:
     """One answer in an AUTH exchange: more data, or a verdict with final data."""
 
-    def __init__(self, data: bytes, verdict: Verdict | None = None) -> None:
-        self.data = data
-        self.verdict = verdict
+    data: bytes
+    verdict: Verdict | None = None
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

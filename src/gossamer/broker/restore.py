@@ -9,6 +9,7 @@ believed: then no time has passed, and nothing expires that should not.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from gossamer.broker.charges import weigh_session
@@ -16,7 +17,7 @@ from gossamer.broker.core import Core
 from gossamer.broker.mesh_port import SHARED_ROOM
 from gossamer.broker.retained_delivery import OWED_ROOM
 from gossamer.broker.retained_delivery import restore as restore_owed
-from gossamer.broker.session_end import end_session, expect_expiry, expect_will
+from gossamer.broker.session_end import end_session, expect_expiry, expect_will, will_delay
 from gossamer.broker.session_start import bound_queue
 from gossamer.broker.subscriptions import asked_of, enter, make
 from gossamer.broker.timers import Timer
@@ -78,10 +79,7 @@ def _resume_time(core: Core, session: Session, now: float) -> None:
     if record.disconnected_at == 0.0:
         record.disconnected_at = now
         if record.will is not None:
-            delay = record.will_delay
-            if record.expiry != NEVER:
-                delay = min(delay, record.expiry)
-            record.will_due = now + delay
+            record.will_due = now + will_delay(record)
         core.journal.session_saved(record)
     if record.will is not None:
         expect_will(core, session, max(record.will_due, now))
@@ -102,13 +100,13 @@ LONGEST_PAUSE: Final = 367 * 86_400.0
 _SMALL_STEP: Final = 60.0
 
 
+@dataclass(frozen=True, slots=True)
 class RestoredClock:
     """`now` is the broker's time at its start; `complaint` says why the wall clock was not
     believed, "" if it was."""
 
-    def __init__(self, now: float, complaint: str = "") -> None:
-        self.now = now
-        self.complaint = complaint
+    now: float
+    complaint: str = ""
 
 
 def resumed(kept: bytes | None, written_at: float, wall: float) -> RestoredClock:

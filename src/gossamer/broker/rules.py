@@ -10,6 +10,7 @@ were made first are emptied, and made again if somebody asks for them.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from sys import getsizeof
 from typing import Final
 
@@ -35,6 +36,7 @@ _EVICTED_PART: Final = 16
 _WIDENING: Final = ("+", "#", "/", "\0")
 
 
+@dataclass(frozen=True, slots=True)
 class Rule:
     """One entry of a rule file. A selector that is None selects everyone, an empty one nobody.
 
@@ -44,42 +46,16 @@ class Rule:
     be seen; where no rule has it, everybody's.
     """
 
-    __slots__ = (
-        "clients",
-        "deny_publish",
-        "deny_subscribe",
-        "groups",
-        "locate",
-        "members",
-        "networks",
-        "publish",
-        "subscribe",
-        "users",
-    )
-
-    def __init__(
-        self,
-        users: frozenset[str] | None,
-        members: frozenset[str] | None,
-        groups: frozenset[str],
-        clients: tuple[str, ...] | None,
-        networks: tuple[tuple[int, int], ...] | None,
-        publish: tuple[str, ...],
-        subscribe: tuple[str, ...],
-        deny_publish: tuple[str, ...],
-        deny_subscribe: tuple[str, ...],
-        locate: tuple[str, ...] | None = None,
-    ) -> None:
-        self.users = users
-        self.members = members
-        self.groups = groups
-        self.clients = clients
-        self.networks = networks
-        self.publish = publish
-        self.subscribe = subscribe
-        self.deny_publish = deny_publish
-        self.deny_subscribe = deny_subscribe
-        self.locate = locate
+    users: frozenset[str] | None
+    members: frozenset[str] | None
+    groups: frozenset[str]
+    clients: tuple[str, ...] | None
+    networks: tuple[tuple[int, int], ...] | None
+    publish: tuple[str, ...]
+    subscribe: tuple[str, ...]
+    deny_publish: tuple[str, ...]
+    deny_subscribe: tuple[str, ...]
+    locate: tuple[str, ...] | None = None
 
     def selects(self, user: str, client_id: str, groups: list[str], address: int) -> bool:
         """Whether the rule speaks of this client: every selector that it has must hold.

@@ -13,7 +13,7 @@ from gossamer.broker.retained_delivery import forgive_all
 from gossamer.broker.subscriptions import find_group, leave
 from gossamer.broker.timers import Timer
 from gossamer.session.message import Message
-from gossamer.session.records import RELEASED
+from gossamer.session.records import RELEASED, SessionRecord
 from gossamer.session.session import NEVER, Session
 
 if TYPE_CHECKING:
@@ -46,19 +46,21 @@ def end_connection(connection: Connection, is_normal: bool, now: float) -> None:
         return
     if record.will is not None:
         # [MQTT-3.1.2-8]: after its delay, or with the session, whichever comes first.
-        delay = record.will_delay
-        if record.expiry != NEVER:
-            delay = min(delay, record.expiry)
-        if delay == 0:
+        record.will_due = now + will_delay(record)
+        if record.will_due == now:
             publish_will(core, session, now)
         else:
-            record.will_due = now + delay
             expect_will(core, session, record.will_due)
     # [MQTT-3.1.2-23]
     if record.expiry != NEVER:
         expect_expiry(core, session, now + record.expiry)
     weigh_session(core, session)
     core.journal.session_saved(record)
+
+
+def will_delay(record: SessionRecord) -> int:
+    """How long after its client has gone the will is due: with the session at the latest."""
+    return record.will_delay if record.expiry == NEVER else min(record.will_delay, record.expiry)
 
 
 def disconnect_session(core: Core, session: Session, reason: int, text: str, now: float) -> None:
@@ -171,16 +173,7 @@ def _publish(core: Core, session: Session, will: Message, now: float) -> None:
     expires_at = 0.0
     if properties is not None and properties.message_expiry is not None:
         expires_at = now + properties.message_expiry
-    message = Message(
-        will.topic,
-        will.payload,
-        will.qos,
-        will.retain,  # [MQTT-3.1.2-14], [MQTT-3.1.2-15]
-        properties,
-        expires_at,
-        will.publisher,
-        will.user,
-    )
+    message = will.changed(expires_at=expires_at)  # [MQTT-3.1.2-14], [MQTT-3.1.2-15]
     if message.retain and core.retained.refusal(message, session.owner, core.settings.max_retained):
         # Nobody is there to be told: it is delivered, and not kept.
         core.counters.publications_refused += 1

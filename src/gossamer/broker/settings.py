@@ -6,7 +6,6 @@ from gossamer.budget.division import ASSUMED_MEMORY, divided
 from gossamer.budget.ledger import ADDRESS_SHARE, CLIENT_SHARE, USER_SHARE
 from gossamer.session.queue_policy import DROP_NEWEST
 
-NO_LIMIT: Final = 0
 # The largest packet that MQTT has: header, length and 268,435,455 bytes.
 LARGEST_PACKET: Final = 268_435_460
 

@@ -55,44 +55,30 @@ class Refusal(Exception):
 
 def handle_subscribe(connection: Connection, packet: FilterReader, now: float) -> None:
     """Each filter is answered for itself; the first refusal's text goes with the answer."""
-    identifier = 0
-    refused = ""
-    user: list[tuple[str, str]] = []
-    properties = packet.properties
-    glp: Glp | None = None
-    if properties is not None:
-        if properties.subscription_ids:
-            identifier = properties.subscription_ids[0]
-        user = [pair for pair in properties.user if pair[0].startswith(OPTION_PREFIX)]
-        if properties.user:
-            try:
-                glp = parse_sent(properties.user)
-            except GlpError as error:
-                refused = error.text
-    connection.begin(_Subscribing(packet, identifier, user, glp, refused), now)
+    connection.begin(_SubscribeWork(packet), now)
 
 
 def handle_unsubscribe(connection: Connection, packet: FilterReader, now: float) -> None:
-    properties = packet.properties
-    glp: Glp | None = None
-    refused = ""
-    if properties is not None and properties.user:
-        try:
-            glp = parse_sent(properties.user)
-        except GlpError as error:
-            refused = error.text
-    connection.begin(_Unsubscribing(packet, glp, refused), now)
+    connection.begin(_UnsubscribeWork(packet), now)
 
 
-class _Filters(Unfinished):
+class _FilterWork(Unfinished):
     """All filters are looked at before the first is handled: a packet with an error in its last
     one changes nothing. They are read again then, since a hundred thousand would be much to keep.
-    With `refused` none is handled."""
+    Where the packet has wrong GLP none is handled."""
 
-    def __init__(self, packet: FilterReader, refused: str) -> None:
+    def __init__(self, packet: FilterReader) -> None:
         super().__init__(packet.size())
         self._packet = packet
-        self._refused = refused
+        self._answers = bytearray()
+        self._glp: Glp | None = None
+        self._refused = ""
+        properties = packet.properties
+        if properties is not None and properties.user:
+            try:
+                self._glp = parse_sent(properties.user)
+            except GlpError as error:
+                self._refused = error.text
         self._count = 0
         self._is_checked = False
 
@@ -111,7 +97,8 @@ class _Filters(Unfinished):
             if self._refused:
                 # 0x99, which says more, is not among the codes of a SUBACK.
                 answers = [reasons.IMPLEMENTATION_SPECIFIC_ERROR] * self._count
-                self.refuse_all(connection, answers, _with_text(connection, self._refused))
+                text = _with_text(connection, self._refused)
+                refuse(connection.outbox, self.answer(answers, text))
                 return True
             self.begin(connection, now)
             if self._count > PART:
@@ -121,10 +108,8 @@ class _Filters(Unfinished):
     def look(self) -> None:
         """At the next one; ProtocolError if it is malformed."""
 
-    def refuse_all(
-        self, connection: Connection, answers: list[int], text: Properties | None
-    ) -> None:
-        pass
+    def answer(self, codes: list[int], text: Properties | None) -> Suback | Unsuback:
+        raise NotImplementedError
 
     def begin(self, connection: Connection, now: float) -> None:
         """The packet is as it should be."""
@@ -134,22 +119,18 @@ class _Filters(Unfinished):
         return True
 
 
-class _Subscribing(_Filters):
+class _SubscribeWork(_FilterWork):
     """A SUBSCRIBE, some filters at a time; what is granted holds from then on."""
 
-    def __init__(
-        self,
-        packet: FilterReader,
-        identifier: int,
-        user: list[tuple[str, str]],
-        glp: Glp | None,
-        refused: str,
-    ) -> None:
-        super().__init__(packet, refused)
-        self._identifier = identifier
-        self._user = user
-        self._glp = glp
-        self._answers = bytearray()
+    def __init__(self, packet: FilterReader) -> None:
+        super().__init__(packet)
+        self._identifier = 0
+        self._user: list[tuple[str, str]] = []  # the options of an operator
+        properties = packet.properties
+        if properties is not None:
+            if properties.subscription_ids:
+                self._identifier = properties.subscription_ids[0]
+            self._user = [pair for pair in properties.user if pair[0].startswith(OPTION_PREFIX)]
         self._last: Request | None = None
         self._wanted: list[str] = []  # those whose retained messages are to be sent
         self._grants = False
@@ -159,10 +140,8 @@ class _Subscribing(_Filters):
     def look(self) -> None:
         self._packet.request()
 
-    def refuse_all(
-        self, connection: Connection, answers: list[int], text: Properties | None
-    ) -> None:
-        refuse(connection.outbox, Suback(self._packet.packet_id, answers, text))
+    def answer(self, codes: list[int], text: Properties | None) -> Suback | Unsuback:
+        return Suback(self._packet.packet_id, codes, text)
 
     def handle(self, connection: Connection, now: float) -> bool:
         packet = self._packet
@@ -205,8 +184,7 @@ class _Subscribing(_Filters):
         assert session is not None
         # [MQTT-3.8.4-1], [MQTT-3.8.4-2], [MQTT-3.8.4-5], [MQTT-3.8.4-6], [MQTT-2.2.1-6]; the order
         # is that of the filters: [MQTT-3.9.3-1]
-        text = _with_text(connection, self._text)
-        answer = Suback(self._packet.packet_id, list(self._answers), text)
+        answer = self.answer(list(self._answers), _with_text(connection, self._text))
         if self._promises:
             promise(connection.outbox, answer)
         else:  # with a full store only that was granted which is on disk already, or never will be
@@ -217,21 +195,14 @@ class _Subscribing(_Filters):
             owe(core, session, self._wanted, now)
 
 
-class _Unsubscribing(_Filters):
+class _UnsubscribeWork(_FilterWork):
     """An UNSUBSCRIBE, some filters at a time."""
-
-    def __init__(self, packet: FilterReader, glp: Glp | None, refused: str) -> None:
-        super().__init__(packet, refused)
-        self._glp = glp
-        self._answers = bytearray()
 
     def look(self) -> None:
         self._packet.filter()
 
-    def refuse_all(
-        self, connection: Connection, answers: list[int], text: Properties | None
-    ) -> None:
-        refuse(connection.outbox, Unsuback(self._packet.packet_id, answers, text))
+    def answer(self, codes: list[int], text: Properties | None) -> Suback | Unsuback:
+        return Unsuback(self._packet.packet_id, codes, text)
 
     def begin(self, connection: Connection, now: float) -> None:
         session = connection.session
@@ -253,7 +224,7 @@ class _Unsubscribing(_Filters):
             known = remove_subscription(connection.core, session, packet.filter())
             answers.append(reasons.SUCCESS if known else reasons.NO_SUBSCRIPTION_EXISTED)
         # [MQTT-3.10.4-4], [MQTT-3.10.4-5]: answered even if nothing matched.
-        promise(connection.outbox, Unsuback(packet.packet_id, list(answers), None))
+        promise(connection.outbox, self.answer(list(answers), None))
         return True
 
 

@@ -8,6 +8,7 @@ says what is wrong.
 import math
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from gossamer.geo.areas import Area
@@ -146,15 +147,13 @@ def _geojson(rest: list[str], _unit: float, looks: int) -> Made:
     return read_geojson(rest[0], looks), ()
 
 
+@dataclass(frozen=True, slots=True)
 class Form:
     """What an entry looks like; `kind` is the shape that an id stays bound to."""
 
-    def __init__(
-        self, kind: str, names: tuple[str, ...], make: Callable[[list[str], float, int], Made]
-    ) -> None:
-        self.kind = kind
-        self.names = names
-        self.make = make
+    kind: str
+    names: tuple[str, ...]
+    make: Callable[[list[str], float, int], Made]
 
 
 FORMS: Final[dict[str, Form]] = {

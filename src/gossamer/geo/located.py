@@ -1,5 +1,6 @@
 """What GLP says of a subscription, its areas and events, and of a message, its place."""
 
+from dataclasses import dataclass
 from typing import Final
 
 from gossamer.geo.areas import NO_AREAS, Areas
@@ -8,22 +9,14 @@ from gossamer.geo.glp import Glp, parse, position_entry
 from gossamer.geo.shape import Region
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Located:
     """Never changes; `changed` makes another. None stands for what the broker has by default."""
 
-    __slots__ = ("areas", "dwell", "events", "hysteresis")
-
-    def __init__(
-        self,
-        areas: Areas,
-        events: list[str],
-        dwell: float | None = None,
-        hysteresis: float | None = None,
-    ) -> None:
-        self.areas = areas
-        self.events = events
-        self.dwell = dwell
-        self.hysteresis = hysteresis
+    areas: Areas
+    events: list[str]
+    dwell: float | None = None
+    hysteresis: float | None = None
 
     def changed(self, glp: Glp) -> "Located":
         """After another SUBSCRIBE to the same filter; what it does not mention stays.
