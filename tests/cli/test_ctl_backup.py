@@ -10,7 +10,7 @@ import pytest
 from gossamer.net.client import Client
 from gossamer.net.local.broker import LocalBroker
 from gossamer.net.local.ports import free_ports
-from gossamer_lab.torture.link import lasting
+from gossamer_lab.torture.clients import lasting
 from tests.support.processes import PATIENCE_SECONDS, command, scrubbed
 
 TOKEN = "a-token-of-some-length"

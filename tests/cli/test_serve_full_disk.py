@@ -11,8 +11,8 @@ import pytest
 
 from gossamer.net.client import Client, Refused
 from gossamer.wire.reasons import QUOTA_EXCEEDED
-from gossamer_lab.torture.link import lasting
-from gossamer_lab.torture.process import BrokerProcess
+from gossamer_lab.torture.clients import lasting
+from gossamer_lab.torture.processes import BrokerProcess
 
 PATIENCE = 90.0
 DISK_BYTES = 1_000_000

@@ -10,8 +10,8 @@ from gossamer.net.client import Client
 from gossamer.storage import files
 from gossamer.storage.files import FILE_NAME
 from gossamer.storage.sqlite_store import SqliteStore
-from gossamer_lab.torture.link import lasting
-from gossamer_lab.torture.process import BrokerProcess
+from gossamer_lab.torture.clients import lasting
+from gossamer_lab.torture.processes import BrokerProcess
 
 PATIENCE = 60.0
 

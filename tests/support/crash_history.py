@@ -10,8 +10,8 @@ from gossamer.broker.policy import Origin
 from gossamer.client.protocol import ClientProtocol
 from gossamer.storage.batch import Batch
 from gossamer.wire.packets import Acknowledgement, Connack, Connect, Packet, Publish, Request
+from gossamer_lab.torture.clients import lasting
 from gossamer_lab.torture.ledger import DeliveryLedger, MessageKey
-from gossamer_lab.torture.link import lasting
 from tests.support.durable_world import DurableWorld
 from tests.support.memory import MemorySink
 

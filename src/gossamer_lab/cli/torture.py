@@ -20,13 +20,13 @@ from gossamer.mesh.settings import MODES
 from gossamer.storage.sqlite_store import SYNC_MODES
 from gossamer.wire import frames
 from gossamer_lab.tables import console, table
-from gossamer_lab.torture.run import KillPlan
-from gossamer_lab.torture.run import torture as run_torture
-from gossamer_lab.torture.soak.trends import Trend, warm_up
+from gossamer_lab.torture.broker_kills import KillPlan
+from gossamer_lab.torture.broker_kills import torture as run_torture
+from gossamer_lab.torture.soak.levels import Trend, warm_up
 
 if TYPE_CHECKING:
-    from gossamer_lab.torture.soak.run import SoakOutcome, SoakPlan, SoakProgress
-    from gossamer_lab.torture.spark.run import QueryOutcome
+    from gossamer_lab.torture.soak.soak import SoakOutcome, SoakPlan, SoakProgress
+    from gossamer_lab.torture.spark.query_kills import QueryOutcome
 
 Outcome = TypeVar("Outcome")
 
@@ -71,7 +71,7 @@ def spark(kills: Kills = 40, seed: Seed = 1, keep: Keep = None) -> None:
     """Kill driver, executors and broker during a stream; fail on any wrong row."""
     try:
         from gossamer.spark.java import NoJava
-        from gossamer_lab.torture.spark.run import torture as run_query
+        from gossamer_lab.torture.spark.query_kills import torture as run_query
     except ImportError as error:
         raise CommandError(f"{error}: pip install 'gossamer[spark]'") from error
 
@@ -103,7 +103,7 @@ def fuzz(
     ] = 0,
 ) -> None:
     """Send a broker malformed packets and fields at their limits; fail on any exception."""
-    from gossamer_lab.torture.fuzz.run import fuzz as run
+    from gossamer_lab.torture.fuzz.fuzz import fuzz as run
 
     began = time.monotonic()
     with Advance("inputs", inputs) as advance:
@@ -139,8 +139,8 @@ def soak(
     if mode not in MODES:
         raise WrongUse(f"--mode must be one of {', '.join(MODES)}, not {mode!r}")
     try:
-        from gossamer_lab.torture.soak.run import SoakPlan
-        from gossamer_lab.torture.soak.run import soak as run_soak
+        from gossamer_lab.torture.soak.soak import SoakPlan
+        from gossamer_lab.torture.soak.soak import soak as run_soak
     except ModuleNotFoundError as problem:
         way = "the archive needs pip install 'gossamer[data]'"
         raise CommandError(f"{problem.name} is missing: {way}") from None

@@ -3,8 +3,8 @@
 import pytest
 
 from gossamer.broker.policy import Exchange, Origin
-from gossamer_lab.torture.fuzz import run
-from gossamer_lab.torture.fuzz.run import fuzz
+from gossamer_lab.torture.fuzz import fuzz as fuzzing
+from gossamer_lab.torture.fuzz.fuzz import fuzz
 
 INPUTS = 20_000
 
@@ -30,7 +30,7 @@ def test_a_broker_that_fails_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
     def fail(self: object, method: str, origin: Origin) -> Exchange | None:
         raise RuntimeError("an authenticator that fails")
 
-    monkeypatch.setattr(run._Doorkeeper, "begin_exchange", fail)
+    monkeypatch.setattr(fuzzing._Doorkeeper, "begin_exchange", fail)
     outcome = fuzz(5000, 1, 0, lambda done: None)
     assert outcome.faults
     assert "a packet" in outcome.faults[0]

@@ -8,11 +8,18 @@ from pathlib import Path
 import pytest
 
 from gossamer_lab.torture.ledger import DeliveryLedger, MessageKey, Numbers
-from gossamer_lab.torture.soak.follower import Follower
-from gossamer_lab.torture.soak.ping import MEDIAN, SLOWEST
-from gossamer_lab.torture.soak.run import SoakPlan, SoakProgress, soak
-from gossamer_lab.torture.soak.sample import DISK, MEMORY
-from gossamer_lab.torture.soak.trends import MOST_POINTS, Measure, Samples, trend, warm_up
+from gossamer_lab.torture.soak.levels import (
+    DISK,
+    MEDIAN,
+    MEMORY,
+    MOST_POINTS,
+    SLOWEST,
+    Measure,
+    Samples,
+    trend,
+    warm_up,
+)
+from gossamer_lab.torture.soak.soak import Follower, SoakPlan, SoakProgress, soak
 
 MEASURE = Measure("memory", "MiB", 8.0, 0.03)
 HOUR = 3600.0

@@ -2,9 +2,15 @@
 
 import pytest
 
+from gossamer_lab.torture.churn import (
+    EMPTY,
+    GONE,
+    SUBSCRIBED,
+    RetainedTopic,
+    State,
+    _after_connect,
+)
 from gossamer_lab.torture.ledger import DeliveryLedger, MessageKey
-from gossamer_lab.torture.retained import RetainedTopic
-from gossamer_lab.torture.sessions import EMPTY, GONE, SUBSCRIBED, State, _after_connect
 
 
 def ledger_with(numbers: int) -> DeliveryLedger:

@@ -11,7 +11,7 @@ import pyspark
 
 import gossamer
 from gossamer.spark.java import java_home
-from gossamer_lab.torture.spark.programs import Program, below, command_of
+from gossamer_lab.torture.processes import Program, below, command_of
 
 START_SECONDS: Final = 120.0
 _POLL_SECONDS: Final = 0.1

@@ -8,30 +8,26 @@ how long a message takes; at the end all of them must be level.
 """
 
 import asyncio
-import random
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from random import Random
+from typing import Final
 
+from gossamer.archive.client import Address, Credentials, ReplayError, Request, read
+from gossamer.net.admin.client import AdminError
 from gossamer.net.client import Client
 from gossamer.net.local.broker import LocalMeshError
 from gossamer.net.local.mesh import LocalMesh, LocalMeshPlan
 from gossamer.net.local.ports import free_ports
 from gossamer.storage.files import FILE_NAME
 from gossamer.storage.repair import check
-from gossamer_lab.torture import retained
-from gossamer_lab.torture.ledger import DeliveryLedger
-from gossamer_lab.torture.retained import RetainedTopic
-from gossamer_lab.torture.sessions import ChurningSession
-from gossamer_lab.torture.soak.follower import Follower
-from gossamer_lab.torture.soak.links import Cutter
-from gossamer_lab.torture.soak.ping import Ping
-from gossamer_lab.torture.soak.sample import held
-from gossamer_lab.torture.soak.trends import Measure, Samples, Trend, trend, warm_up
+from gossamer_lab.torture.clients import PREFIX, READY
+from gossamer_lab.torture.ledger import DeliveryLedger, MessageKey
+from gossamer_lab.torture.load import Load, end_tasks
+from gossamer_lab.torture.soak.levels import Measure, Ping, Trend, held, trend, warm_up
 from gossamer_lab.torture.soak.visitors import Visitors
-from gossamer_lab.torture.traffic import READY, TorturePublisher, TortureSubscriber
 
 # When links stand again, everything must find its end; a mesh that takes longer has lost it.
 AGREEMENT_SECONDS: Final = 180.0
@@ -41,6 +37,10 @@ MOOD_SECONDS: Final = 5.0
 # A run has about so many samples, and none more often than every second.
 SAMPLES: Final = 400
 _MOST_LINES: Final = 5
+_LONGEST_CALM: Final = 6.0
+_LONGEST_CUT: Final = 4.0
+_FOLLOW_SECONDS: Final = 0.5
+_COLUMNS: Final = ("offset", "topic", "payload", "qos")
 
 # Sealed and removed often enough that the archive reaches its size in the warm-up of a long run.
 _ARCHIVE: Final = """
@@ -50,6 +50,9 @@ segment_size = "1 MiB"
 segment_age = "{age:.0f} s"
 retention_age = "{kept:.0f} s"
 """
+
+
+_Row = tuple[int, str, bytes, int]
 
 
 @dataclass(frozen=True)
@@ -93,11 +96,83 @@ async def soak(plan: SoakPlan, folder: Path, show: Callable[[SoakProgress], None
     return await _SoakRun(plan, folder, show).outcome()
 
 
+class Cutter:
+    """Cuts links of the mesh at random and restores them, one or two at a time."""
+
+    def __init__(self, mesh: LocalMesh, seed: int) -> None:
+        self.cuts = 0
+        self._mesh = mesh
+        self._random = Random(seed)
+
+    async def run(self) -> None:
+        """Until it is cancelled; then `heal` is called for."""
+        while True:
+            await asyncio.sleep(self._random.random() * _LONGEST_CALM)
+            count = self._random.choice((1, 1, 2))
+            chosen = self._random.sample(self._mesh.edges, min(count, len(self._mesh.edges)))
+            for edge in chosen:
+                self.cuts += await self._say(edge, "cut")
+            await asyncio.sleep(self._random.random() * _LONGEST_CUT)
+            for edge in chosen:
+                await self._say(edge, "heal")
+
+    async def heal(self) -> None:
+        for edge in self._mesh.edges:
+            await self._say(edge, "heal")
+
+    async def _say(self, edge: tuple[int, int], word: str) -> bool:
+        """To the broker that dials; False if it has no such link at the moment."""
+        near, far = (self._mesh.brokers[number] for number in edge)
+        try:
+            await asyncio.to_thread(far.admin.call, "POST", f"/v1/mesh/{near.name}/{word}")
+        except AdminError:
+            far.check()
+            return False
+        return True
+
+
+class Follower:
+    """Follows the archive of a broker: every offset is there, once, with what was acknowledged.
+    `name` is what the ledger knows it by."""
+
+    def __init__(self, name: str, port: int, ledger: DeliveryLedger) -> None:
+        self.offsets = 0  # read, all of them
+        self._name = name
+        self._address = Address("127.0.0.1", port)
+        self._ledger = ledger
+
+    async def run(self) -> None:
+        while True:
+            await self.catch_up()
+            await asyncio.sleep(_FOLLOW_SECONDS)
+
+    async def catch_up(self) -> None:
+        """To what is there now. The reading is on a thread, the ledger is not."""
+        try:
+            rows = await asyncio.to_thread(self._read, self.offsets)
+        except ReplayError as error:
+            self._ledger.fault(f"{self._name} cannot be read from {self.offsets} on: {error}")
+            return
+        for offset, topic, payload, qos in rows:
+            if offset != self.offsets:
+                self._ledger.fault(f"{self._name} has offset {offset} after {self.offsets - 1}")
+            self.offsets = offset + 1
+            if topic.startswith(PREFIX) and not topic.startswith(READY):
+                self._ledger.note_received(self._name, MessageKey.of(payload), qos)
+
+    def _read(self, start: int) -> list[_Row]:
+        request = Request(["#"], start=start, columns=_COLUMNS)
+        rows: list[_Row] = []
+        for batch in read(self._address, Credentials(), request):
+            rows += zip(*(batch.column(name).to_pylist() for name in _COLUMNS), strict=True)
+        return rows
+
+
 class _SoakRun:
     def __init__(self, plan: SoakPlan, folder: Path, show: Callable[[SoakProgress], None]) -> None:
         self.plan = plan
         self.show = show
-        self.random = random.Random(plan.seed)
+        self.random = Random(plan.seed)
         self.seconds = plan.minutes * 60
         ports = free_ports(plan.brokers)
         age = min(60.0, max(5.0, self.seconds / 12))
@@ -119,41 +194,31 @@ class _SoakRun:
         # More than one way leads through a ring: the order is for the simulator to judge.
         self.ledger = DeliveryLedger([*readers, *wanted], wanted, is_ordered=False)
         self.urls = [f"mqtt://127.0.0.1:{broker.port}" for broker in self.mesh.brokers]
-        self.readers = [
-            TortureSubscriber(broker.port, f"reader-{broker.name}", self.ledger, self._seed())
-            for broker in self.mesh.brokers
-        ]
-        self.publishers = [
-            TorturePublisher(
-                broker.port, f"{broker.name}-q{qos}", qos, self.ledger, self._seed(), plan.rate
-            )
-            for broker in self.mesh.brokers
-            for qos in (1, 2)
-        ]
+        sites = list(zip(names, self.urls, strict=True))
+        self.load = Load(
+            self.ledger,
+            self.random,
+            readers=[(broker.port, f"reader-{broker.name}") for broker in self.mesh.brokers],
+            streams=[
+                (b.port, f"{b.name}-q{qos}", qos) for b in self.mesh.brokers for qos in (1, 2)
+            ],
+            sessions=[
+                (url, f"churn-{name}-{n}") for name, url in sites for n in range(plan.sessions)
+            ],
+            topics=[(url, f"{name}-{n}") for name, url in sites for n in range(plan.topics)],
+            rate=plan.rate,
+        )
         self.followers = [
             Follower(f"archive of {name}", port, self.ledger)
             for name, port in zip(names, ports, strict=True)
         ]
-        self.sessions = [
-            ChurningSession(url, f"churn-{name}-{number}", self.ledger, self._seed())
-            for name, url in zip(names, self.urls, strict=True)
-            for number in range(plan.sessions)
-        ]
-        self.topics = [
-            RetainedTopic(url, f"{name}-{number}", self.ledger, self._seed())
-            for name, url in zip(names, self.urls, strict=True)
-            for number in range(plan.topics)
-        ]
-        self.visitors = Visitors(self.urls, self.ledger, self._seed())
-        self.cutter = Cutter(self.mesh, self._seed())
+        self.visitors = Visitors(self.urls, self.ledger, self.random.getrandbits(32))
+        self.cutter = Cutter(self.mesh, self.random.getrandbits(32))
         self.pings = [
             Ping("within a broker", self.urls[0], self.urls[0]),
             Ping("across the mesh", self.urls[0], self.urls[-1]),
         ]
         self.samples: dict[tuple[str, Measure], list[tuple[float, float]]] = {}
-
-    def _seed(self) -> int:
-        return self.random.getrandbits(32)
 
     async def outcome(self) -> SoakOutcome:
         started = time.monotonic()
@@ -179,46 +244,38 @@ class _SoakRun:
         )
 
     async def _under_load(self) -> None:
-        lasting: list[asyncio.Task[None]] = []
-        restless: list[asyncio.Task[None]] = []
+        readers = self.load.readers
+        lasting = [asyncio.ensure_future(reader.link.run()) for reader in readers]
+        restless: list[asyncio.Future[None]] = []
         try:
-            await self._meet(lasting)
-            for follower in self.followers:
-                _start(lasting, follower.run())
-            for publisher in self.publishers:
-                _start(lasting, publisher.link.run())
-                _start(lasting, publisher.send())
-            for reader in self.readers:
-                _start(restless, reader.be_moody(MOOD_SECONDS))
-            for session in self.sessions:
-                _start(restless, session.churn())
-            for topic in self.topics:
-                _start(restless, topic.keep_writing())
-            for ping in self.pings:
-                _start(restless, ping.run())
-            for _ in range(self.plan.visitors):
-                _start(restless, self.visitors.keep_coming())
-            _start(restless, self.cutter.run())
+            await self._meet()
+            parts = [follower.run() for follower in self.followers] + self.load.publishing()
+            lasting += map(asyncio.ensure_future, parts)
+            parts = [
+                *(reader.be_moody(MOOD_SECONDS) for reader in readers),
+                *self.load.churning(),
+                *(ping.run() for ping in self.pings),
+                *(self.visitors.keep_coming() for _ in range(self.plan.visitors)),
+                self.cutter.run(),
+            ]
+            restless += map(asyncio.ensure_future, parts)
             await self._watch([*lasting, *restless])
-            await _end(restless)
+            await end_tasks(restless)
             await self._settle()
         finally:
-            await _end(restless)
-            await _end(lasting)
+            await end_tasks([*restless, *lasting])
 
-    async def _meet(self, lasting: list[asyncio.Task[None]]) -> None:
+    async def _meet(self) -> None:
         """Until what is published at any broker reaches every reader: from then on all must."""
-        for reader in self.readers:
-            _start(lasting, reader.link.run())
         everywhere = {broker.name for broker in self.mesh.brokers}
         async with asyncio.timeout(AGREEMENT_SECONDS):
-            while any(reader.reached_from != everywhere for reader in self.readers):
+            while any(reader.reached_from != everywhere for reader in self.load.readers):
                 for broker, url in zip(self.mesh.brokers, self.urls, strict=True):
                     async with Client(url) as client:
                         await client.publish(READY + broker.name, b"", qos=1)
                 await asyncio.sleep(0.2)
 
-    async def _watch(self, tasks: list[asyncio.Task[None]]) -> None:
+    async def _watch(self, tasks: list[asyncio.Future[None]]) -> None:
         """Samples until the time is up; whatever ends before that has failed."""
         start = time.monotonic()
         pause = max(1.0, self.seconds / SAMPLES)
@@ -252,16 +309,10 @@ class _SoakRun:
     async def _settle(self) -> None:
         """No more traffic and all links: everything must find its end."""
         await self.cutter.heal()
-        for publisher in self.publishers:
-            publisher.stop_sending()
+        self.load.stop_sending()
         await asyncio.to_thread(self.mesh.wait)
         async with asyncio.timeout(AGREEMENT_SECONDS):
-            while self.ledger.backlog > 0 or not all(one.finished for one in self.publishers):
-                await asyncio.sleep(0.1)
-            for session in self.sessions:
-                await session.verify()
-            for url in self.urls:
-                await retained.verify(url, self.topics, RETAINED_SECONDS)
+            await self.load.settle(self.urls, RETAINED_SECONDS)
 
     def _last_look(self) -> None:
         """At the logs and stores of brokers that have stopped."""
@@ -277,21 +328,6 @@ class _SoakRun:
 
     def _trends(self) -> list[Trend]:
         begin = warm_up(self.seconds)
-        samples: dict[tuple[str, Measure], Samples] = dict(self.samples)
-        found = [
-            trend(subject, measure, values, begin)
-            for (subject, measure), values in sorted(
-                samples.items(), key=lambda item: (item[0][1].name, item[0][0])
-            )
-        ]
+        ordered = sorted(self.samples.items(), key=lambda item: (item[0][1].name, item[0][0]))
+        found = [trend(subject, measure, values, begin) for (subject, measure), values in ordered]
         return [one for one in found if one is not None]
-
-
-def _start(tasks: list[asyncio.Task[None]], coroutine: Coroutine[Any, Any, None]) -> None:
-    tasks.append(asyncio.ensure_future(coroutine))
-
-
-async def _end(tasks: list[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

@@ -8,9 +8,13 @@ import pytest
 pytest.importorskip("pyspark")
 
 from gossamer.spark.java import NoJava
-from gossamer_lab.torture.spark.faults import Row, faults
-from gossamer_lab.torture.spark.publisher import ArchivePublisher
-from gossamer_lab.torture.spark.run import VICTIMS, torture
+from gossamer_lab.torture.spark.query_kills import (
+    VICTIMS,
+    ArchivePublisher,
+    Row,
+    torture,
+    wrong_rows,
+)
 
 # Four Java machines start one after the other; a busy computer takes a minute for each.
 LONGEST_SECONDS = 1_800
@@ -64,9 +68,9 @@ WRONG = {
 
 
 def test_nothing_is_wrong() -> None:
-    assert faults(GOOD, 4, [publisher()]) == []
+    assert wrong_rows(GOOD, 4, [publisher()]) == []
 
 
 @pytest.mark.parametrize(("rows", "archived", "said"), WRONG.values(), ids=WRONG)
 def test_every_fault_is_named(rows: list[Row], archived: int, said: list[str]) -> None:
-    assert faults(rows, archived, [publisher()]) == said
+    assert wrong_rows(rows, archived, [publisher()]) == said

@@ -1,10 +1,12 @@
-"""One run: a stream into files while the driver, executors and the broker are killed at random."""
+"""A stream into files while the driver, executors and the broker are killed at random: every row
+of the archive must be in the files, once."""
 
 import asyncio
 import random
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,13 +14,11 @@ from typing import Final
 import pyarrow.parquet as pq
 
 from gossamer.archive.client import Address, Credentials, describe
-from gossamer_lab.torture.process import BrokerDied
-from gossamer_lab.torture.spark import faults as judging
+from gossamer.net.client import Client, Disconnected, Refused
+from gossamer.net.local.ports import free_port
+from gossamer_lab.torture.processes import BrokerDied, BrokerProcess, Program, kill
 from gossamer_lab.torture.spark import query
-from gossamer_lab.torture.spark.broker import ArchivingBroker
 from gossamer_lab.torture.spark.cluster import Cluster, ClusterDied
-from gossamer_lab.torture.spark.programs import Program, kill
-from gossamer_lab.torture.spark.publisher import ArchivePublisher
 
 DRIVER: Final = "driver"
 EXECUTOR: Final = "executor"
@@ -32,6 +32,27 @@ LONGEST_WAIT_SECONDS: Final = 1.5
 # For a batch after a kill: Java starts, tasks fail and are repeated.
 PROGRESS_SECONDS: Final = 600.0
 _POLL_SECONDS: Final = 0.05
+TOPIC: Final = "load"
+# On their way together, and the pause between: what a busy machine keeps up with.
+WINDOW: Final = 20
+PAUSE_SECONDS: Final = 0.2
+RETRY_SECONDS: Final = 0.05
+
+# A broker that archives, and seals often.
+_CONFIGURATION: Final = """\
+[[listener]]
+port = {port}
+
+[store]
+folder = "data"
+
+[archive]
+name = "tortured"
+replay_port = {replay}
+segment_size = "64 KiB"
+"""
+
+Row = tuple[int, bytes]  # offset and payload
 
 
 @dataclass(frozen=True)
@@ -42,6 +63,75 @@ class QueryOutcome:
     rows: int
     seconds: float
     faults: list[str]
+
+
+class ArchivePublisher:
+    """Publishes at QoS 1 and numbers its messages; `acknowledged` are those that the broker took.
+    What was not acknowledged it lets go: no message is sent twice."""
+
+    def __init__(self, url: str, name: str) -> None:
+        self._url = url
+        self._name = name
+        self._stopping = False
+        self.sent = 0
+        self.acknowledged: set[bytes] = set()
+
+    async def run(self) -> None:
+        """Until `stop`, over any number of connections."""
+        while not self._stopping:
+            try:
+                async with Client(self._url, self._name) as client:
+                    while not self._stopping:
+                        await self._send_window(client)
+                        await asyncio.sleep(PAUSE_SECONDS)
+            except (Disconnected, Refused, OSError, TimeoutError):
+                await asyncio.sleep(RETRY_SECONDS)
+
+    def stop(self) -> None:
+        self._stopping = True
+
+    def has_sent(self, payload: bytes) -> bool:
+        name, _, number = payload.decode().rpartition(":")
+        return name == self._name and int(number) < self.sent
+
+    async def _send_window(self, client: Client) -> None:
+        payloads = [f"{self._name}:{self.sent + at}".encode() for at in range(WINDOW)]
+        self.sent += WINDOW
+        topics = [f"{TOPIC}/{self._name}/{at}" for at in range(WINDOW)]
+        pairs = zip(topics, payloads, strict=True)
+        answers = await asyncio.gather(
+            *(client.publish(topic, payload, 1) for topic, payload in pairs), return_exceptions=True
+        )
+        for payload, answer in zip(payloads, answers, strict=True):
+            if not isinstance(answer, BaseException):
+                self.acknowledged.add(payload)
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+
+
+def wrong_rows(
+    rows: Iterable[Row], archived: int, publishers: Sequence[ArchivePublisher]
+) -> list[str]:
+    """Every broken promise: each acknowledged message must be there, and each row once. `archived`
+    is how many rows the archive has."""
+    offsets: Counter[int] = Counter()
+    payloads: Counter[bytes] = Counter()
+    for offset, payload in rows:
+        offsets[offset] += 1
+        payloads[payload] += 1
+    found = [f"offset {offset} is there {n} times" for offset, n in offsets.items() if n > 1]
+    found += [f"{payload!r} is there {n} times" for payload, n in payloads.items() if n > 1]
+    missing = [offset for offset in range(archived) if offset not in offsets]
+    if missing:
+        found.append(f"{len(missing)} rows of the archive are missing, the first is {missing[0]}")
+    for publisher in publishers:
+        lost = publisher.acknowledged - payloads.keys()
+        if lost:
+            found.append(f"{len(lost)} acknowledged messages are missing, such as {min(lost)!r}")
+    strangers = [one for one in payloads if not any(known.has_sent(one) for known in publishers)]
+    found += [f"{payload!r} was never published" for payload in strangers]
+    return found
 
 
 async def torture(
@@ -59,7 +149,8 @@ class _QueryRun:
         self.random = random.Random(seed)
         self.kills = dict.fromkeys(VICTIMS, 0)
         self.restarts = 0
-        self.broker = ArchivingBroker(folder)
+        self.replay_port = free_port()
+        self.broker = BrokerProcess(folder, configuration=_CONFIGURATION, replay=self.replay_port)
         self.cluster = Cluster(folder)
         self.publishers = [
             ArchivePublisher(self.broker.url, f"publisher-{number}") for number in range(PUBLISHERS)
@@ -69,7 +160,7 @@ class _QueryRun:
     async def outcome(self, kills: int) -> QueryOutcome:
         began = time.monotonic()
         faults: list[str] = []
-        rows: list[judging.Row] = []
+        rows: list[Row] = []
         try:
             await self._start()
             async with asyncio.TaskGroup() as tasks:
@@ -82,7 +173,7 @@ class _QueryRun:
                     for publisher in self.publishers:
                         publisher.stop()
             rows, archived = await self._finish()
-            faults = judging.faults(rows, archived, self.publishers)
+            faults = wrong_rows(rows, archived, self.publishers)
         except* (BrokerDied, ClusterDied) as problems:
             faults += map(str, problems.exceptions)
         finally:
@@ -165,7 +256,7 @@ class _QueryRun:
         numbers = [int(file.name) for file in commits.glob("*") if file.name.isdigit()]
         return max(numbers, default=-1)
 
-    async def _finish(self) -> tuple[list[judging.Row], int]:
+    async def _finish(self) -> tuple[list[Row], int]:
         """What the files hold, and how many rows the archive has."""
         assert self.driver is not None
         await asyncio.to_thread(self.driver.kill)
@@ -182,12 +273,12 @@ class _QueryRun:
                 table.column("offset").to_pylist(), table.column("payload").to_pylist(), strict=True
             )
         )
-        address = Address("127.0.0.1", self.broker.replay_port)
+        address = Address("127.0.0.1", self.replay_port)
         told = await asyncio.to_thread(describe, address, Credentials())
         return rows, int(told["next"])
 
     def _query(self, mode: str) -> Program:
-        replay = f"127.0.0.1:{self.broker.replay_port}"
+        replay = f"127.0.0.1:{self.replay_port}"
         command = [sys.executable, "-m", query.__name__, mode, self.cluster.url, replay]
         log = self.folder / f"{mode}.log"
         return Program([*command, str(self.folder)], log, self.cluster.environment)

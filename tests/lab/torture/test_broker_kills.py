@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from gossamer_lab.torture.run import KillPlan, torture
+from gossamer_lab.torture.broker_kills import KillPlan, torture
 
 
 def test_a_few_kills_break_no_promise(tmp_path: Path) -> None:

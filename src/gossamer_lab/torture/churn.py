@@ -1,19 +1,24 @@
-"""Sessions that are made, discarded and subscribed at random: none may vanish or come back.
+"""State that changes all the time: sessions and retained messages. None may vanish or come back.
 
 A client that got no answer before the broker was killed does not know which side of the change it
-is on. So for each session the set of states that it may be in is kept; an answer narrows it.
+is on. So for each session and each retained topic the set of states that it may be in is kept; an
+answer narrows it.
 """
 
 import asyncio
 import random
+import time
 from typing import Final, NamedTuple
 
 from gossamer.net.client import Client
+from gossamer.wire.packets import Publish
+from gossamer_lab.torture.clients import NEVER, lasting
 from gossamer_lab.torture.ledger import DeliveryLedger
-from gossamer_lab.torture.link import NEVER, lasting
 
 _QOS: Final = 1
 _PROBE_SECONDS: Final = 30.0
+_RETAINED: Final = "retained/"
+_REMOVED: Final = 0  # the version of a retained message that is not there
 
 
 class State(NamedTuple):
@@ -91,25 +96,85 @@ class ChurningSession:
         client = await self._connect(clean=False, expiry=NEVER)
         async with Client(self._url) as probe, asyncio.timeout(_PROBE_SECONDS):
             await probe.publish(self._topic, b"probe", qos=_QOS)
-        got_it = await self._gets_something(client)
+        got_it = bool(await _received(client))
         await client.disconnect()
         if State(True, got_it) not in self._possible:
             what = "came back" if got_it else "vanished"
             self._ledger.fault(f"the subscription of {self._client_id} {what}")
-
-    async def _gets_something(self, client: Client) -> bool:
-        """What the broker had for this client is there before the answer to a later request."""
-        await client.unsubscribe("churn/nothing")
-        incoming_sessions = client.messages()
-        try:
-            async with asyncio.timeout(0.0):
-                await anext(incoming_sessions)
-        except TimeoutError:
-            return False
-        return True
 
 
 def _after_connect(state: State, clean: bool, expiry: int) -> State:
     if expiry == 0:
         return GONE
     return EMPTY if clean or not state.exists else state
+
+
+class RetainedTopic:
+    """One topic with one writer; `possible` are the versions that may be retained now."""
+
+    def __init__(self, url: str, name: str, ledger: DeliveryLedger, seed: int) -> None:
+        self.topic = _RETAINED + name
+        self.possible: set[int] = {_REMOVED}
+        self._url = url
+        self._ledger = ledger
+        self._random = random.Random(seed)
+        self._version = 0
+
+    async def keep_writing(self) -> None:
+        while True:
+            try:
+                async with Client(self._url, keep_alive=0) as client:
+                    while True:
+                        await self._write(client)
+                        await asyncio.sleep(self._random.random() * 0.02)
+            except (OSError, TimeoutError):
+                await asyncio.sleep(0.02)
+
+    async def _write(self, client: Client) -> None:
+        self._version += 1
+        removes = self._random.random() < 0.2
+        version = _REMOVED if removes else self._version
+        payload = b"" if removes else b"%d" % version
+        self.possible = self.possible | {version}
+        await client.publish(self.topic, payload, qos=self._random.choice((1, 2)), retain=True)
+        self.possible = {version}
+
+    def check(self, found: int) -> None:
+        if found not in self.possible:
+            self._ledger.fault(
+                f"{self.topic} retains version {found} instead of {sorted(self.possible)}"
+            )
+
+
+async def verify_retained(url: str, topics: list[RetainedTopic], seconds: float = 0.0) -> None:
+    """Read every retained message and hold it against what may be there; in a mesh news of the
+    last ones may need some `seconds`."""
+    deadline = time.monotonic() + seconds
+    found = await _found(url)
+    while time.monotonic() < deadline and not all(
+        found.get(topic.topic, _REMOVED) in topic.possible for topic in topics
+    ):
+        await asyncio.sleep(0.1)
+        found = await _found(url)
+    for topic in topics:
+        topic.check(found.get(topic.topic, _REMOVED))
+
+
+async def _found(url: str) -> dict[str, int]:
+    """The versions that are retained there, by topic."""
+    async with Client(url) as client:
+        await client.subscribe(_RETAINED + "#", qos=0)
+        return {message.topic: int(message.payload) for message in await _received(client)}
+
+
+async def _received(client: Client) -> list[Publish]:
+    """What the broker has for this client now: it is there before the answer to a later request."""
+    await client.unsubscribe("nothing")
+    found: list[Publish] = []
+    try:
+        async with asyncio.timeout(0.0):
+            async for message in client.messages():
+                found.append(message)
+    except TimeoutError:
+        pass
+    return found
