@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from importlib import import_module
 from itertools import product
@@ -45,9 +45,6 @@ NAMES: Final = (
 # Student's t for 95 %, by degrees of freedom; beyond the last the normal distribution is near.
 _T: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 _NORMAL: Final = 1.96
-
-Parameters = Mapping[str, Any]
-Measures = dict[str, Any]
 
 
 class UnknownExperiment(LookupError):
@@ -94,32 +91,32 @@ class Scaled:
 
 
 @dataclass(frozen=True)
-class Block:
-    """A part of a grid: every combination of the values of `axes`, the first changing slowest, with
-    seeds from 1 to `seeds`; `fixed` is the same in all of its cells. Anything may be `Scaled`."""
+class Grid:
+    """Every combination of the values of `axes`, the first changing slowest, with seeds from 1 to
+    `seeds`; `fixed` is the same in all cells, unless an axis has that name. Anything may be
+    `Scaled`. Grids are joined by `+`: the longest cells come first, so that none is waited for at
+    the end."""
 
     axes: Mapping[str, Any]
     seeds: int | Scaled = 1
-    fixed: Parameters | Scaled = field(default_factory=dict)
+    fixed: Mapping[str, Any] | Scaled = field(default_factory=dict)
+    others: tuple[Grid, ...] = ()
 
-    def cells(self, scale: str) -> list[Cell]:
+    def __add__(self, other: Grid) -> Grid:
+        return replace(self, others=(*self.others, other))
+
+    def __call__(self, scale: str) -> list[Cell]:
         fixed = {name: _at(value, scale) for name, value in _at(self.fixed, scale).items()}
-        points = product(*(_at(values, scale) for values in self.axes.values()))
-        seeds = range(1, 1 + _at(self.seeds, scale))
-        return [
-            Cell({**dict(zip(self.axes, point, strict=True)), **fixed}, seed)
-            for point in points
-            for seed in seeds
-        ]
+        cells = []
+        for values in product(*(_at(values, scale) for values in self.axes.values())):
+            point = dict(zip(self.axes, values, strict=True))
+            for seed in range(1, 1 + _at(self.seeds, scale)):
+                cells.append(Cell({**point, **fixed, **point}, seed))
+        return cells + [cell for other in self.others for cell in other(scale)]
 
 
 def _at(value: Any, scale: str) -> Any:
     return value.at(scale) if isinstance(value, Scaled) else value
-
-
-def grid(*blocks: Block) -> Callable[[str], list[Cell]]:
-    """The cells of all of them, by scale. The longest come first, so that none is waited for."""
-    return lambda scale: [cell for block in blocks for cell in block.cells(scale)]
 
 
 # Results ----------------------------------------------------------------------------------------
@@ -154,9 +151,9 @@ def band(values: Sequence[float]) -> Band:
 class ResultRow:
     """A cell and what was measured in it."""
 
-    parameters: Parameters
+    parameters: dict[str, Any]
     seed: int
-    measures: Mapping[str, Any]
+    measures: dict[str, Any]
 
     def __getitem__(self, name: str) -> Any:
         """A parameter or a measure."""
@@ -256,7 +253,7 @@ class Experiment:
     source: str  # the paper and its figures
     about: str  # a paragraph for the report
     grid: Callable[[str], list[Cell]]  # of a scale
-    measure: Callable[[Parameters, int], Measures]
+    measure: Callable[[dict[str, Any], int], dict[str, Any]]  # of a cell and its seed
     figures: Callable[[ResultRows], list[Figure]]
     alone: bool = False  # whether a cell needs the machine to itself, as timings do
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from gossamer_lab.experiments.dissemination.simulation import NETWORK, TENTH
-from gossamer_lab.experiments.experiment import SMALL, Block, Cell, find
+from gossamer_lab.experiments.experiment import SMALL, Cell, Grid, find
 from gossamer_lab.experiments.run import Answer, spread
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Timing:
 
 def grid(count: int) -> list[Cell]:
     """As many simulations of about the same length; every mode of the mesh tells something."""
-    return Block({"mode": ["sf"], "alpha": [0.3]}, count, NETWORK).cells(SMALL)
+    return Grid({"mode": ["sf"], "alpha": [0.3]}, count, NETWORK)(SMALL)
 
 
 def measure(spark: SparkSession, cores: int, chosen: Sequence[Cell]) -> Timing:
@@ -45,8 +45,8 @@ def measure(spark: SparkSession, cores: int, chosen: Sequence[Cell]) -> Timing:
             raise SpeedupFailed(f"{cell}: {answer}")
         work.append(answer.seconds)
 
-    warming = Block({"mode": ["sf"], "alpha": [0.3]}, 2 * cores, TENTH)
-    spread(spark, experiment, warming.cells(SMALL), keep)
+    warming = Grid({"mode": ["sf"], "alpha": [0.3]}, 2 * cores, TENTH)
+    spread(spark, experiment, warming(SMALL), keep)
     work.clear()
     began = time.perf_counter()
     spread(spark, experiment, chosen, keep)

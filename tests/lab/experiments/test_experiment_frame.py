@@ -16,8 +16,8 @@ from gossamer_lab.experiments.dissemination.simulation import TENTH
 from gossamer_lab.experiments.experiment import (
     NAMES,
     SCALES,
-    Block,
     Cell,
+    Grid,
     ResultRow,
     ResultRows,
     Scaled,
@@ -25,7 +25,6 @@ from gossamer_lab.experiments.experiment import (
     band,
     everything,
     find,
-    grid,
 )
 from gossamer_lab.experiments.report import gather, write, write_pictures
 from gossamer_lab.experiments.results import Finished, ResultTable
@@ -66,11 +65,11 @@ def test_an_unknown_name_is_told_what_there_is() -> None:
         find("bloom")
 
 
-def test_a_grid_has_every_combination_of_its_blocks() -> None:
-    cells = grid(
-        Block({"a": Scaled((1,), (1, 2)), "b": "xy"}, Scaled(1, 1, 2), {"c": Scaled(3, 4)}),
-        Block({"a": ()}),
-        Block({"d": [5]}, fixed=Scaled({"e": 6}, {})),
+def test_a_grid_has_every_combination_of_its_axes() -> None:
+    cells = (
+        Grid({"a": Scaled((1,), (1, 2)), "b": "xy"}, Scaled(1, 1, 2), {"c": Scaled(3, 4), "a": 9})
+        + Grid({"a": ()})
+        + Grid({"d": [5]}, fixed=Scaled({"e": 6}, {}))
     )
     assert [str(cell) for cell in cells("small")] == [
         "a=1 b=x c=3 seed=1",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 from typing import Any, Final
 
-from gossamer_lab.experiments.experiment import Measures, Parameters, Scaled
+from gossamer_lab.experiments.experiment import Scaled
 from gossamer_lab.scenarios.measures import measure, quantile
 from gossamer_lab.scenarios.scenario import Scenario
 from gossamer_lab.scenarios.workload import ScenarioSettings
@@ -47,11 +47,11 @@ NETWORK: Final = Scaled({**_tenth(_PAPER), "seconds": 10.0}, _PAPER)
 TENTH: Final = Scaled(_tenth(NETWORK.small), _tenth(NETWORK.paper))
 
 
-def simulate(parameters: Parameters, seed: int) -> Measures:
+def simulate(parameters: dict[str, Any], seed: int) -> dict[str, Any]:
     result = Scenario(ScenarioSettings(**parameters, seed=seed)).run(lambda part, what: None)
     measures = measure(result)
     latencies = sorted(result.latencies)
-    found: Measures = {
+    found: dict[str, Any] = {
         name: [getattr(second, name) for second in measures.output] for name in SERIES
     }
     found.update(

@@ -6,16 +6,13 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from gossamer_lab.experiments.experiment import (
-    Block,
     Claim,
     Experiment,
     Figure,
-    Measures,
-    Parameters,
+    Grid,
     Quantity,
     ResultRows,
     Scaled,
-    grid,
 )
 from gossamer_lab.experiments.plots import MODE_STYLES, STYLES, Style, curve, panels
 from gossamer_lab.scenarios.scenario import Scenario
@@ -38,7 +35,7 @@ ROOM_FOR_LEGEND: Final = 100
 NEAR: Final = 0.10  # how near the reduced form must come
 
 
-def measure(parameters: Parameters, seed: int) -> Measures:
+def measure(parameters: dict[str, Any], seed: int) -> dict[str, Any]:
     brokers = parameters["brokers"]
     settings = ScenarioSettings(
         brokers=brokers,
@@ -211,9 +208,9 @@ EXPERIMENT = Experiment(
         "where memory and patience do. The reduced form works out, for every link of the same "
         "tree, when each filter first arrives, and from that what is told, held and forwarded."
     ),
-    grid=grid(
-        Block({"fidelity": [REDUCED], "brokers": REDUCED_BROKERS}, SEEDS),
-        Block({"fidelity": [FULL], "brokers": FULL_BROKERS, "mode": MODES}, SEEDS),
+    grid=(
+        Grid({"fidelity": [REDUCED], "brokers": REDUCED_BROKERS}, SEEDS)
+        + Grid({"fidelity": [FULL], "brokers": FULL_BROKERS, "mode": MODES}, SEEDS)
     ),
     measure=measure,
     figures=figures,

@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Final
+from typing import Any, Final
 
 from gossamer_lab.experiments.bloom.load import load
 from gossamer_lab.experiments.bloom.searching_broker import running
-from gossamer_lab.experiments.experiment import (
-    Block,
-    Claim,
-    Experiment,
-    Figure,
-    Measures,
-    Parameters,
-    ResultRows,
-    Scaled,
-    grid,
-)
+from gossamer_lab.experiments.experiment import Claim, Experiment, Figure, Grid, ResultRows, Scaled
 from gossamer_lab.experiments.plots import STYLES, curve, from_zero, panels
 
 QUERIES: Final = Scaled((0, 10, 100, 1_000), (0, 1, 3, 10, 30, 100, 300, 1_000, 3_000))
@@ -27,7 +17,7 @@ SECONDS: Final = Scaled(0.5, 20.0)
 METHODS: Final = {"BF": 2_047, "BFP": 1_570, "prefix": 30, "hybrid": 10}
 
 
-def measure(parameters: Parameters, seed: int) -> Measures:
+def measure(parameters: dict[str, Any], seed: int) -> dict[str, Any]:
     """Nothing in it is random: seeds are repetitions."""
     with running(parameters["queries"]) as port:
         return asdict(load(port, parameters["seconds"]))
@@ -93,7 +83,7 @@ EXPERIMENT = Experiment(
         "The broker that ships, on a socket of this machine, with a number of look-ups in a Bloom "
         "filter of 10,000 elements put before every message."
     ),
-    grid=grid(Block({"queries": QUERIES}, 3, {"seconds": SECONDS})),
+    grid=Grid({"queries": QUERIES}, 3, {"seconds": SECONDS}),
     measure=measure,
     figures=figures,
     alone=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from gossamer.bloom.filter import sized_filter
 from gossamer.bloom.hashes import TopicHasher
@@ -12,17 +12,14 @@ from gossamer_lab.bench.bloom_workload import Parameters as Workload
 from gossamer_lab.bench.bloom_workload import Preparation, draw_filters, draw_topic
 from gossamer_lab.experiments.bloom.queries import BF, BFP, HYBRID, METHODS, searches
 from gossamer_lab.experiments.experiment import (
-    Block,
     Claim,
     Experiment,
     Figure,
-    Measures,
-    Parameters,
+    Grid,
     Quantity,
     ResultRows,
     Scaled,
     band,
-    grid,
 )
 from gossamer_lab.experiments.plots import STYLES, from_zero, line, panels
 
@@ -32,7 +29,7 @@ TOPICS: Final = Scaled(500, 5_000)  # that no filter matches
 WANTED: Final = 0.001  # the papers' rate
 
 
-def measure(parameters: Parameters, seed: int) -> Measures:
+def measure(parameters: dict[str, Any], seed: int) -> dict[str, Any]:
     """All methods get the bits that the prefixes need: n_e distinct elements at the rate."""
     rng = Random(seed)
     workload = Workload(filters=parameters["filters"])
@@ -120,7 +117,7 @@ EXPERIMENT = Experiment(
         "A summary never misses a match. It may say yes where there is none, and then a message is "
         "sent for nothing. Topics are asked for that no filter matches."
     ),
-    grid=grid(Block({"rate": RATES}, 3, {"filters": FILTERS, "topics": TOPICS})),
+    grid=Grid({"rate": RATES}, 3, {"filters": FILTERS, "topics": TOPICS}),
     measure=measure,
     figures=figures,
 )

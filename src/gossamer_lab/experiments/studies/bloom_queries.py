@@ -6,7 +6,7 @@ Seed by seed, subscriptions are drawn anew; the paper drew ten times.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from gossamer_lab.bench.bloom_workload import Parameters as Workload
 from gossamer_lab.bench.bloom_workload import Preparation
@@ -17,8 +17,6 @@ from gossamer_lab.experiments.experiment import (
     Claim,
     Experiment,
     Figure,
-    Measures,
-    Parameters,
     ResultRows,
     band,
 )
@@ -87,7 +85,7 @@ def grid(scale: str) -> list[Cell]:
     ]
 
 
-def measure(parameters: Parameters, seed: int) -> Measures:
+def measure(parameters: dict[str, Any], seed: int) -> dict[str, Any]:
     values = dict(parameters)
     preparation = Preparation(values.pop("preparation"))
     averages = average_queries(Workload(**values), preparation, TOPICS, seed)

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import gc
 import time
-from typing import Final
+from typing import Any, Final
 
 from gossamer.geo.earth import Point
 from gossamer_lab.bench.geo import build
 from gossamer_lab.bench.geo_world import GeoWorld
-from gossamer_lab.experiments.experiment import (
-    Block,
-    Claim,
-    Experiment,
-    Figure,
-    Measures,
-    Parameters,
-    ResultRows,
-    Scaled,
-    grid,
-)
+from gossamer_lab.experiments.experiment import Claim, Experiment, Figure, Grid, ResultRows, Scaled
 from gossamer_lab.experiments.plots import STYLES, curve, panels
 
 INDEX, SCAN = "index", "every fence"
@@ -34,7 +24,7 @@ PROBES: Final = 2_000
 SCANNED: Final = 2_000_000  # fences looked at in one measurement
 
 
-def measure(parameters: Parameters, seed: int) -> Measures:
+def measure(parameters: dict[str, Any], seed: int) -> dict[str, Any]:
     fences = parameters["fences"]
     world = GeoWorld(seed)
     index, held = build(world, fences)
@@ -99,7 +89,7 @@ EXPERIMENT = Experiment(
         "A publication with a position is matched against fences, by the spatial index of the "
         "broker and by looking at every fence with the same exact geometry."
     ),
-    grid=grid(Block({"fences": FENCES, "way": WAYS}, seeds=Scaled(3, 5))),
+    grid=Grid({"fences": FENCES, "way": WAYS}, seeds=Scaled(3, 5)),
     measure=measure,
     figures=figures,
     alone=True,

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Final
+from typing import Any, Final
 
 from gossamer_lab.experiments.experiment import (
-    Block,
     Claim,
     Experiment,
     Figure,
-    Measures,
-    Parameters,
+    Grid,
     ResultRow,
     ResultRows,
     Scaled,
-    grid,
 )
 from gossamer_lab.experiments.geo.city import drive
 from gossamer_lab.experiments.plots import STYLES, curve, from_zero, panels
@@ -26,7 +23,7 @@ RADII: Final = Scaled((0.0, 500.0, 2_000.0), (0.0, 250.0, 500.0, 1_000.0, 2_000.
 ROUNDS: Final = Scaled(3, 10)
 
 
-def measure(parameters: Parameters, seed: int) -> Measures:
+def measure(parameters: dict[str, Any], seed: int) -> dict[str, Any]:
     return asdict(drive(**parameters, seed=seed))
 
 
@@ -100,7 +97,7 @@ EXPERIMENT = Experiment(
         "Vehicles drive through a city. Each tells something every second, and wants what others "
         "tell within some distance of where it is by then; without geofences it gets everything."
     ),
-    grid=grid(Block({"vehicles": VEHICLES, "radius": RADII}, 3, {"rounds": ROUNDS})),
+    grid=Grid({"vehicles": VEHICLES, "radius": RADII}, 3, {"rounds": ROUNDS}),
     measure=measure,
     figures=figures,
 )

@@ -6,20 +6,12 @@ from typing import Final
 
 from gossamer.mesh.settings import MODES
 from gossamer_lab.experiments.dissemination.simulation import TENTH, simulate
-from gossamer_lab.experiments.experiment import (
-    Block,
-    Claim,
-    Experiment,
-    Figure,
-    ResultRows,
-    Scaled,
-    grid,
-)
+from gossamer_lab.experiments.experiment import Claim, Experiment, Figure, Grid, ResultRows, Scaled
 from gossamer_lab.experiments.plots import bars, panels
 
 ALPHAS: Final = (0.0, 0.9)
 # Few seconds of publishing; every subscriber is looked at.
-SETTLED: Final = {"seconds": 5.0, "settled": True, "observed": 1.0}
+SETTLED: Final = {"seconds": [5.0], "settled": [True], "observed": [1.0]}
 
 
 def figures(rows: ResultRows) -> list[Figure]:
@@ -63,13 +55,7 @@ EXPERIMENT = Experiment(
         "Publishers wait until all subscriptions are known everywhere. Then what each subscriber "
         "got is compared between the modes."
     ),
-    grid=grid(
-        Block(
-            {"mode": MODES, "alpha": ALPHAS},
-            seeds=Scaled(1, 3),
-            fixed=Scaled({**TENTH.small, **SETTLED}, {**TENTH.paper, **SETTLED}),
-        )
-    ),
+    grid=Grid({"mode": MODES, "alpha": ALPHAS, **SETTLED}, Scaled(1, 3), TENTH),
     measure=simulate,
     figures=figures,
 )

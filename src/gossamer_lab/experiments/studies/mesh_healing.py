@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Final
+from typing import Any, Final
 
 from gossamer.mesh.settings import SILENCE_SECONDS
 from gossamer_lab.experiments.dissemination.outage import CRASH, CUT, outage
 from gossamer_lab.experiments.dissemination.reduced_repair import heal
-from gossamer_lab.experiments.experiment import (
-    Block,
-    Claim,
-    Experiment,
-    Figure,
-    Measures,
-    Parameters,
-    ResultRows,
-    Scaled,
-    grid,
-)
+from gossamer_lab.experiments.experiment import Claim, Experiment, Figure, Grid, ResultRows, Scaled
 from gossamer_lab.experiments.plots import STYLES, curve, from_zero, panels
 
 FULL, REDUCED = "full", "reduced"
@@ -36,7 +26,7 @@ MOST_SECONDS: Final = 2.0  # past the silence by which a crash is found out
 NEAR: Final = 0.1
 
 
-def measure(parameters: Parameters, seed: int) -> Measures:
+def measure(parameters: dict[str, Any], seed: int) -> dict[str, Any]:
     brokers = parameters["brokers"]
     if parameters["fidelity"] == REDUCED:
         return asdict(heal(brokers, seed))
@@ -148,10 +138,10 @@ EXPERIMENT = Experiment(
         "second, every broker has a subscriber, and a link that carries messages, or a broker "
         "behind one, is taken away."
     ),
-    grid=grid(
-        Block({"fidelity": [FULL], "brokers": MANY_BROKERS, "fault": FAULTS}, SEEDS_OF_MANY),
-        Block({"fidelity": [FULL], "brokers": FEW_BROKERS, "fault": FAULTS}, SEEDS),
-        Block({"fidelity": [REDUCED], "brokers": REDUCED_BROKERS, "fault": [CUT]}, SEEDS),
+    grid=(
+        Grid({"fidelity": [FULL], "brokers": MANY_BROKERS, "fault": FAULTS}, SEEDS_OF_MANY)
+        + Grid({"fidelity": [FULL], "brokers": FEW_BROKERS, "fault": FAULTS}, SEEDS)
+        + Grid({"fidelity": [REDUCED], "brokers": REDUCED_BROKERS, "fault": [CUT]}, SEEDS)
     ),
     measure=measure,
     figures=figures,

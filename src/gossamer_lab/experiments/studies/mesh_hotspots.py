@@ -6,19 +6,10 @@ from typing import Final
 
 from gossamer.mesh.settings import MODES
 from gossamer_lab.experiments.dissemination.simulation import TENTH, simulate
-from gossamer_lab.experiments.experiment import (
-    Block,
-    Claim,
-    Experiment,
-    Figure,
-    ResultRows,
-    Scaled,
-    grid,
-)
+from gossamer_lab.experiments.experiment import Claim, Experiment, Figure, Grid, ResultRows, Scaled
 from gossamer_lab.experiments.plots import MODE_STYLES, curve, from_zero, legend_above, line, panels
 
 ALPHAS: Final = (0.0, 0.3, 0.9)
-CROWDED: Final = {"crowding": 1.0}
 
 
 def figures(rows: ResultRows) -> list[Figure]:
@@ -78,13 +69,7 @@ EXPERIMENT = Experiment(
         "The same simulation with all subscribers on a tenth of the brokers. What is looked at is "
         "the longest queue that any broker has at any time."
     ),
-    grid=grid(
-        Block(
-            {"mode": MODES, "alpha": ALPHAS},
-            seeds=Scaled(3, 5, 20),
-            fixed=Scaled({**TENTH.small, **CROWDED}, {**TENTH.paper, **CROWDED}),
-        )
-    ),
+    grid=Grid({"mode": MODES, "alpha": ALPHAS, "crowding": [1.0]}, Scaled(3, 5, 20), TENTH),
     measure=simulate,
     figures=figures,
 )

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from itertools import product
-from typing import Final
+from typing import Any, Final
 
 from gossamer_lab.experiments.dissemination.storm import measure_storm
 from gossamer_lab.experiments.experiment import (
-    Block,
     Claim,
     Experiment,
     Figure,
-    Measures,
-    Parameters,
+    Grid,
     ResultRow,
     ResultRows,
     Scaled,
-    grid,
 )
 from gossamer_lab.experiments.plots import STYLES, curve, from_zero, panels
 
@@ -28,7 +25,7 @@ MODES: Final = ("ssf", "bloom")
 STORMY: Final = (False, True)
 
 
-def measure(parameters: Parameters, seed: int) -> Measures:
+def measure(parameters: dict[str, Any], seed: int) -> dict[str, Any]:
     storm = asdict(measure_storm(**parameters, seed=seed))
     return {name: value for name, value in storm.items() if name not in parameters}
 
@@ -105,9 +102,7 @@ EXPERIMENT = Experiment(
         "last. Either the filters are there when the links come up, or they arrive within ten "
         "seconds. Then topics are published that somebody wants or nobody does."
     ),
-    grid=grid(
-        Block({"filters": FILTERS, "mode": MODES, "is_storm": STORMY}, seeds=Scaled(1, 3)),
-    ),
+    grid=Grid({"filters": FILTERS, "mode": MODES, "is_storm": STORMY}, seeds=Scaled(1, 3)),
     measure=measure,
     figures=figures,
 )

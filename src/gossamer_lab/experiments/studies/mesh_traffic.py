@@ -7,7 +7,7 @@ from typing import Final
 from gossamer.mesh.settings import MODES
 from gossamer_lab.experiments.dissemination import claims, pictures
 from gossamer_lab.experiments.dissemination.simulation import NETWORK, simulate
-from gossamer_lab.experiments.experiment import Block, Experiment, Figure, ResultRows, Scaled, grid
+from gossamer_lab.experiments.experiment import Experiment, Figure, Grid, ResultRows, Scaled
 
 ALPHAS: Final = Scaled((0.0, 0.3, 0.9), (0.0, 0.3, 0.5, 0.7, 0.9))
 # All rates for the paper's modes that wildcards change. Of `pf`, which they do not, and of ours the
@@ -119,10 +119,10 @@ EXPERIMENT = Experiment(
         "are 95 % confidence intervals over seeds. What the paper leaves open, and our readings of "
         "it, are in docs/simulator.md."
     ),
-    grid=grid(
-        Block({"mode": ["pf"], "alpha": FEW_ALPHAS}, SEEDS, NETWORK),
-        Block({"mode": ["sf", "ssf"], "alpha": ALPHAS}, SEEDS, NETWORK),
-        Block({"mode": ["bloom", "auto"], "alpha": FEW_ALPHAS}, SEEDS, NETWORK),
+    grid=(
+        Grid({"mode": ["pf"], "alpha": FEW_ALPHAS}, SEEDS, NETWORK)
+        + Grid({"mode": ["sf", "ssf"], "alpha": ALPHAS}, SEEDS, NETWORK)
+        + Grid({"mode": ["bloom", "auto"], "alpha": FEW_ALPHAS}, SEEDS, NETWORK)
     ),
     measure=simulate,
     figures=figures,

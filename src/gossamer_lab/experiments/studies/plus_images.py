@@ -9,17 +9,14 @@ from typing import Any, Final
 from gossamer_lab.bench.plus import IMAGE_BYTES, PUBLISH_BYTES
 from gossamer_lab.bench.processes import resident_bytes
 from gossamer_lab.experiments.experiment import (
-    Block,
     CellFailed,
     Claim,
     Experiment,
     Figure,
-    Measures,
-    Parameters,
+    Grid,
     ResultRow,
     ResultRows,
     Scaled,
-    grid,
     in_own_process,
 )
 from gossamer_lab.experiments.plots import STYLES, curve, from_zero, panels
@@ -33,15 +30,15 @@ QUALITY: Final = 60  # of the JPEG, so that a person can still be seen at that s
 NEAR: Final = 0.2  # of I/P, which the paper gives as about a hundred
 
 
-def measure(parameters: Parameters, seed: int) -> Measures:
+def measure(parameters: dict[str, Any], seed: int) -> dict[str, Any]:
     """Nothing in it is random. Every camera publishes one image."""
-    found: Measures | str = in_own_process(_measure, dict(parameters))
+    found: dict[str, Any] | str = in_own_process(_measure, dict(parameters))
     if isinstance(found, str):
         raise CellFailed(found)
     return found
 
 
-def _measure(parameters: dict[str, Any]) -> Measures | str:
+def _measure(parameters: dict[str, Any]) -> dict[str, Any] | str:
     from gossamer.plus.vocabulary import Vocabulary
     from gossamer.vision.models import models_folder
     from gossamer.vision.registry import find_processors
@@ -168,7 +165,7 @@ EXPERIMENT = Experiment(
         "m cameras publish an image; n subscribers want the number of people in it. It needs a "
         "model: gossamer models install efficientdet."
     ),
-    grid=grid(Block({"cameras": CAMERAS, "subscribers": SUBSCRIBERS, "way": WAYS})),
+    grid=Grid({"cameras": CAMERAS, "subscribers": SUBSCRIBERS, "way": WAYS}),
     measure=measure,
     figures=figures,
     alone=True,

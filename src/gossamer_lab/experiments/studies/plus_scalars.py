@@ -15,15 +15,12 @@ from gossamer_lab.bench.plus import (
 )
 from gossamer_lab.bench.processes import resident_bytes
 from gossamer_lab.experiments.experiment import (
-    Block,
     Claim,
     Experiment,
     Figure,
-    Measures,
-    Parameters,
+    Grid,
     ResultRows,
     Scaled,
-    grid,
     in_own_process,
 )
 from gossamer_lab.experiments.plots import STYLES, curve, from_zero, panels
@@ -42,13 +39,13 @@ _LEFT_OUT: Final = (
 )
 
 
-def measure(parameters: Parameters, seed: int) -> Measures:
+def measure(parameters: dict[str, Any], seed: int) -> dict[str, Any]:
     """Nothing in it is random."""
-    found: Measures = in_own_process(_measure, dict(parameters))
+    found: dict[str, Any] = in_own_process(_measure, dict(parameters))
     return found
 
 
-def _measure(parameters: dict[str, Any]) -> Measures:
+def _measure(parameters: dict[str, Any]) -> dict[str, Any]:
     base = resident_bytes(os.getpid()) / 1024
     run = run_numeric(**parameters)
     return {
@@ -169,9 +166,7 @@ EXPERIMENT = Experiment(
         "average, on a topic with one keyword in place of the sensors (SKR) or with their names "
         "(RPT)."
     ),
-    grid=grid(
-        Block({"sensors": COUNTS, "subscribers": COUNTS, "way": WAYS}, fixed={"windows": WINDOWS})
-    ),
+    grid=Grid({"sensors": COUNTS, "subscribers": COUNTS, "way": WAYS}, fixed={"windows": WINDOWS}),
     measure=measure,
     figures=figures,
     alone=True,

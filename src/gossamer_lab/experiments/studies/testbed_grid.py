@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict
-from typing import Final
+from typing import Any, Final
 
-from gossamer_lab.experiments.experiment import (
-    Block,
-    Claim,
-    Experiment,
-    Figure,
-    Measures,
-    Parameters,
-    ResultRows,
-    Scaled,
-    grid,
-)
+from gossamer_lab.experiments.experiment import Claim, Experiment, Figure, Grid, ResultRows, Scaled
 from gossamer_lab.experiments.plots import heat, panels
 from gossamer_lab.experiments.testbed import grid as real
 from gossamer_lab.experiments.testbed import simulated
@@ -33,7 +23,7 @@ TOPICS: Final = Scaled(40, 100)
 TOLERANCE: Final = 0.05
 
 
-def measure(parameters: Parameters, seed: int) -> Measures:
+def measure(parameters: dict[str, Any], seed: int) -> dict[str, Any]:
     """Nothing in it is random."""
     count, topics, ratios = (parameters[name] for name in ("interested", "topics", "ratios"))
     if parameters["way"] == SIMULATED:
@@ -164,9 +154,7 @@ EXPERIMENT = Experiment(
         "subscriptions over that of all publications. Bytes are counted on the links, and again in "
         "the simulator."
     ),
-    grid=grid(
-        Block({"way": WAYS, "interested": INTERESTED}, fixed={"topics": TOPICS, "ratios": RATIOS})
-    ),
+    grid=Grid({"way": WAYS, "interested": INTERESTED}, fixed={"topics": TOPICS, "ratios": RATIOS}),
     measure=measure,
     figures=figures,
     alone=True,

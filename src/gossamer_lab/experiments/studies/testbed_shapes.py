@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import Any, Final
 
 from gossamer.mesh.settings import MODES
 from gossamer.net.local.topologies import PARENTS
-from gossamer_lab.experiments.experiment import (
-    Block,
-    Claim,
-    Experiment,
-    Figure,
-    Measures,
-    Parameters,
-    ResultRows,
-    Scaled,
-    grid,
-)
+from gossamer_lab.experiments.experiment import Claim, Experiment, Figure, Grid, ResultRows, Scaled
 from gossamer_lab.experiments.plots import MODE_STYLES, from_zero, line, panels
 from gossamer_lab.experiments.testbed.shapes import measure_shape
 
@@ -26,7 +16,7 @@ SIZE: Final = {"count": Scaled(84, 420), "phase_seconds": Scaled(1.5, 15.0)}
 FAR_MORE: Final = 1.05
 
 
-def measure(parameters: Parameters, seed: int) -> Measures:
+def measure(parameters: dict[str, Any], seed: int) -> dict[str, Any]:
     """Nothing in it is random."""
     curve = asyncio.run(measure_shape(**parameters))
     return {
@@ -102,7 +92,7 @@ EXPERIMENT = Experiment(
     title="Does the shape of the network matter?",
     source="Hao et al., Figures 11 and 12",
     about="Seven broker processes on this machine; bytes on all links, four samples a second.",
-    grid=grid(Block({"topology": PARENTS, "mode": Scaled(("pf", "sf"), MODES)}, fixed=SIZE)),
+    grid=Grid({"topology": PARENTS, "mode": Scaled(("pf", "sf"), MODES)}, fixed=SIZE),
     measure=measure,
     figures=figures,
     alone=True,
