@@ -65,15 +65,22 @@ class Engine:
         key = _key(plan, asked)
         state = self.states.get(key)
         if state is None:
-            state = self._make_state(key, plan, asked)
-            self.states[key] = state
+            state = self.states[key] = self._make_state(key, plan, asked)
         state.references += 1
         return state
 
     def _make_state(self, key: str, plan: OperatorPlan, options: Options) -> OperatorState:
+        services, spatial, temporal = self.services, plan.spatial, plan.temporal
+        named = options.names_participants
         if self.offloads is not None and self.offloads.takes(plan):
-            return OffloadedState(key, plan, self.services)
-        return _make_state(key, plan, options, self.services)
+            return OffloadedState(key, plan, services)
+        if temporal is not None and spatial is not None:
+            return SpatioTemporalState(key, plan, services, temporal, spatial, named)
+        if temporal is not None:
+            return TemporalState(key, plan, services, temporal)
+        if spatial is not None:
+            return SpatialState(key, plan, services, spatial, named, options.every)
+        return FilterOperator(key, plan, services)
 
     def key(self, plan: OperatorPlan, options: Options) -> str:
         """Under which `states` has it, if it is there."""
@@ -158,17 +165,3 @@ def read_key(key: str) -> tuple[str, Options]:
     reply, _, rest = key.partition(" ")
     every, _, filter = rest.partition(" ")
     return filter, Options(reply == "rpt", float(every))
-
-
-def _make_state(
-    key: str, plan: OperatorPlan, options: Options, services: Services
-) -> OperatorState:
-    spatial, temporal = plan.spatial, plan.temporal
-    named = options.names_participants
-    if temporal is not None and spatial is not None:
-        return SpatioTemporalState(key, plan, services, temporal, spatial, named)
-    if temporal is not None:
-        return TemporalState(key, plan, services, temporal)
-    if spatial is not None:
-        return SpatialState(key, plan, services, spatial, named, options.every)
-    return FilterOperator(key, plan, services)

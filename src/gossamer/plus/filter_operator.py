@@ -73,7 +73,7 @@ class FilterOperator(OperatorState):
         result = self.judge(publication)
         if result is None:
             return []
-        self._remember(publication, result, now)
+        self._last.put(self, publication.topic, result, self.valid_until(publication, now))
         return [result]
 
     def judge(self, publication: Publication) -> OperatorResult | None:
@@ -91,12 +91,3 @@ class FilterOperator(OperatorState):
 
     def last_results(self, now: float) -> list[OperatorResult]:
         return self._last.valid(now)
-
-    def part(self, name: str) -> bytes | None:
-        return None
-
-    def restore(self, parts: list[tuple[str, bytes]], now: float) -> None:
-        """Nothing was saved."""
-
-    def _remember(self, publication: Publication, result: OperatorResult, now: float) -> None:
-        self._last.put(self, publication.topic, result, self.valid_until(publication, now))

@@ -51,7 +51,7 @@ def is_operator_filter(filter: str) -> bool:
     return found is not None and found[1] not in RESERVED
 
 
-class _Link:
+class _ChainItem:
     """One operator of a chain, as written."""
 
     def __init__(self, place: int, text: str) -> None:
@@ -63,18 +63,17 @@ class _Link:
     def error(self, reason: str) -> PlusError:
         return PlusError(f"operator {self.place}, ${self.keyword[:40]}: {reason}")
 
-    def argument(self, index: int) -> str:
-        return self.arguments[index] if index < len(self.arguments) else ""
+    def argument(self) -> str:
+        return self.arguments[0] if self.arguments else ""
 
     def field(self) -> Field | None:
         """The second argument of every operator that takes a value."""
         if len(self.arguments) > 2:
             raise self.error("has more than two arguments")
-        text = self.argument(1)
-        if not text:
+        if len(self.arguments) < 2 or not self.arguments[1]:
             return None
         try:
-            return parse_field(text)
+            return parse_field(self.arguments[1])
         except PlusError as error:
             raise self.error(str(error)) from None
 
@@ -112,14 +111,15 @@ class _PlanReader:
         self.spatial: SpatialNode | None = None
         self.temporal: TemporalNode | None = None
         self.processor: ProcessorNode | None = None
-        self.with_field: list[_Link] = []
-        self.latest = _Link(0, "")
+        self.latest = _ChainItem(0, "")
         self.latest_kind = _RULE
 
     def read(self, chain: str, rest: str, texts: list[str]) -> OperatorPlan:
-        for place, text in enumerate(texts, 1):
-            self._read_link(_Link(place, text))
-        self._refuse_fields_of_results()
+        items = [_ChainItem(place, text) for place, text in enumerate(texts, 1)]
+        for item in items:
+            self._read_item(item)
+        for item in items:
+            self._refuse_field_of_result(item)
         return OperatorPlan(
             chain,
             rest,
@@ -131,22 +131,33 @@ class _PlanReader:
             self.processor,
         )
 
-    def _read_link(self, link: _Link) -> None:
-        kind = self._kind(link)
-        self._refuse_wrong_order(link, kind)
+    def _read_item(self, item: _ChainItem) -> None:
+        kind = self._kind(item)
+        self._refuse_wrong_order(item, kind)
         if kind == _RULE:
-            self._read_rule(link)
+            self._read_rule(item)
         elif kind == _SPATIAL:
-            self.spatial = self._spatial(link)
+            reply = item.argument()
+            if reply not in _REPLIES:
+                raise item.error(f"replies as SKR or RPT, not as {reply[:40]!r}")
+            self.spatial = SpatialNode(item.keyword, item.field(), _REPLIES[reply])
         elif kind == _TEMPORAL:
-            self.temporal = self._temporal(link)
+            if item.argument():
+                raise item.error("its first argument must be empty; the second may name a field")
+            window, function = self.vocabulary.temporal[item.keyword]
+            self.temporal = TemporalNode(window, function.keyword, item.field())
         else:
-            self.processor = self._processor(link)
-        self.latest = link
+            if item.arguments:
+                raise item.error("takes no argument")
+            trouble = self.vocabulary.processors[item.keyword].trouble
+            if trouble:
+                raise item.error(trouble)
+            self.processor = ProcessorNode(item.keyword)
+        self.latest = item
         self.latest_kind = kind
 
-    def _kind(self, link: _Link) -> int:
-        keyword = link.keyword
+    def _kind(self, item: _ChainItem) -> int:
+        keyword = item.keyword
         if keyword in RULES:
             return _RULE
         if keyword in AGGREGATES:
@@ -156,83 +167,45 @@ class _PlanReader:
         if keyword in self.vocabulary.processors:
             return _PROCESSOR
         if not keyword:
-            raise link.error("the operator has no name")
-        raise link.error("no such operator here; $SYS/capabilities lists those there are")
+            raise item.error("the operator has no name")
+        raise item.error("no such operator here; $SYS/capabilities lists those there are")
 
-    def _refuse_wrong_order(self, link: _Link, kind: int) -> None:
+    def _refuse_wrong_order(self, item: _ChainItem, kind: int) -> None:
         before = f"${self.latest.keyword}, operator {self.latest.place}"
         if self.latest_kind == _PROCESSOR or (kind == _RULE and self.latest_kind == _TEMPORAL):
-            raise link.error(f"a {_KIND_NAMES[kind]} cannot stand inside {before}")
+            raise item.error(f"a {_KIND_NAMES[kind]} cannot stand inside {before}")
         if kind == _SPATIAL and (self.spatial is not None or self.temporal is not None):
-            raise link.error(f"a spatial operator cannot stand inside another aggregate ({before})")
+            raise item.error(f"a spatial operator cannot stand inside another aggregate ({before})")
         if kind == _TEMPORAL and self.temporal is not None:
-            raise link.error(f"a temporal operator cannot stand inside another ({before})")
+            raise item.error(f"a temporal operator cannot stand inside another ({before})")
 
-    def _read_rule(self, link: _Link) -> None:
-        kind = RULES[link.keyword]
-        operand = link.argument(0)
+    def _read_rule(self, item: _ChainItem) -> None:
+        operand = item.argument()
         value = read_number(operand.encode())
         number = value if value - value == 0.0 else None
-        if not link.arguments:
-            raise link.error(f"needs a value, as in ${link.keyword};30")
-        if number is None and kind.texts is None:
-            raise link.error(f"needs a number, not {operand[:40]!r}")
-        field = self._field(link)
+        if not item.arguments:
+            raise item.error(f"needs a value, as in ${item.keyword};30")
+        if number is None and RULES[item.keyword].texts is None:
+            raise item.error(f"needs a number, not {operand[:40]!r}")
+        field = item.field()
         if self.spatial is None:
-            self.outer.append(RuleNode(link.keyword, operand, number, field))
+            self.outer.append(RuleNode(item.keyword, operand, number, field))
             return
         # A rule judges what enters the aggregate, unless it names another field.
-        entering = self.spatial.field
-        self.inner.append(
-            RuleNode(link.keyword, operand, number, field if field is not None else entering)
-        )
+        entering = field if field is not None else self.spatial.field
+        self.inner.append(RuleNode(item.keyword, operand, number, entering))
 
-    def _spatial(self, link: _Link) -> SpatialNode:
-        reply = link.argument(0)
-        if reply not in _REPLIES:
-            raise link.error(f"replies as SKR or RPT, not as {reply[:40]!r}")
-        return SpatialNode(link.keyword, self._field(link), _REPLIES[reply])
-
-    def _temporal(self, link: _Link) -> TemporalNode:
-        if link.argument(0):
-            raise link.error("its first argument must be empty; the second may name a field")
-        window, function = self.vocabulary.temporal[link.keyword]
-        return TemporalNode(window, function.keyword, self._field(link))
-
-    def _processor(self, link: _Link) -> ProcessorNode:
-        if link.arguments:
-            raise link.error("takes no argument")
-        trouble = self.vocabulary.processors[link.keyword].trouble
-        if trouble:
-            raise link.error(trouble)
-        return ProcessorNode(link.keyword)
-
-    def _field(self, link: _Link) -> Field | None:
-        field = link.field()
-        if field is not None:
-            self.with_field.append(link)
-        return field
-
-    def _refuse_fields_of_results(self) -> None:
+    def _refuse_field_of_result(self, item: _ChainItem) -> None:
         """Only what reads the payload has fields; the result of an aggregate is one number."""
-        for link in self.with_field:
-            if link.keyword in self.vocabulary.temporal:
-                continue
-            if self.temporal is not None:
-                raise link.error(
-                    f"reads the result of ${self._temporal_keyword()}, which has no fields"
-                )
-            if self.spatial is not None and link.keyword in RULES and self._is_outer(link):
-                raise link.error(
-                    f"reads the result of ${self.spatial.function}, which has no fields"
-                )
-
-    def _is_outer(self, link: _Link) -> bool:
-        return link.place <= len(self.outer)
-
-    def _temporal_keyword(self) -> str:
-        assert self.temporal is not None
-        return self.temporal.window.keyword + self.temporal.function
+        if item.field() is None or item.keyword in self.vocabulary.temporal:
+            return
+        if self.temporal is not None:
+            result = self.temporal.window.keyword + self.temporal.function
+        elif self.spatial is not None and item.place <= len(self.outer):
+            result = self.spatial.function
+        else:
+            return
+        raise item.error(f"reads the result of ${result}, which has no fields")
 
 
 def _reads(filter: str) -> tuple[str, ...]:

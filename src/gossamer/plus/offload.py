@@ -62,7 +62,10 @@ def keywords_of(plan: OperatorPlan) -> list[str]:
 
 
 class OffloadedState(OperatorState):
-    """Computes nothing. The last answers are kept for those who subscribe later."""
+    """Computes nothing. The last answers are kept for those who subscribe later.
+
+    What was counted and saved while the broker computed it is not continued.
+    """
 
     def __init__(self, key: str, plan: OperatorPlan, services: Services) -> None:
         super().__init__(key, plan, services)
@@ -74,17 +77,5 @@ class OffloadedState(OperatorState):
     def accept(self, publication: Publication, now: float) -> list[OperatorResult]:
         return []
 
-    def enter(self, publication: Publication, now: float) -> list[OperatorResult]:
-        return []
-
-    def tick(self, now: float) -> list[OperatorResult]:
-        return []
-
     def last_results(self, now: float) -> list[OperatorResult]:
         return self._last.valid(now)
-
-    def part(self, name: str) -> bytes | None:
-        return None
-
-    def restore(self, parts: list[tuple[str, bytes]], now: float) -> None:
-        """What was counted while the broker computed it is not continued."""

@@ -45,6 +45,11 @@ PROCESSOR_FAILED: Final = "processor_failed"
 
 _UNREAD: Final = object()
 
+_RFC3339 = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(\.\d{1,9})?(?:[Zz]|([+-])(\d\d):(\d\d))",
+    re.ASCII,
+)
+
 
 class Publication:
     """`trouble` says why the last question had no answer."""
@@ -169,12 +174,6 @@ class Publication:
             self._document_trouble = TOO_DEEP
         except ValueError:
             self._document_trouble = NOT_JSON
-
-
-_RFC3339 = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(\.\d{1,9})?(?:[Zz]|([+-])(\d\d):(\d\d))",
-    re.ASCII,
-)
 
 
 def read_time(text: str) -> float:

@@ -1,7 +1,5 @@
 """`$AVG`: the mean, from an exact sum."""
 
-from typing import Final
-
 from gossamer.plus.operators.exact_sum import ratio
 from gossamer.plus.operators.kinds import AggregateKind
 from gossamer.plus.operators.sum import Sum
@@ -13,4 +11,4 @@ class Average(Sum):
         return ratio(self.sum.total, self.count << self.sum.shift)
 
 
-AVG: Final = AggregateKind("AVG", "mean", Average, Average, write_number)
+AVG = AggregateKind("AVG", "mean", Average, Average, write_number)

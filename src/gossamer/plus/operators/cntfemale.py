@@ -1,10 +1,8 @@
 """`$CNTFEMALE` counts females in an image, an estimate from visible faces."""
 
-from typing import Final
-
 from gossamer.plus.operators.kinds import ProcessorKind
 
-CNTFEMALE: Final = ProcessorKind(
+CNTFEMALE = ProcessorKind(
     "CNTFEMALE",
     "counts females in an image, an estimate from visible faces",
     "value",

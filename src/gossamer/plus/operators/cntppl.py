@@ -1,10 +1,8 @@
 """`$CNTPPL` counts people in an image."""
 
-from typing import Final
-
 from gossamer.plus.operators.kinds import ProcessorKind
 
-CNTPPL: Final = ProcessorKind(
+CNTPPL = ProcessorKind(
     "CNTPPL",
     "counts people in an image",
     "value",

@@ -1,7 +1,5 @@
 """`$COUNT`: how many values."""
 
-from typing import Final
-
 from gossamer.plus.operators.aggregate import Aggregate, Saved, integer
 from gossamer.plus.operators.kinds import AggregateKind
 from gossamer.plus.values import write_count
@@ -27,4 +25,4 @@ class Count(Aggregate):
         self.count = integer(saved[0])
 
 
-COUNT: Final = AggregateKind("COUNT", "number of values", Count, Count, write_count)
+COUNT = AggregateKind("COUNT", "number of values", Count, Count, write_count)

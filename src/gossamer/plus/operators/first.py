@@ -1,7 +1,5 @@
 """`$FIRST`: the value that came earliest of those that take part."""
 
-from typing import Final
-
 from gossamer.plus.operators.aggregate import Aggregate, ChosenValue, LazyHeap, Saved
 from gossamer.plus.operators.kinds import AggregateKind
 from gossamer.plus.values import write_number
@@ -39,4 +37,4 @@ class MovingFirst(Aggregate):
         return self.values[self.heap.least()[1]]
 
 
-FIRST: Final = AggregateKind("FIRST", "earliest value", RunningFirst, MovingFirst, write_number)
+FIRST = AggregateKind("FIRST", "earliest value", RunningFirst, MovingFirst, write_number)

@@ -1,8 +1,7 @@
 """`$GT;30` passes numbers greater than the argument."""
 
 import operator
-from typing import Final
 
 from gossamer.plus.operators.kinds import RuleKind
 
-GT: Final = RuleKind("GT", "passes numbers greater than the argument", operator.gt, None)
+GT = RuleKind("GT", "passes numbers greater than the argument", operator.gt, None)

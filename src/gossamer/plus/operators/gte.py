@@ -1,10 +1,7 @@
 """`$GTE;30` passes numbers greater than or equal to the argument."""
 
 import operator
-from typing import Final
 
 from gossamer.plus.operators.kinds import RuleKind
 
-GTE: Final = RuleKind(
-    "GTE", "passes numbers greater than or equal to the argument", operator.ge, None
-)
+GTE = RuleKind("GTE", "passes numbers greater than or equal to the argument", operator.ge, None)

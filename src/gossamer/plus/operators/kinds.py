@@ -12,6 +12,9 @@ from gossamer.plus.operators.aggregate import Aggregate
 NumberTest = Callable[[float, float], bool]
 TextTest = Callable[[str, str], bool]
 
+# Whatever begins with it is an option of an operator, known to this version or not.
+OPTION_PREFIX: Final = "plus_"
+
 
 class OperatorKind:
     """`keyword` is as subscriptions spell it, without the `$`."""
@@ -73,10 +76,6 @@ class Options:
     def __init__(self, names_participants: bool = False, every: float = 0.0) -> None:
         self.names_participants = names_participants  # RPT
         self.every = every  # seconds between two results of a spatial aggregate, at least
-
-
-# Whatever begins with it is an option of an operator, known to this version or not.
-OPTION_PREFIX: Final = "plus_"
 
 
 class OptionKind(OperatorKind):

@@ -1,7 +1,5 @@
 """`$LAST`: the value that came latest of those that take part."""
 
-from typing import Final
-
 from gossamer.plus.operators.aggregate import ChosenValue
 from gossamer.plus.operators.first import MovingFirst
 from gossamer.plus.operators.kinds import AggregateKind
@@ -19,4 +17,4 @@ class MovingLast(MovingFirst):
         self.heap.push(-float(order), order)
 
 
-LAST: Final = AggregateKind("LAST", "latest value", RunningLast, MovingLast, write_number)
+LAST = AggregateKind("LAST", "latest value", RunningLast, MovingLast, write_number)

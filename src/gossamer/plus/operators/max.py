@@ -1,7 +1,5 @@
 """`$MAX`: as `$MIN`, of the values with the other sign."""
 
-from typing import Final
-
 from gossamer.plus.operators.aggregate import ChosenValue
 from gossamer.plus.operators.kinds import AggregateKind
 from gossamer.plus.operators.min import MovingMinimum
@@ -25,4 +23,4 @@ class MovingMaximum(MovingMinimum):
         return -self.heap.least()[0] + 0.0  # a maximum of zero is not -0.0
 
 
-MAX: Final = AggregateKind("MAX", "greatest value", RunningMaximum, MovingMaximum, write_number)
+MAX = AggregateKind("MAX", "greatest value", RunningMaximum, MovingMaximum, write_number)

@@ -1,7 +1,5 @@
 """`$MIN`: a running one keeps one value, a moving one a heap of those that take part."""
 
-from typing import Final
-
 from gossamer.plus.operators.aggregate import Aggregate, ChosenValue, LazyHeap
 from gossamer.plus.operators.kinds import AggregateKind
 from gossamer.plus.values import INFINITY, write_number
@@ -30,4 +28,4 @@ class MovingMinimum(Aggregate):
         return self.heap.least()[0]
 
 
-MIN: Final = AggregateKind("MIN", "least value", RunningMinimum, MovingMinimum, write_number)
+MIN = AggregateKind("MIN", "least value", RunningMinimum, MovingMinimum, write_number)

@@ -19,6 +19,6 @@ def _read(options: Options, text: str) -> None:
     options.every = seconds
 
 
-PLUS_EVERY: Final = OptionKind(
+PLUS_EVERY = OptionKind(
     "plus_every", "seconds between two results of an aggregate over topics, at least", _read
 )

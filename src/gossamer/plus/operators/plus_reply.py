@@ -14,6 +14,6 @@ def _read(options: Options, text: str) -> None:
     options.names_participants = _REPLIES[text.lower()]
 
 
-PLUS_REPLY: Final = OptionKind(
+PLUS_REPLY = OptionKind(
     "plus_reply", "results name the topics that take part (rpt), or a keyword (skr)", _read
 )

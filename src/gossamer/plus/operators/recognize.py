@@ -1,10 +1,8 @@
 """`$RECOGNIZE` recognizes objects in an image: how many there are of each kind."""
 
-from typing import Final
-
 from gossamer.plus.operators.kinds import ProcessorKind
 
-RECOGNIZE: Final = ProcessorKind(
+RECOGNIZE = ProcessorKind(
     "RECOGNIZE",
     "recognizes objects in an image: how many there are of each kind",
     "json",

@@ -57,6 +57,6 @@ def root(numerator: int, denominator: int) -> float:
     return ratio(math.isqrt((numerator << 2 * scale) // denominator), 1 << scale)
 
 
-STDDEV: Final = AggregateKind(
+STDDEV = AggregateKind(
     "STDDEV", "population standard deviation", Deviation, Deviation, write_number
 )

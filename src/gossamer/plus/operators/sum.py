@@ -1,7 +1,5 @@
 """`$SUM`: an exact sum, rounded once, when the result is read."""
 
-from typing import Final
-
 from gossamer.plus.operators.aggregate import Aggregate, Saved, integer
 from gossamer.plus.operators.exact_sum import ExactSum, ratio, shift_of
 from gossamer.plus.operators.kinds import AggregateKind
@@ -35,4 +33,4 @@ class Sum(Aggregate):
         self.sum.shift = integer(saved[2])
 
 
-SUM: Final = AggregateKind("SUM", "sum", Sum, Sum, write_number)
+SUM = AggregateKind("SUM", "sum", Sum, Sum, write_number)
