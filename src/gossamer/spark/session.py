@@ -36,6 +36,9 @@ _DEFAULTS: Final = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
 
+STANDALONE: Final = "spark://"
+_CONNECT_SECONDS: Final = 5.0
+
 
 def start(
     name: str = "gossamer",
@@ -86,10 +89,6 @@ def _make_importable(package: ModuleType) -> None:
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if here not in paths:
         os.environ["PYTHONPATH"] = os.pathsep.join([here, *(path for path in paths if path)])
-
-
-STANDALONE: Final = "spark://"
-_CONNECT_SECONDS: Final = 5.0
 
 
 class NoMaster(RuntimeError):

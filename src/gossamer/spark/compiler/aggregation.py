@@ -27,6 +27,9 @@ from gossamer.spark.compiler.values import seconds, valid_until
 
 _MICROSECONDS = 1_000_000
 
+# Of so many parts is the implicit validity: a value that is not renewed is copied into each.
+_BUCKETS: Final = 4
+
 
 def temporal_results(frame: DataFrame, plan: OperatorPlan, names_participants: bool) -> DataFrame:
     """`frame` are the messages that the plan reads, with a watermark if it is a stream."""
@@ -68,10 +71,6 @@ def _over_topics(
 def order() -> Column:
     """In which messages count as earlier and later."""
     return F.struct("time", "broker", "offset")
-
-
-# Of so many parts is the implicit validity: a value that is not renewed is copied into each.
-_BUCKETS: Final = 4
 
 
 def spatial_results(

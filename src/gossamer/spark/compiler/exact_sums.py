@@ -9,7 +9,8 @@ The sums become the double that the broker would send by the broker's own code: 
 result, never for a message. That runs on the executors, on whole Arrow batches.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import pandas as pd
@@ -17,14 +18,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import pandas_udf
 
-from gossamer.plus.operators.aggregate import Aggregate
-from gossamer.plus.operators.avg import Average
-from gossamer.plus.operators.exact_sum import ExactSum, ratio, shift_of
-from gossamer.plus.operators.median import MEDIAN
-from gossamer.plus.operators.p95 import P95
+from gossamer.plus.operators.exact_sum import ExactSum, shift_of
+from gossamer.plus.operators.quantile import RunningQuantile
 from gossamer.plus.operators.stddev import Deviation
 from gossamer.plus.operators.sum import Sum
 from gossamer.plus.values import INFINITY
+
+Numbers = tuple[int | float, ...]
 
 LIMB_BITS: Final = 32
 FRACTIONS: Final = 3  # limbs behind the point
@@ -37,6 +37,9 @@ _WIDE: Final = float(1 << 62)  # beyond it a cast to 64 bits may fail
 _SPLITTER: Final = float((1 << 27) + 1)
 # Beyond it the splitting overflows; the square of so large a number is a wide one anyway.
 _LARGEST_SPLIT: Final = float(1 << 500)
+
+_LIMBS: Final = 2 + FRACTIONS
+_PARTS: Final = _LIMBS + 2
 
 
 def with_limbs(frame: DataFrame, *values: str) -> DataFrame:
@@ -71,7 +74,7 @@ def sums(value: str) -> list[Column]:
 
 
 def parts_of(value: str) -> list[Column]:
-    """The columns that `sums` made, in the order in which `rounding` reads them."""
+    """The columns that `sums` made, in the order in which `_add` reads them."""
     names = [f"{value}_{at}" for at in range(2 + FRACTIONS)]
     return [F.col(name) for name in [*names, f"{value}_rest", f"{value}_wide"]]
 
@@ -90,90 +93,45 @@ def with_square(frame: DataFrame, value: str, square: str, error: str) -> DataFr
     return frame.withColumn(error, F.when(splits, lost).otherwise(0.0))
 
 
-_LIMBS: Final = 2 + FRACTIONS
-_PARTS: Final = _LIMBS + 2
-
-
-def rounded_sum(value: str) -> Column:
-    return _vector(_sums)(F.struct("count", *parts_of(value)))
-
-
-def rounded_average(value: str) -> Column:
-    return _vector(_averages)(F.struct("count", *parts_of(value)))
+def rounded_total(aggregate: type[Sum], value: str) -> Column:
+    """Of the sum, or of the average."""
+    return _computed(partial(_total, aggregate), "count", *parts_of(value))
 
 
 def rounded_deviation(value: str, square: str, error: str) -> Column:
     parts = [*parts_of(value), *parts_of(square), *parts_of(error)]
-    return _vector(_deviations)(F.struct("count", *parts))
+    return _computed(_deviation, "count", *parts)
 
 
-def estimated_median(low: Column, high: Column) -> Column:
-    return _vector(_medians)(low, high)
+def estimated_quantile(percent: int, *ranks: Column) -> Column:
+    """Of the values at these ranks: the sketch knows a value by its bucket alone."""
+    return _computed(partial(_quantile, percent), *ranks)
 
 
-def estimated_p95(rank: Column) -> Column:
-    return _vector(_p95s)(rank)
+def _computed(compute: Callable[[Numbers], float | None], *columns: Column | str) -> Column:
+    """Of each row of these columns; null where no double can hold it, as the broker skips it."""
+
+    def results(parts: pd.DataFrame) -> pd.Series:
+        rows = zip(*(parts[name].tolist() for name in parts.columns), strict=True)
+        found = [compute(row) for row in rows]
+        kept = [None if one is None or abs(one) == INFINITY else one for one in found]
+        return pd.Series(kept, dtype="float64")
+
+    # Made where it is used: what kind of session there is, is not known when modules load.
+    made: Callable[[Column], Column] = pandas_udf(results, "double")  # type: ignore[call-overload]
+    return made(F.struct(*columns))
 
 
-def _vector(function: Callable[..., pd.Series]) -> Callable[..., Column]:
-    """Made where it is used: what kind of session there is, is not known when modules load."""
-    made: Callable[..., Column] = pandas_udf(function, "double")  # type: ignore[call-overload]
-    return made
-
-
-def _sums(parts: pd.DataFrame) -> pd.Series:
-    return _column(_total(row, Sum(), 1) for row in _rows(parts))
-
-
-def _averages(parts: pd.DataFrame) -> pd.Series:
-    return _column(_total(row, Average(), int(row[0])) for row in _rows(parts))
-
-
-def _deviations(parts: pd.DataFrame) -> pd.Series:
-    return _results(_deviation(row) for row in _rows(parts))
-
-
-def _medians(low: pd.Series, high: pd.Series) -> pd.Series:
-    return _results(_of_values(MEDIAN.running(), pair) for pair in zip(low, high, strict=True))
-
-
-def _p95s(rank: pd.Series) -> pd.Series:
-    return _results(_of_values(P95.running(), (value,)) for value in rank)
-
-
-def _rows(parts: pd.DataFrame) -> Iterator[list[int | float]]:
-    columns = [parts[name].tolist() for name in parts.columns]
-    for row in zip(*columns, strict=True):
-        yield list(row)
-
-
-def _results(aggregates: Iterator[Aggregate | None]) -> pd.Series:
-    return _column(None if one is None else one.result() for one in aggregates)
-
-
-def _column(values: Iterator[float | None]) -> pd.Series:
-    # What no double can hold is left out, as the broker skips it.
-    kept = [None if value is None or abs(value) == INFINITY else value for value in values]
-    return pd.Series(kept, dtype="float64")
-
-
-def _total(row: list[int | float], aggregate: Sum, divisor: int) -> float | None:
-    """Most groups are in the limbs alone: then one division is all that the broker does."""
-    if row[1 + _LIMBS] or row[2 + _LIMBS]:
-        restored = _restored(aggregate, row)
-        return None if restored is None else restored.result()
-    return ratio(_joined(row[1 : 1 + _LIMBS]), divisor << FINEST)
-
-
-def _restored(aggregate: Sum, row: list[int | float]) -> Aggregate | None:
+def _total(kind: type[Sum], row: Numbers) -> float | None:
     total = ExactSum()
     if not _add(total, row[1:]):
         return None
+    aggregate = kind()
     aggregate.restore([int(row[0]), total.total, total.shift])
-    return aggregate
+    return aggregate.result()
 
 
-def _deviation(row: list[int | float]) -> Aggregate | None:
+def _deviation(row: Numbers) -> float | None:
     total, squares = ExactSum(), ExactSum()
     first, second = 1 + _PARTS, 1 + 2 * _PARTS
     known = _add(total, row[1:first])
@@ -184,30 +142,28 @@ def _deviation(row: list[int | float]) -> Aggregate | None:
     squares.add(0, 2 * total.shift)
     aggregate = Deviation()
     aggregate.restore([int(row[0]), total.total, total.shift, squares.total])
-    return aggregate
+    return aggregate.result()
 
 
-def _add(total: ExactSum, parts: list[int | float]) -> bool:
+def _quantile(percent: int, values: Numbers) -> float:
+    aggregate = RunningQuantile(percent)
+    for value in values:
+        aggregate.add(value, 0)
+    return aggregate.result()
+
+
+def _add(total: ExactSum, parts: Numbers) -> bool:
     """False if a part is beyond every double."""
-    total.add(_joined(parts[:_LIMBS]), FINEST)
+    joined = 0
+    for limb in parts[:_LIMBS]:
+        joined = (joined << LIMB_BITS) + int(limb)
+    total.add(joined, FINEST)
     rest, wide = float(parts[_LIMBS]), float(parts[_LIMBS + 1])
+    if not rest and not wide:
+        return True  # most groups are in the limbs alone
     if abs(wide) == INFINITY or wide != wide:
         return False
     for value, scale in ((rest, FINEST), (wide, 0)):
         numerator, denominator = value.as_integer_ratio()
         total.add(numerator, shift_of(denominator) + scale)
     return True
-
-
-def _joined(limbs: list[int | float]) -> int:
-    found = 0
-    for limb in limbs:
-        found = (found << LIMB_BITS) + int(limb)
-    return found
-
-
-def _of_values(aggregate: Aggregate, values: tuple[float, ...]) -> Aggregate:
-    """The sketch knows a value by its bucket alone: the middle ones stand for all."""
-    for order, value in enumerate(values):
-        aggregate.add(value, order)
-    return aggregate

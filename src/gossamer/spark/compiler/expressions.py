@@ -12,8 +12,8 @@ from typing import Any, Final, TypeVar
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from gossamer.plus.operators.kinds import OperatorKind, ProcessorKind
-from gossamer.plus.operators.windows import Window
+from gossamer.plus.operators.avg import Average
+from gossamer.plus.operators.sum import Sum
 from gossamer.plus.plan import OperatorPlan, PlusError, RuleNode
 from gossamer.plus.rules import FAILS, PASSES, SKIPPED
 from gossamer.spark.compiler import exact_sums
@@ -29,6 +29,15 @@ ORDER: Final = "order"
 
 _SQUARE: Final = "square"
 _ERROR: Final = "square_error"
+
+_LOW: Final = "(count + 1) div 2"
+_HIGH: Final = "count div 2 + 1"
+_P95: Final = "(count * 95 + 99) div 100"
+
+# Operators of the registry that have no meaning here, and why.
+NOT_COMPILED: Final = {
+    "plus_every": "a history has every result, and a stream as many as its trigger asks for",
+}
 
 
 class RuleExpression:
@@ -90,11 +99,6 @@ def _at(rank: str) -> Column:
     return F.element_at("sorted", F.expr(rank).cast("int"))
 
 
-_LOW: Final = "(count + 1) div 2"
-_HIGH: Final = "count div 2 + 1"
-_P95: Final = "(count * 95 + 99) div 100"
-
-
 def _median() -> Column:
     low, high = _at(_LOW), _at(_HIGH)
     return F.when(low == high, low).otherwise(low / 2 + high / 2)
@@ -116,10 +120,10 @@ AGGREGATES: Final = {
         write=lambda value: value.cast("bigint").cast("string"),
     ),
     "SUM": AggregateExpression(
-        lambda: _sums(VALUE), lambda: exact_sums.rounded_sum(VALUE), prepare=_with_limbs
+        lambda: _sums(VALUE), lambda: exact_sums.rounded_total(Sum, VALUE), prepare=_with_limbs
     ),
     "AVG": AggregateExpression(
-        lambda: _sums(VALUE), lambda: exact_sums.rounded_average(VALUE), prepare=_with_limbs
+        lambda: _sums(VALUE), lambda: exact_sums.rounded_total(Average, VALUE), prepare=_with_limbs
     ),
     "MIN": AggregateExpression(lambda: [F.min(VALUE).alias("found")], _found),
     "MAX": AggregateExpression(lambda: [F.max(VALUE).alias("found")], _found),
@@ -129,29 +133,14 @@ AGGREGATES: Final = {
         prepare=_with_squares,
     ),
     "MEDIAN": AggregateExpression(
-        _sorted, _median, lambda: exact_sums.estimated_median(_at(_LOW), _at(_HIGH))
+        _sorted, _median, lambda: exact_sums.estimated_quantile(50, _at(_LOW), _at(_HIGH))
     ),
     "P95": AggregateExpression(
-        _sorted, lambda: _at(_P95), lambda: exact_sums.estimated_p95(_at(_P95))
+        _sorted, lambda: _at(_P95), lambda: exact_sums.estimated_quantile(95, _at(_P95))
     ),
     "FIRST": AggregateExpression(lambda: [F.min_by(VALUE, _order()).alias("found")], _found),
     "LAST": AggregateExpression(lambda: [F.max_by(VALUE, _order()).alias("found")], _found),
 }
-# Options by the parameter of `subscribe` that sets them.
-PARAMETERS: Final = {"plus_reply": "reply"}
-# Operators of the registry that have no meaning here, and why.
-NOT_COMPILED: Final = {
-    "plus_every": "a history has every result, and a stream as many as its trigger asks for",
-}
-
-
-def why_not(kind: OperatorKind) -> str:
-    """Why Spark cannot compute the operator; empty if it can."""
-    if isinstance(kind, Window | ProcessorKind):
-        return ""
-    if kind.keyword in RULES or kind.keyword in AGGREGATES or kind.keyword in PARAMETERS:
-        return ""
-    return NOT_COMPILED.get(kind.keyword, "nobody has written its column expression")
 
 
 def aggregated(
@@ -217,5 +206,6 @@ def _judge(rule: RuleNode, payload: PayloadColumns) -> Column:
 
 def _compiled(table: Mapping[str, T], keyword: str) -> T:
     if keyword not in table:
-        raise PlusError(f"${keyword} cannot be computed in Spark: it has no column expression")
+        why = NOT_COMPILED.get(keyword, "nobody has written its column expression")
+        raise PlusError(f"${keyword} cannot be computed in Spark: {why}")
     return table[keyword]

@@ -16,6 +16,14 @@ from gossamer.spark.compiler.values import finite, is_number, once, read_number,
 _PAYLOAD: Final = "_payload"
 _DOCUMENT: Final = "_document"
 
+# Spark's parser stops where a value ends, whatever follows. A payload is one value and nothing
+# else if an element that stands behind it in a list comes out as the second.
+_END: Final = "\x7fend"
+_LONGEST_INDEX: Final = 10  # digits, as in `plus/values.py`
+
+# An integer of more characters is a double like any other number, as in `plus/values.py`.
+_EXACT_INTEGER_CHARACTERS: Final = 15
+
 
 class PayloadColumns:
     """`number` is null unless finite, `numeric` true for infinite ones too, `text` null if none."""
@@ -64,15 +72,6 @@ def _read_fields(
         readings[field.text] = PayloadColumns(F.col(f"_number{at}"), numeric, F.col(f"_text{at}"))
     frame = frame.withColumn(_DOCUMENT, document(F.col(_PAYLOAD)))
     return frame.withColumns(values).withColumns(kinds).withColumns(read)
-
-
-# Spark's parser stops where a value ends, whatever follows. A payload is one value and nothing
-# else if an element that stands behind it in a list comes out as the second.
-_END: Final = "\x7fend"
-_LONGEST_INDEX: Final = 10  # digits, as in `plus/values.py`
-
-# An integer of more characters is a double like any other number, as in `plus/values.py`.
-_EXACT_INTEGER_CHARACTERS: Final = 15
 
 
 def document(text: Column) -> Column:

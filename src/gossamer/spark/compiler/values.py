@@ -31,6 +31,10 @@ _TINY: Final = {
 _PLAIN_FROM: Final = -4
 _PLAIN_TO: Final = 15
 
+_RFC3339: Final = (
+    r"\A(\d{4}-\d\d-\d\d)[Tt ](\d\d):(\d\d):(\d\d)(\.\d{1,9})?(?:[Zz]|([+-])(\d\d):(\d\d))\z"
+)
+
 
 def is_number(text: Column) -> Column:
     """Whether it is a JSON number, one that a double can hold or not."""
@@ -104,11 +108,6 @@ def _respelt(java: Column) -> Column:
         .when((power > 0) & (power <= _PLAIN_TO), large)
         .otherwise(wide)
     )
-
-
-_RFC3339: Final = (
-    r"\A(\d{4}-\d\d-\d\d)[Tt ](\d\d):(\d\d):(\d\d)(\.\d{1,9})?(?:[Zz]|([+-])(\d\d):(\d\d))\z"
-)
 
 
 def seconds(time: Column) -> Column:

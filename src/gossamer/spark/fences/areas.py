@@ -22,6 +22,9 @@ Area = str | Mapping[str, Any] | Sequence[tuple[str, str]]
 # A client that moves gets these as it goes; a history has no such client.
 _OF_EVENTS: Final = ("gpl_events", "gpl_dwell", "gpl_hysteresis", "gpl_ping")
 
+# In the JSON of the column `glp`, the entries that make an area.
+_AREA_ENTRY: Final = f'"(?:{"|".join((*FORMS, *LINE_KEYS))})"'
+
 
 def read_area(area: Area) -> Entries:
     """As User Properties. Raises GlpError, and ValueError for what is neither GLP nor GeoJSON."""
@@ -75,10 +78,6 @@ def _of_geojson(document: Mapping[str, Any]) -> Entries:
     if not found:
         raise ValueError("there is no Polygon or MultiPolygon in the GeoJSON")
     return [("gpl_geojson", f"{number};m;1;{text}") for number, text in enumerate(found, 1)]
-
-
-# In the JSON of the column `glp`, the entries that make an area.
-_AREA_ENTRY: Final = f'"(?:{"|".join((*FORMS, *LINE_KEYS))})"'
 
 
 def is_position() -> Column:

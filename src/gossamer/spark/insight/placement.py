@@ -14,6 +14,12 @@ from typing import Final, NamedTuple
 
 Link = tuple[str, str]
 
+CROWDING: Final = 1.5
+# A client that is moved for less than this share of all traffic is not worth anybody's while.
+LEAST_SAVING: Final = 0.01
+# Nobody moves so many clients by one report; the next one finds what is left.
+MOST_STEPS: Final = 10_000
+
 
 class Routes:
     """Shortest ways. Brokers that no links are known of are one link from each other."""
@@ -48,13 +54,6 @@ class Routes:
                     came_from[broker] = at
                     waiting.append(broker)
         return came_from
-
-
-CROWDING: Final = 1.5
-# A client that is moved for less than this share of all traffic is not worth anybody's while.
-LEAST_SAVING: Final = 0.01
-# Nobody moves so many clients by one report; the next one finds what is left.
-MOST_STEPS: Final = 10_000
 
 
 class PublisherFlow(NamedTuple):

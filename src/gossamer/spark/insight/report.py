@@ -1,35 +1,81 @@
 """The recommendation: Markdown that a person can read in a terminal and act on."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 from gossamer.spark.insight.placement import Advice
 
+Row = Mapping[str, Any]
+
 MOST_LINES: Final = 10
 _UNITS: Final = ("B", "kB", "MB", "GB", "TB")
+
+# The columns of each table: its head, the column of the rows, and how a cell is written.
+Columns = tuple[tuple[str, str, Callable[[Any], str]], ...]
 
 
 @dataclass
 class Findings:
-    """What the tables say, the first of each."""
+    """What the tables say, the first rows of each."""
 
     start: datetime
     end: datetime
     messages: int
     size: int
-    topics: Sequence[Any]  # topic, messages, bytes, readers
-    filters: Sequence[Any]  # filter, subscribers, messages, deliveries, bytes
-    unread: Sequence[Any]  # topic, messages, bytes
+    topics: Sequence[Row]
+    filters: Sequence[Row]
+    unread: Sequence[Row]
     unread_messages: int
     unread_size: int
     unread_topics: int
     idle: Sequence[str]  # filters that nothing was published for
-    links: Sequence[Any]  # broker, neighbour, messages, bytes, control bytes
+    links: Sequence[Row]
     advice: Advice
-    floods: bool = False  # whether the mesh sends everything everywhere
-    silent: Sequence[str] = field(default_factory=list)
+    floods: bool  # whether the mesh sends everything everywhere
+    silent: Sequence[str]
+
+
+def size(count: int) -> str:
+    """In decimal units, three digits of it."""
+    number = float(count)
+    for unit in _UNITS[:-1]:
+        if number < 1000:
+            return f"{number:.3g} {unit}"
+        number /= 1000
+    return f"{number:,.3g} {_UNITS[-1]}"
+
+
+def _count(number: int) -> str:
+    return f"{number:,}"
+
+
+def _code(text: str) -> str:
+    """A topic may hold anything: it must not end the cell it stands in."""
+    return "`" + text.replace("|", "\\|").replace("`", "'").replace("\n", " ") + "`"
+
+
+_TOPICS: Final[Columns] = (
+    ("topic", "topic", _code),
+    ("messages", "messages", _count),
+    ("bytes", "bytes", size),
+    ("readers", "readers", str),
+)
+_FILTERS: Final[Columns] = (
+    ("filter", "filter", _code),
+    ("subscribers", "subscribers", str),
+    ("messages", "messages", _count),
+    ("deliveries", "deliveries", _count),
+    ("bytes", "bytes", size),
+)
+_LINKS: Final[Columns] = (
+    ("from", "broker", str),
+    ("to", "neighbour", str),
+    ("messages", "messages", _count),
+    ("bytes", "bytes", size),
+    ("of them control", "control_bytes", size),
+)
 
 
 def write(found: Findings) -> str:
@@ -37,34 +83,34 @@ def write(found: Findings) -> str:
         "# What the brokers carry, and what to change",
         f"From {found.start:%Y-%m-%d %H:%M} to {found.end:%Y-%m-%d %H:%M} UTC: "
         f"{found.messages:,} messages, {size(found.size)} of payload.",
-        *_silent(found),
+    ]
+    if found.silent:
+        parts.append(f"No answer from {', '.join(found.silent)}: what is said of them is older.")
+    parts += [
         "## Do this",
-        *_advice(found),
+        "\n".join(_advice(found)),
         "## Hot topics",
-        table(
-            ("topic", "messages", "bytes", "readers"),
-            [(_code(row[0]), f"{row[1]:,}", size(row[2]), row[3]) for row in found.topics],
-        ),
+        table(_TOPICS, found.topics),
         "## Hot filters",
-        table(
-            ("filter", "subscribers", "messages", "deliveries", "bytes"),
-            [
-                (_code(row[0]), row[1], f"{row[2]:,}", f"{row[3]:,}", size(row[4]))
-                for row in found.filters
-            ],
-        ),
+        table(_FILTERS, found.filters),
         "## Published and never read",
-        table(
-            ("topic", "messages", "bytes"),
-            [(_code(row[0]), f"{row[1]:,}", size(row[2])) for row in found.unread],
-        ),
+        table(_TOPICS[:3], found.unread),
         "## What links carried",
-        table(
-            ("from", "to", "messages", "bytes", "of them control"),
-            [(row[0], row[1], f"{row[2]:,}", size(row[3]), size(row[4])) for row in found.links],
-        ),
+        table(_LINKS, found.links),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def table(columns: Columns, rows: Iterable[Row]) -> str:
+    lines = [_line(write(row[name]) for _, name, write in columns) for row in rows]
+    if not lines:
+        return "None."
+    head, rule = _line(head for head, *_ in columns), _line("---" for _ in columns)
+    return "\n".join([head, rule, *lines])
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
 
 
 def _advice(found: Findings) -> list[str]:
@@ -102,38 +148,4 @@ def _advice(found: Findings) -> list[str]:
             f"- The mode `pf` sends every message over every link; `ssf` or `bloom` would carry "
             f"{size(advice.before)} of payload instead."
         )
-    return [
-        "\n".join(lines or ["- Nothing: no move of a client saves a hundredth of the traffic."])
-    ]
-
-
-def _silent(found: Findings) -> list[str]:
-    if not found.silent:
-        return []
-    return [f"No answer from {', '.join(found.silent)}: what is said of them is older."]
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    lines = [_row(str(cell) for cell in row) for row in rows]
-    if not lines:
-        return "None."
-    return "\n".join([_row(head), _row("---" for _ in head), *lines])
-
-
-def size(count: int) -> str:
-    """In decimal units, three digits of it."""
-    number = float(count)
-    for unit in _UNITS[:-1]:
-        if number < 1000:
-            return f"{number:.3g} {unit}"
-        number /= 1000
-    return f"{number:,.3g} {_UNITS[-1]}"
-
-
-def _row(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def _code(text: str) -> str:
-    """A topic may hold anything: it must not end the cell it stands in."""
-    return "`" + text.replace("|", "\\|").replace("`", "'").replace("\n", " ") + "`"
+    return lines or ["- Nothing: no move of a client saves a hundredth of the traffic."]

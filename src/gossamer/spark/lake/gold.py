@@ -7,12 +7,32 @@ to it, however late. So nothing is counted twice, and nothing late is left out.
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from gossamer.spark.lake.tables import DATE, HOUR, Hour, LakeTable, hour_columns
 
 READINGS: Final = "silver/readings"
+
+# What a row holds: of readings, and of the rows of the level below. Rows without a number have no
+# part in the first and the last.
+_COLUMNS: Final = {
+    "count": ("count(number)", "sum(`count`)"),
+    "others": ("count(*) - count(number)", "sum(others)"),
+    "min": ("min(number)", "min(`min`)"),
+    "max": ("max(number)", "max(`max`)"),
+    "sum": ("sum(number)", "sum(`sum`)"),
+    "avg": ("sum(number) / nullif(count(number), 0)", "sum(`sum`) / nullif(sum(`count`), 0)"),
+    "first": (
+        "min_by(number, if(number is null, null, struct(time, broker, offset)))",
+        "min_by(`first`, if(`count` = 0, null, start))",
+    ),
+    "last": (
+        "max_by(number, if(number is null, null, struct(time, broker, offset)))",
+        "max_by(`last`, if(`count` = 0, null, start))",
+    ),
+    "last_time": ("max(time)", "max(last_time)"),
+}
 
 
 class GoldLevel(NamedTuple):
@@ -29,8 +49,6 @@ LEVELS: Final = (
     GoldLevel("gold/day", "1 day", "gold/hour", (DATE,)),
 )
 
-_ORDER: Final = ("time", "broker", "offset")
-
 
 def recompute(spark: SparkSession, root: str, hours: Iterable[Hour]) -> None:
     """All levels, where readings of these hours take part."""
@@ -41,60 +59,20 @@ def recompute(spark: SparkSession, root: str, hours: Iterable[Hour]) -> None:
         below = LakeTable(root, level.below).read_parts(spark, parts)
         if below is None:
             continue
-        combine = first_level if level.below == READINGS else next_level
-        rows = combine(below, F.window("time" if level.below == READINGS else "start", level.width))
+        rows = aggregates(below, level)
         cut = {name: hour_columns(F.col("start"))[name] for name in level.columns}
         rows = rows.withColumns(cut).repartition(*level.columns)
         sorted_rows = rows.sortWithinPartitions(*level.columns, "topic", "field", "start")
         LakeTable(root, level.name, *level.columns).replace(sorted_rows)
 
 
-def first_level(readings: DataFrame, window: Column) -> DataFrame:
-    number = F.col("number")
-    order = F.when(number.isNotNull(), F.struct(*_ORDER))
-    return _named(
-        readings.groupBy("topic", "field", window.alias("window")).agg(
-            F.count(number).alias("count"),
-            (F.count("*") - F.count(number)).alias("others"),
-            F.min(number).alias("min"),
-            F.max(number).alias("max"),
-            F.sum(number).alias("sum"),
-            F.min_by(number, order).alias("first"),
-            F.max_by(number, order).alias("last"),
-            F.max("time").alias("last_time"),
-        )
-    )
-
-
-def next_level(below: DataFrame, window: Column) -> DataFrame:
-    order = F.when(F.col("count") > 0, F.col("start"))
-    return _named(
-        below.groupBy("topic", "field", window.alias("window")).agg(
-            F.sum("count").alias("count"),
-            F.sum("others").alias("others"),
-            F.min("min").alias("min"),
-            F.max("max").alias("max"),
-            F.sum("sum").alias("sum"),
-            F.min_by("first", order).alias("first"),
-            F.max_by("last", order).alias("last"),
-            F.max("last_time").alias("last_time"),
-        )
-    )
-
-
-def _named(groups: DataFrame) -> DataFrame:
-    return groups.select(
-        "topic",
-        "field",
-        F.col("window.start").alias("start"),
-        F.col("window.end").alias("end"),
-        "count",
-        "others",
-        "min",
-        "max",
-        "sum",
-        (F.col("sum") / F.when(F.col("count") > 0, F.col("count"))).alias("avg"),
-        "first",
-        "last",
-        "last_time",
-    )
+def aggregates(below: DataFrame, level: GoldLevel) -> DataFrame:
+    """The rows of a level: of each topic, field and window."""
+    of_readings = level.below == READINGS
+    window = F.window("time" if of_readings else "start", level.width)
+    columns = [
+        F.expr(from_readings if of_readings else from_below).alias(name)
+        for name, (from_readings, from_below) in _COLUMNS.items()
+    ]
+    groups = below.groupBy("topic", "field", window.alias("window")).agg(*columns)
+    return groups.select("topic", "field", "window.start", "window.end", *_COLUMNS)

@@ -26,9 +26,16 @@ from gossamer.vision.settings import WorkerSettings
 LATENESS: Final = "10 seconds"
 EVERY: Final = "1 second"
 
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS: Final = 0.5
+RESTART_SECONDS: Final = 5.0  # after a query that failed
+# A checkpoint that nobody wrote to for so long is of an earlier wish for the same operator.
+STALE_SECONDS: Final = 86_400.0
+
 
 @dataclass(frozen=True)
-class Means:
+class QuerySettings:
     """What queries compute with, and where they read and write."""
 
     source: dict[str, str]  # options of the format, for reading
@@ -39,18 +46,18 @@ class Means:
     vision: WorkerSettings | None = None
 
 
-def answers(spark: SparkSession, wanted: WantedOperator, means: Means) -> DataFrame:
+def answers(spark: SparkSession, wanted: WantedOperator, settings: QuerySettings) -> DataFrame:
     """The results as the broker takes them. Raises PlusError."""
-    source: dict[str, Any] = {**means.source, "starting": wanted.starting()}
+    source: dict[str, Any] = {**settings.source, "starting": wanted.starting()}
     results = subscribe(
         spark,
         wanted.filter,
         reply=wanted.reply,
         ttl=wanted.ttl,
         windows=wanted.own_windows(),
-        watermark=means.lateness,
-        processors=means.processors,
-        vision=means.vision,
+        watermark=settings.lateness,
+        processors=settings.processors,
+        vision=settings.vision,
         stream=True,
         ticks=True,
         **source,
@@ -65,24 +72,16 @@ def answers(spark: SparkSession, wanted: WantedOperator, means: Means) -> DataFr
 
 
 def start_query(
-    spark: SparkSession, name: str, wanted: WantedOperator, means: Means
+    spark: SparkSession, name: str, wanted: WantedOperator, settings: QuerySettings
 ) -> StreamingQuery:
     return (
-        answers(spark, wanted, means)
+        answers(spark, wanted, settings)
         .writeStream.format("gossamer")
-        .options(**means.sink, checkpointLocation=str(means.folder / name))
+        .options(**settings.sink, checkpointLocation=str(settings.folder / name))
         .queryName(f"{wanted.filter} [{name}]")
         .trigger(processingTime=EVERY)
         .start()
     )
-
-
-logger = logging.getLogger(__name__)
-
-LOOK_SECONDS: Final = 0.5
-RESTART_SECONDS: Final = 5.0  # after a query that failed
-# A checkpoint that nobody wrote to for so long is of an earlier wish for the same operator.
-STALE_SECONDS: Final = 86_400.0
 
 
 class OffloadService:
@@ -95,12 +94,12 @@ class OffloadService:
         self,
         spark: SparkSession,
         asking: OffloadRequests,
-        means: Means,
+        settings: QuerySettings,
         note: Callable[[str], None],
     ) -> None:
         self._spark = spark
         self._asking = asking
-        self._means = means
+        self._settings = settings
         self._note = note
         self._queries: dict[str, StreamingQuery] = {}
         self._not_before: dict[str, float] = {}  # when a query that failed is tried again
@@ -146,10 +145,10 @@ class OffloadService:
         if name in self._impossible or time.monotonic() < self._not_before.get(name, 0.0):
             return
         self._not_before.pop(name, None)
-        if _is_stale(self._means.folder / name):
-            shutil.rmtree(self._means.folder / name)
+        if _is_stale(self._settings.folder / name):
+            shutil.rmtree(self._settings.folder / name)
         try:
-            self._queries[name] = start_query(self._spark, name, wanted, self._means)
+            self._queries[name] = start_query(self._spark, name, wanted, self._settings)
         except PlusError as problem:
             self._note(f"{wanted.filter} cannot be answered here: {problem}")
             self._impossible.add(name)
@@ -160,7 +159,7 @@ class OffloadService:
         """Nobody subscribes any more: what was counted is of no use to those who come later."""
         self._queries.pop(name).stop()
         self._not_before.pop(name, None)
-        shutil.rmtree(self._means.folder / name, ignore_errors=True)
+        shutil.rmtree(self._settings.folder / name, ignore_errors=True)
 
 
 def _why(query: StreamingQuery) -> str:
@@ -205,7 +204,7 @@ def answer(
     delivery = {"delivery": ONCE} if url.startswith(("mqtt:", "mqtts:")) else {}
     sink = {"url": url, **delivery, **given}
     asking = OffloadRequests(read_sink_options(sink)).__enter__()
-    means = Means(
+    settings = QuerySettings(
         source={"brokers": brokers, **given, **source},
         sink=sink,
         folder=Path(checkpoints),
@@ -213,4 +212,4 @@ def answer(
         processors=processors or {},
         vision=vision,
     )
-    return OffloadService(spark, asking, means, note)
+    return OffloadService(spark, asking, settings, note)

@@ -23,6 +23,11 @@ from gossamer.spark.sink.publisher import SinkError, client_of
 from gossamer.spark.sink.sink_options import SinkOptions
 from gossamer.wire.reasons import UNSPECIFIED_ERROR
 
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE: Final = 0.1
+LONGEST_PAUSE: Final = 5.0
+
 
 @dataclass(frozen=True)
 class WantedOperator:
@@ -57,12 +62,6 @@ def read_wanted(payload: bytes) -> WantedOperator:
         )
     except (KeyError, TypeError, AttributeError) as problem:
         raise ValueError(f"not what a broker tells: {problem!r}") from None
-
-
-logger = logging.getLogger(__name__)
-
-FIRST_PAUSE: Final = 0.1
-LONGEST_PAUSE: Final = 5.0
 
 
 class OffloadRequests:

@@ -26,7 +26,7 @@ from gossamer.spark.lake.tables import (
     by_hour_and_batch,
 )
 from gossamer.spark.pipelines.pipeline import AdminAccess, Pipeline, PipelineError, PipelineSettings
-from gossamer.spark.tracks.frames import dwells, tracks, visits
+from gossamer.spark.tracks.tracks import dwells, tracks, visits
 
 Fences = dict[str, list[tuple[str, str]]]  # areas as User Properties
 

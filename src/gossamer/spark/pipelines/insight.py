@@ -108,38 +108,21 @@ class InsightPipeline:
         self._save("placement", traffic.frame_of(spark, advice.moves, _PLACEMENT))
         total = topics.selectExpr("sum(messages)", "sum(bytes)").collect()[0]
         lost = unread.selectExpr("count(*)", "sum(messages)", "sum(bytes)").collect()[0]
-        carried = loads.orderBy(F.desc("bytes")).collect()
+        carried = [row.asDict() for row in loads.orderBy(F.desc("bytes")).collect()]
         idle = filters.where("messages = 0").orderBy("filter").select("filter").collect()
-        read = filters.where("messages > 0").orderBy(F.desc("deliveries"), "filter")
-        most = report.MOST_LINES
         return report.Findings(
             start=start,
             end=end,
             messages=total[0],
             size=total[1],
-            topics=topics.orderBy(F.desc("bytes"), "topic")
-            .select("topic", "messages", "bytes", "readers")
-            .take(most),
-            filters=read.select("filter", "subscribers", "messages", "deliveries", "bytes").take(
-                most
-            ),
-            unread=unread.orderBy(F.desc("bytes"), "topic")
-            .select("topic", "messages", "bytes")
-            .take(most),
+            topics=_first(topics, "bytes", "topic"),
+            filters=_first(filters.where("messages > 0"), "deliveries", "filter"),
+            unread=_first(unread, "bytes", "topic"),
             unread_topics=lost[0],
             unread_messages=lost[1] or 0,
             unread_size=lost[2] or 0,
             idle=[row["filter"] for row in idle],
-            links=[
-                (
-                    row["broker"],
-                    row["neighbour"],
-                    row["messages"],
-                    row["bytes"],
-                    row["control_bytes"],
-                )
-                for row in carried[:most]
-            ],
+            links=carried[: report.MOST_LINES],
             advice=advice,
             floods=any(row["mode"] == FLOODING for row in carried),
             silent=self._snapshots.silent,
@@ -150,6 +133,12 @@ class InsightPipeline:
         path = joined(self._root, name)
         frame.coalesce(1).write.mode("overwrite").parquet(path)
         return frame.sparkSession.read.parquet(path)
+
+
+def _first(frame: DataFrame, most: str, name: str) -> list[report.Row]:
+    """The rows that the report shows: those with most of a column first."""
+    rows = frame.orderBy(F.desc(most), name).take(report.MOST_LINES)
+    return [row.asDict() for row in rows]
 
 
 def _names(settings: PipelineSettings) -> list[str]:
