@@ -113,15 +113,15 @@ def test_a_handshake_that_was_overheard_opens_nothing_again() -> None:
     settings = MeshSettings("b", mesh="test", key="secret")
     theirs = MeshSettings("c", mesh="test", key="secret")
     met: list[Introduction] = []
-    honest = Dialling(theirs, introduce(theirs), "")
+    honest = Dialling(theirs, introduce(theirs), "", lambda peer: None)
     first = Accepting(settings, introduce(settings), "", met.append)
-    _, proof = honest.answer(first.step(honest.opening).data)
+    proof = honest.respond(first.step(honest.first()).data)
     accepted = first.step(proof).verdict
     assert accepted is not None
     assert accepted.reason == reasons.SUCCESS
     assert [peer.name for peer in met] == ["c"]
     again = Accepting(settings, introduce(settings), "", met.append)
-    again.step(honest.opening)
+    again.step(honest.first())
     verdict = again.step(proof).verdict
     assert verdict is not None
     assert verdict.reason == reasons.NOT_AUTHORIZED

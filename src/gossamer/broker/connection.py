@@ -15,6 +15,7 @@ from typing import Final
 from gossamer.broker.client_topics import ClientTopics
 from gossamer.broker.core import AWAITING_CONNECT, CLOSED, DECIDING, OPEN, Core, Unfinished
 from gossamer.broker.dispatch import dispatch, handle_acknowledgement, handle_located_ping
+from gossamer.broker.keep_alive import keep_alive
 from gossamer.broker.policy import Exchange, Origin
 from gossamer.broker.publish import publish_plain
 from gossamer.broker.publish_from_neighbour import pass_on_plain, set_aside
@@ -22,6 +23,7 @@ from gossamer.broker.publish_runs import forward_run
 from gossamer.broker.rates import network_of
 from gossamer.broker.replies import promise, refuse, spelled
 from gossamer.broker.session_end import end_connection
+from gossamer.broker.settings import peer_settings
 from gossamer.broker.timers import Timer
 from gossamer.budget.ledger import Owner
 from gossamer.session.identity import Identity
@@ -423,3 +425,35 @@ class Connection:
         packet = spelled(self.outbox, answer)
         if packet:
             self.outbox.put(packet)
+
+
+def open_dialled(
+    core: Core,
+    sink: Sink,
+    origin: Origin,
+    session: Session,
+    version: int,
+    keep_alive_seconds: float,
+    now: float,
+) -> Connection:
+    """This broker called another one, which has accepted it. MQTT's PUBLISH and its answers are the
+    same both ways, so what follows is a connection like those that were accepted here."""
+    core.last_token += 1
+    connection = Connection(core, sink, origin, core.last_token, now)
+    core.connections[connection.token] = connection
+    core.counters.connections_open = len(core.connections)
+    connection.version = version
+    connection.outbox.version = version
+    connection.stage = OPEN
+    connection.settings = peer_settings()
+    connection.limit = connection.settings.max_packet
+    connection.identity = Identity(session.client_id, session.user, origin.address, origin.listener)
+    connection.session = session
+    connection.keep_alive = keep_alive_seconds * 1.5
+    keep_alive(connection, now)
+    session.record.disconnected_at = 0.0
+    core.journal.session_saved(session.record)
+    # What is told again now may rest on an answer that no disk has seen yet.
+    connection.outbox.hold_back()
+    session.outbox = connection.outbox
+    return connection

@@ -1,36 +1,28 @@
 """The dialling side of a link: CONNECT, proof, and then a connection like any other.
 
 Without IO: a shell gives it a sink and the bytes that arrive. Once the neighbour has accepted,
-both ends treat the connection alike; MQTT's PUBLISH and its answers are the same both ways.
+both ends treat the connection alike.
 """
 
 from __future__ import annotations
 
-from gossamer.broker.connection import Connection
-from gossamer.broker.core import OPEN
-from gossamer.broker.keep_alive import keep_alive
-from gossamer.broker.mesh_port import PEER_METHOD, PEER_PREFIX
+from gossamer.broker.connection import Connection, open_dialled
+from gossamer.broker.mesh_port import PEER_PREFIX
 from gossamer.broker.policy import Origin
 from gossamer.broker.session_end import disconnect_session
-from gossamer.broker.settings import peer_settings
 from gossamer.broker.timers import Timer
 from gossamer.budget.ledger import NOBODY
+from gossamer.client.login import Login, reason_string
 from gossamer.mesh.collision import ANSWER_SECONDS
-from gossamer.mesh.handshake import Dialling, HandshakeError, introduce
+from gossamer.mesh.handshake import Dialling, HandshakeError, Introduction, introduce
 from gossamer.mesh.mesh import Mesh
 from gossamer.mesh.settings import KEEP_ALIVE_SECONDS
-from gossamer.session.identity import Identity
 from gossamer.session.outbox import Sink
 from gossamer.session.session import NEVER
 from gossamer.wire import reasons
-from gossamer.wire.codec import decode, encode
 from gossamer.wire.errors import ProtocolError
-from gossamer.wire.frames import header_length, packet_length
-from gossamer.wire.packets import V5, Auth, Connack, Connect, Disconnect
+from gossamer.wire.packets import V5, Connack, Connect
 from gossamer.wire.properties import Properties
-
-# An answer to CONNECT is small; a stranger's flood is not read to its end.
-_MOST_HANDSHAKE_BYTES = 65_536
 
 
 class Dial:
@@ -43,23 +35,17 @@ class Dial:
         self.connection: Connection | None = None
         self.failure = ""
         self.name = ""  # the neighbour's, once it has proved it
-        self._buffer = b""
         self._timer: Timer | None = Unanswered(self)
         mesh.core.timers.add(now + ANSWER_SECONDS, self._timer)
-        own = introduce(mesh.settings)
-        self._handshake = Dialling(mesh.settings, own, origin.certificate_user)
         properties = Properties()
         properties.session_expiry = NEVER
-        properties.authentication_method = PEER_METHOD
-        properties.authentication_data = self._handshake.opening
-        connect = Connect(
-            PEER_PREFIX + mesh.settings.name,
-            V5,
-            False,
-            KEEP_ALIVE_SECONDS,
-            properties=properties,
-        )
-        sink.write(encode(connect, V5))
+        client_id = PEER_PREFIX + mesh.settings.name
+        connect = Connect(client_id, V5, False, KEEP_ALIVE_SECONDS, properties=properties)
+        own = introduce(mesh.settings)
+        proving = Dialling(mesh.settings, own, origin.certificate_user, self._proved)
+        login = Login(connect, proving)
+        self._login: Login | None = login  # until it is certain what becomes of the attempt
+        sink.write(login.request)
 
     def receive(self, data: bytes, now: float) -> None:
         """Bytes from the neighbour; after the handshake they are the connection's."""
@@ -67,25 +53,19 @@ class Dial:
         if connection is not None:
             connection.receive(data, now)
             return
-        self._buffer += data
+        login = self._login
+        if login is None:
+            return  # it has failed
         try:
-            while self.connection is None and not self.failure:
-                size = packet_length(self._buffer, 0)
-                if size > _MOST_HANDSHAKE_BYTES or len(self._buffer) > 2 * _MOST_HANDSHAKE_BYTES:
-                    raise HandshakeError("what answers there is not a broker of a mesh")
-                if size == 0 or size > len(self._buffer):
-                    return
-                head = self._buffer[0]
-                body = self._buffer[header_length(self._buffer, 0) : size]
-                self._buffer = self._buffer[size:]
-                self._handle(head, body, now)
+            answer = login.receive(data)
+            if answer:
+                self.sink.write(answer)
+            if login.connack is not None:
+                connection = self._open(login.connack, now)
+                if login.rest:
+                    connection.receive(login.rest, now)
         except (HandshakeError, ProtocolError) as error:
             self.fail(str(error))
-            return
-        if self._buffer and self.connection is not None:
-            rest = self._buffer
-            self._buffer = b""
-            self.connection.receive(rest, now)
 
     def lost(self, now: float) -> None:
         """The shell's word that the network closed the connection."""
@@ -109,6 +89,7 @@ class Dial:
 
     def _settle(self) -> None:
         """It is certain what becomes of the attempt."""
+        self._login = None
         timer = self._timer
         if timer is not None:
             self._timer = None
@@ -116,64 +97,39 @@ class Dial:
             if self.name:
                 self.mesh.neighbour_table.collisions.end(self.name)
 
-    def _handle(self, head: int, body: bytes, now: float) -> None:
-        packet = decode(head, body, V5)
-        if isinstance(packet, Auth) and packet.properties is not None and not self.name:
-            peer, answer = self._handshake.answer(packet.properties.authentication_data or b"")
-            if self.mesh.neighbour_table.session_for(peer.name).outbox is not None:
-                # Before it proves itself: the neighbour would give up the road that stands.
-                raise HandshakeError(f"{peer.name} is already connected by another link")
-            if not self.mesh.neighbour_table.collisions.begin(peer.name):
-                raise HandshakeError(f"{peer.name} is already being connected by another link")
-            self.name = peer.name
-            self.mesh.neighbour_table.met(peer)
-            properties = Properties()
-            properties.authentication_method = PEER_METHOD
-            properties.authentication_data = answer
-            self.sink.write(encode(Auth(reasons.CONTINUE_AUTHENTICATION, properties), V5))
-        elif isinstance(packet, Connack):
-            if packet.reason != reasons.SUCCESS:
-                raise HandshakeError(_refusal(packet))
-            if not self.name:
-                raise HandshakeError("it accepts any client: it is not a broker of a mesh")
-            self._open(now)
-        elif isinstance(packet, Disconnect):
-            raise HandshakeError(f"it disconnected with reason 0x{packet.reason:02x}")
-        else:
+    def _proved(self, peer: Introduction) -> None:
+        """Before we prove ourselves: the neighbour would give up a link that stands for this."""
+        neighbours = self.mesh.neighbour_table
+        if self.name:
             raise HandshakeError("what answers there is not a broker of a mesh")
+        if neighbours.session_for(peer.name).outbox is not None:
+            raise HandshakeError(f"{peer.name} is already connected by another link")
+        if not neighbours.collisions.begin(peer.name):
+            raise HandshakeError(f"{peer.name} is already being connected by another link")
+        self.name = peer.name
+        neighbours.met(peer)
 
-    def _open(self, now: float) -> None:
+    def _open(self, connack: Connack, now: float) -> Connection:
+        if connack.reason != reasons.SUCCESS:
+            text = reason_string(connack.properties)
+            raise HandshakeError(text or f"it refused with reason 0x{connack.reason:02x}")
+        if not self.name:
+            raise HandshakeError("it accepts any client: it is not a broker of a mesh")
         core = self.mesh.core
         session = self.mesh.neighbour_table.session_for(self.name)
         self._settle()
         # The first broker has accepted this one since it tried the other: see `collision.py`.
         disconnect_session(core, session, reasons.SESSION_TAKEN_OVER, "", now)
-        core.last_token += 1
-        connection = Connection(core, self.sink, self.origin, core.last_token, now)
-        core.connections[connection.token] = connection
-        core.counters.connections_open = len(core.connections)
-        connection.version = V5
-        connection.outbox.version = V5
+        connection = open_dialled(
+            core, self.sink, self.origin, session, V5, KEEP_ALIVE_SECONDS, now
+        )
         connection.is_peer = True
         connection.owner = NOBODY
         connection.is_dialled = True
-        connection.stage = OPEN
-        connection.settings = peer_settings()
-        connection.limit = connection.settings.max_packet
-        connection.identity = Identity(
-            session.client_id, "$mesh", self.origin.address, self.origin.listener
-        )
-        connection.session = session
-        connection.keep_alive = KEEP_ALIVE_SECONDS * 1.5
-        keep_alive(connection, now)
-        session.record.disconnected_at = 0.0
-        core.journal.session_saved(session.record)
-        # What is told again now may rest on an answer that no disk has seen yet.
-        connection.outbox.hold_back()
-        session.outbox = connection.outbox
         self.connection = connection
         self.mesh.opened(connection, now)
         session.resume(now)
+        return connection
 
     def ping(self) -> None:
         """Keeps the link's silence short on both sides; call it every few seconds."""
@@ -190,8 +146,3 @@ class Unanswered(Timer):
     def fire(self, now: float) -> float:
         self.dial.give_up()
         return 0.0
-
-
-def _refusal(packet: Connack) -> str:
-    text = None if packet.properties is None else packet.properties.reason_string
-    return text or f"it refused with reason 0x{packet.reason:02x}"

@@ -15,7 +15,9 @@ import secrets
 from collections.abc import Callable
 from typing import Final
 
+from gossamer.broker.mesh_port import PEER_METHOD
 from gossamer.broker.policy import AuthStep, Exchange, Verdict
+from gossamer.client.login import EnhancedAuthentication
 from gossamer.mesh.gossip.item import is_name
 from gossamer.mesh.settings import FIRST, MeshSettings
 from gossamer.wire import reasons
@@ -27,7 +29,7 @@ _MOST_SPEAKS: Final = 1_000_000
 _TOPOLOGY: Final = "graph"
 
 
-class HandshakeError(Exception):
+class HandshakeError(ValueError):
     """Why this neighbour is none."""
 
 
@@ -154,22 +156,36 @@ class Accepting(Exchange):
         return AuthStep(answer + self._own)
 
 
-class Dialling:
-    """The dialler's side."""
+class Dialling(EnhancedAuthentication):
+    """The dialler's side, as its login asks for it."""
 
-    def __init__(self, settings: MeshSettings, own: Introduction, certificate_user: str) -> None:
+    def __init__(
+        self,
+        settings: MeshSettings,
+        own: Introduction,
+        certificate_user: str,
+        proved: Callable[[Introduction], None],
+    ) -> None:
+        """`proved` is told who the acceptor is, once that is certain and before we prove ourselves;
+        it may raise HandshakeError."""
+        super().__init__(PEER_METHOD)
         self._settings = settings
+        self._own = own.encode()
         self._certificate_user = certificate_user
-        self.opening = own.encode()
+        self._proved = proved
 
-    def answer(self, data: bytes) -> tuple[Introduction, bytes]:
-        """Who the acceptor is, and our proof; HandshakeError if it is not who it says."""
+    def first(self) -> bytes:
+        return self._own
+
+    def respond(self, challenge: bytes) -> bytes:
+        """Our proof; HandshakeError if the acceptor is not who it says."""
         size = 32
-        theirs = data[size:]
+        theirs = challenge[size:]
         peer = read_introduction(theirs, self._settings)
         key = self._settings.key
-        if not hmac.compare_digest(proof(key, ACCEPTOR, self.opening, theirs), data[:size]):
+        if not hmac.compare_digest(proof(key, ACCEPTOR, self._own, theirs), challenge[:size]):
             raise HandshakeError(f"{peer.name} does not know the key of this mesh")
         if not has_certificate(self._settings, peer.name, self._certificate_user):
             raise HandshakeError(f"{peer.name} has no certificate that this broker trusts")
-        return peer, proof(key, DIALLER, self.opening, theirs)
+        self._proved(peer)
+        return proof(key, DIALLER, self._own, theirs)

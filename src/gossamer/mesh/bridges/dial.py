@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from gossamer.broker.connection import Connection
-from gossamer.broker.core import CLOSED, OPEN, Core
-from gossamer.broker.keep_alive import keep_alive
+from gossamer.broker.connection import Connection, open_dialled
+from gossamer.broker.core import CLOSED, Core
 from gossamer.broker.policy import Origin
-from gossamer.broker.settings import peer_settings
+from gossamer.client.login import Login, reason_string
 from gossamer.mesh.bridges.bridge import BRIDGE_KEEP_ALIVE, BRIDGE_SESSION_SECONDS, Bridge
 from gossamer.mesh.bridges.loop_prevention import MarkingSink, growth, has_mark, mark_of
-from gossamer.session.identity import Identity
 from gossamer.session.outbox import Sink
 from gossamer.wire import reasons
-from gossamer.wire.codec import decode, encode
+from gossamer.wire.codec import decode
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.frames import header_length, packet_length
 from gossamer.wire.packets import (
@@ -41,7 +39,6 @@ from gossamer.wire.properties import Properties
 from gossamer.wire.publish_codec import IDENTIFIERS, PUBACK_HEAD, PUBREC_HEAD
 
 _PINGREQ: Final = b"\xc0\x00"
-_MOST_LOGIN_BYTES: Final = 65_536  # an answer to CONNECT is small
 _ANSWERS: Final = (PUBACK, PUBREC, PUBREL, PUBCOMP)
 _DEFAULT_WINDOW: Final = 65_535
 # Fewer than there are packet identifiers, some of which our requests need.
@@ -77,12 +74,15 @@ class BridgeDial:
             None,
             properties,
         )
-        sink.write(encode(connect, self._version))
+        self._login = Login(connect)
+        sink.write(self._login.request)
 
     def receive(self, data: bytes, now: float) -> None:
         """Bytes from the bridged broker."""
-        data = self._buffer + data if self._buffer else data
         try:
+            if self.connection is None:
+                data = self._log_in(data, now)
+            data = self._buffer + data if self._buffer else data
             self._buffer = data[self._handle(data, now) :]
         except ProtocolError as error:
             self.fail(error.text, now)
@@ -112,8 +112,6 @@ class BridgeDial:
         end = len(data)
         while position < end and not self.failure:
             size = packet_length(data, position) if position + 1 < end else 0
-            if self.connection is None and size > _MOST_LOGIN_BYTES:
-                raise _strange("what answers there is not an MQTT broker")
             if size == 0 or position + size > end:
                 break
             if not self._is_ordinary(data, position):
@@ -126,8 +124,6 @@ class BridgeDial:
         return position
 
     def _is_ordinary(self, data: bytes, position: int) -> bool:
-        if self.connection is None:
-            return False
         head = data[position]
         if head >> 4 != PUBLISH:
             return head >> 4 in _ANSWERS
@@ -153,9 +149,6 @@ class BridgeDial:
         packet = decode(head, body, self._version)
         connection = self.connection
         if connection is None:
-            if not isinstance(packet, Connack):
-                raise _strange("what answers there is not an MQTT broker")
-            self._login(packet, now)
             return
         connection.last_seen = now
         if isinstance(packet, Publish):
@@ -185,9 +178,18 @@ class BridgeDial:
         can_be_replay = bridge.replays.is_due(packet.topic, now) or self._version != V5
         return not (can_be_replay and bridge.is_known(packet.topic, packet.payload, now))
 
-    def _login(self, packet: Connack, now: float) -> None:
+    def _log_in(self, data: bytes, now: float) -> bytes:
+        """What came behind the answer to CONNECT; nothing before that is there."""
+        login = self._login
+        login.receive(data)
+        if login.connack is None or self.failure:
+            return b""
+        self._open(login.connack, now)
+        return login.rest
+
+    def _open(self, packet: Connack, now: float) -> None:
         if packet.reason != reasons.SUCCESS:
-            text = None if packet.properties is None else packet.properties.reason_string
+            text = reason_string(packet.properties)
             raise _strange(text or f"it refused us with reason 0x{packet.reason:02x}")
         bridge = self.bridge
         session = bridge.session
@@ -197,36 +199,20 @@ class BridgeDial:
         if offered.maximum_qos is not None and offered.maximum_qos < bridge.settings.qos:
             raise _strange(f"it takes QoS {offered.maximum_qos} at most: set qos in [[mesh.stock]]")
         core = self.core
-        core.last_token += 1
         sink = self._sink
         mark = b""
         if self._version == V5:
             mark = mark_of(bridge.mesh)
             sink = MarkingSink(sink, mark)
-        connection = Connection(core, sink, self._origin, core.last_token, now)
-        core.connections[connection.token] = connection
-        core.counters.connections_open = len(core.connections)
-        connection.version = self._version
-        connection.outbox.version = self._version
+        connection = open_dialled(
+            core, sink, self._origin, session, self._version, BRIDGE_KEEP_ALIVE, now
+        )
         if offered.maximum_packet_size is not None:
             connection.outbox.maximum_packet = offered.maximum_packet_size - growth(mark)
-        connection.stage = OPEN
-        connection.settings = peer_settings()
         connection.settings.receive_maximum = core.settings.receive_maximum
-        connection.limit = connection.settings.max_packet
-        connection.identity = Identity(
-            session.client_id, session.user, self._origin.address, self._origin.listener
-        )
-        connection.session = session
-        connection.keep_alive = BRIDGE_KEEP_ALIVE * 1.5
         connection.unreleased_before = 0 if session.incoming is None else len(session.incoming)
-        keep_alive(connection, now)
         session.identity = connection.identity
         session.window = min(offered.receive_maximum or _DEFAULT_WINDOW, _LARGEST_WINDOW)
-        session.record.disconnected_at = 0.0
-        core.journal.session_saved(session.record)
-        connection.outbox.hold_back()
-        session.outbox = connection.outbox
         self.connection = connection
         bridge.opened(connection, packet.session_present, now)
         session.resume(now)
