@@ -235,6 +235,11 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def any_text(raw: bytes) -> str:
+    """Text that is no UTF-8 must not stop the reading: the checksum of its row tells of it."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
 def identify(connection: sqlite3.Connection, path: Path, create: bool) -> None:
     """Refuse a file of another program or of a later format; fill an empty one if asked to."""
     try:

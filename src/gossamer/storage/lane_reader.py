@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Final
 
 from gossamer.session.records import DeliveryRecord
+from gossamer.storage.files import any_text
 from gossamer.storage.rows import Row, damaged_waiting, waiting_from
 from gossamer.storage.schema import COUNT_DAMAGED, CREATE_DAMAGED, READ_LANE, SET_ASIDE
 
@@ -57,7 +58,7 @@ def lane_rows(connection: sqlite3.Connection, after: int, before: int, most: int
         if getattr(error, "sqlite_errorcode", None) is not None:
             raise
     while left > 0:
-        connection.text_factory = _with_what_is_wrong
+        connection.text_factory = any_text
         try:
             some = (after, before, min(left, _AT_ONCE))
             rows = connection.execute(READ_LANE, some).fetchall()
@@ -68,8 +69,3 @@ def lane_rows(connection: sqlite3.Connection, after: int, before: int, most: int
         after = rows[-1][0]
         left -= len(rows)
         yield from rows
-
-
-def _with_what_is_wrong(text: bytes) -> str:
-    """Its checksum will not be right."""
-    return text.decode("utf-8", "surrogateescape")

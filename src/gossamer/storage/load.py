@@ -4,6 +4,7 @@ Nothing that is wrong is passed over: each row that cannot be used becomes a lin
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 from gossamer.session.records import (
     QUEUED,
@@ -56,36 +57,24 @@ from gossamer.storage.schema import (
 Rows = Mapping[Table, Iterable[Row]]
 # Rows of `waiting` from one key to another, both included.
 Waiting = Callable[[int, int], Iterable[Row]]
+Name = TypeVar("Name", str, int)
 
 
 class Loaded:
     """What a store holds: for the core, for its journal, and what was wrong with it."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: Rows, waiting: Waiting | None = None) -> None:
+        """Read all tables. `rows` gives each table's rows; the order within a table is by key.
+
+        `waiting` is there if `rows` has none of what waits: of that, only what is inflight is read,
+        and what comes before something that has no lane.
+        """
         self.snapshot = Snapshot()
         self.index = Index()
         self.problems: list[str] = []
         self.damaged: list[int] = []  # rows of `waiting` that a queue goes on without
-        self.orphans: list[int] = []  # messages that nothing refers to: to be deleted
-
-
-def load(rows: Rows, waiting: Waiting | None = None) -> Loaded:
-    """Read all tables. `rows` gives each table's rows; the order within a table is by key.
-
-    `waiting` is there if `rows` has none of what waits: of that, only what is in flight is read,
-    and what comes before something that has no lane.
-    """
-    return _Loading().run(rows, waiting)
-
-
-class _Loading:
-    def __init__(self) -> None:
-        self.loaded = Loaded()
-        self.index = self.loaded.index
-        self.by_key: dict[int, tuple[StoredSession, SessionIndex]] = {}
-        self.lanes: dict[int, Lane] = {}
-
-    def run(self, rows: Rows, waiting: Waiting | None) -> Loaded:
+        self._by_key: dict[int, tuple[StoredSession, SessionIndex]] = {}
+        self._lanes: dict[int, Lane] = {}
         # What is referred to is taken in before what refers to it.
         take: tuple[tuple[Table, Callable[[Row], None]], ...] = (
             (MESSAGE, self._message),
@@ -106,16 +95,16 @@ class _Loading:
             self._read(WAITING, rows, self._waiting)
         else:
             self._read_inflight(waiting)
-            for stored, owner in self.by_key.values():
+            for stored, owner in self._by_key.values():
                 if owner.lane is not None:
                     self._read_head(stored, owner.lane, waiting)
-        for session, _ in self.by_key.values():
+        for session, _ in self._by_key.values():
             session.deliveries.sort(key=lambda delivery: delivery.number)
         messages = self.index.messages
-        self.loaded.orphans = [key for key, stored in messages.items() if stored.references == 0]
-        for key in self.loaded.orphans:
+        # Messages that nothing refers to: to be deleted.
+        self.orphans = [key for key, stored in messages.items() if stored.references == 0]
+        for key in self.orphans:
             del messages[key]
-        return self.loaded
 
     def _read(self, table: Table, rows: Rows, take: Callable[[Row], None]) -> int:
         """Take in every row; the first key after them all."""
@@ -125,7 +114,7 @@ class _Loading:
             try:
                 take(row)
             except (ValueError, TypeError, KeyError, AttributeError) as problem:
-                self.loaded.problems.append(f"{table.name} {row[0]} is unreadable: {problem}")
+                self.problems.append(f"{table.name} {row[0]} is unreadable: {problem}")
         return highest + 1
 
     def _message(self, row: Row) -> None:
@@ -140,18 +129,16 @@ class _Loading:
             session.will = self._referred(will)
             record.will = session.will.message
         elif will is not None:  # a session is worth keeping without its will
-            self.loaded.problems.append(f"session {row[0]} lost its will, message {will}")
+            self.problems.append(f"session {row[0]} lost its will, message {will}")
         stored = StoredSession(record)
-        self.by_key[row[0]] = (stored, session)
+        self._by_key[row[0]] = (stored, session)
         self.index.sessions[record.client_id] = session
-        self.loaded.snapshot.sessions.append(stored)
+        self.snapshot.sessions.append(stored)
 
     def _subscription(self, row: Row) -> None:
         stored, session = self._owner(row)
         record = subscription_from(row)
-        if record.filter in session.subscriptions:
-            raise UnreadableRow(f"the filter {record.filter!r} is there twice")
-        session.subscriptions[record.filter] = row[0]
+        _add(session.subscriptions, record.filter, row, f"the filter {record.filter!r}")
         stored.subscriptions.append(record)
 
     def _delivery(self, row: Row) -> None:
@@ -170,7 +157,7 @@ class _Loading:
 
     def _lane(self, row: Row) -> None:
         owner, following, last_number, messages, size, shared = lane_from(row)
-        lane = self.lanes[row[0]] = Lane(row[0], owner)
+        lane = self._lanes[row[0]] = Lane(row[0], owner)
         lane.next = following
         lane.last_number = last_number
         lane.messages = messages
@@ -188,7 +175,7 @@ class _Loading:
         stored.last_number = last_number
 
     def _inflight(self, row: Row) -> None:
-        lane = self.lanes.get(row[0])
+        lane = self._lanes.get(row[0])
         if lane is None:
             raise UnreadableRow(f"lane {row[0]} is missing")
         taken, runs = inflight_from(row)
@@ -197,7 +184,7 @@ class _Loading:
         lane.read = taken
 
     def _read_inflight(self, waiting: Waiting) -> None:
-        for lane in self.lanes.values():
+        for lane in self._lanes.values():
             if lane.is_inflight_kept:
                 first = lane.key * PLACES
                 rows = waiting(first, first + lane.inflight.taken)
@@ -207,7 +194,7 @@ class _Loading:
         """What was sent from a lane, and is in it until it is acknowledged."""
         stored, session = self._owner(row)
         record = waiting_from(row)
-        lane = self.lanes[row[0] // PLACES]
+        lane = self._lanes[row[0] // PLACES]
         record.packet_id = lane.inflight.packet_id(record.place)
         record.state = SENT
         if record.number in session.deliveries or record.number in session.sent:
@@ -237,7 +224,7 @@ class _Loading:
             for lost in damaged:
                 lane.messages -= 1
                 lane.size -= lost.size
-                self.loaded.damaged.append(first + lost.place)
+                self.damaged.append(first + lost.place)
             for passed in (*damaged, record):
                 stored.spilled -= 1
                 stored.spilled_bytes -= passed.size
@@ -251,8 +238,8 @@ class _Loading:
 
     def _waiting(self, row: Row) -> None:
         """Without a lane it is left over from one that ended."""
-        lane = self.lanes.get(row[0] // PLACES)
-        if lane is not None and row[1] in self.by_key:
+        lane = self._lanes.get(row[0] // PLACES)
+        if lane is not None and row[1] in self._by_key:
             stored, session = self._owner(row)
             record = waiting_from(row)
             if record.place <= lane.inflight.taken:
@@ -266,9 +253,7 @@ class _Loading:
     def _incoming(self, row: Row) -> None:
         stored, session = self._owner(row)
         packet_id = packet_id_from(row)
-        if packet_id in session.incoming:
-            raise UnreadableRow(f"packet identifier {packet_id} is there twice")
-        session.incoming[packet_id] = row[0]
+        _add(session.incoming, packet_id, row, f"packet identifier {packet_id}")
         stored.incoming.append(packet_id)
 
     def _retained(self, row: Row) -> None:
@@ -278,26 +263,22 @@ class _Loading:
             message.references -= 1
             raise UnreadableRow(f"the topic {topic!r} has another retained message")
         self.index.retained[topic] = message
-        self.loaded.snapshot.retained.append(message.message)
+        self.snapshot.retained.append(message.message)
 
     def _operator(self, row: Row) -> None:
         _, state, part, data = unsealed(row)
         parts = self.index.operators.setdefault(state, {})
-        if part in parts:
-            raise UnreadableRow(f"the part {part!r} of {state!r} is there twice")
-        parts[part] = row[0]
-        self.loaded.snapshot.operators.append((state, part, data))
+        _add(parts, part, row, f"the part {part!r} of {state!r}")
+        self.snapshot.operators.append((state, part, data))
 
     def _kept(self, row: Row) -> None:
         _, room, key, value = unsealed(row)
         keys = self.index.rooms.setdefault(room, {})
-        if key in keys:
-            raise UnreadableRow(f"the key {key!r} of {room!r} is there twice")
-        keys[key] = row[0]
-        self.loaded.snapshot.rooms.setdefault(room, {})[key] = value
+        _add(keys, key, row, f"the key {key!r} of {room!r}")
+        self.snapshot.rooms.setdefault(room, {})[key] = value
 
     def _owner(self, row: Row) -> tuple[StoredSession, SessionIndex]:
-        owner = self.by_key.get(row[1])
+        owner = self._by_key.get(row[1])
         if owner is None:
             raise UnreadableRow(f"session {row[1]} is missing")
         return owner
@@ -308,3 +289,9 @@ class _Loading:
             raise UnreadableRow(f"message {key} is missing")
         message.references += 1
         return message
+
+
+def _add(keys: dict[Name, int], name: Name, row: Row, what: str) -> None:
+    if name in keys:
+        raise UnreadableRow(f"{what} is there twice")
+    keys[name] = row[0]

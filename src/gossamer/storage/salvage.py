@@ -22,6 +22,7 @@ from gossamer.storage.files import (
     FILE_NAME,
     PAGE_BYTES,
     StoreDamaged,
+    any_text,
     companions,
     open_existing,
     open_store,
@@ -54,7 +55,7 @@ class Salvage:
 
 def salvage(connection: sqlite3.Connection) -> Salvage:
     """As rows of the present format, whatever the file's is."""
-    connection.text_factory = _text
+    connection.text_factory = any_text
     found = Salvage()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     absent = absent_before(version)
@@ -63,11 +64,6 @@ def salvage(connection: sqlite3.Connection) -> Salvage:
             _salvage_table(connection, table, found)
     found.rows = upgraded(found.rows)
     return found
-
-
-def _text(raw: bytes) -> str:
-    """Damaged text must not stop the reading: its row's checksum tells."""
-    return raw.decode("utf-8", "surrogateescape")
 
 
 def _salvage_table(connection: sqlite3.Connection, table: Table, found: Salvage) -> None:

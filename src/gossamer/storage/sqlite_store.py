@@ -28,7 +28,7 @@ from gossamer.storage.files import (
 from gossamer.storage.index import Index, Lane
 from gossamer.storage.journal import CollectingJournal
 from gossamer.storage.lane_reader import lane_records, lane_rows, set_aside
-from gossamer.storage.load import Loaded, load
+from gossamer.storage.load import Loaded
 from gossamer.storage.schema import (
     CREATE_POSITION,
     LANE,
@@ -248,7 +248,9 @@ class SqliteStore:
 def _load(connection: sqlite3.Connection, path: Path) -> Loaded:
     try:
         rows = {table: connection.execute(table.select) for table in TABLES}
-        loaded = load(rows, lambda first, last: lane_rows(connection, first - 1, last + 1, PLACES))
+        loaded = Loaded(
+            rows, lambda first, last: lane_rows(connection, first - 1, last + 1, PLACES)
+        )
     except DAMAGE as error:
         raise StoreDamaged(path, [str(error)]) from error
     newest = max((saved_version(data) for _, _, data in loaded.snapshot.operators), default=0)

@@ -8,7 +8,8 @@ also `check`, `export` and `repair`, which leave an old file as it is.
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from operator import itemgetter
+from typing import Final, NamedTuple
 
 from gossamer.storage.first_format import RowMoves, to_rooms
 from gossamer.storage.index import Lane
@@ -41,12 +42,11 @@ _REWRITTEN_BYTES: Final = 256 * 1024 * 1024
 Rows = Mapping[Table, Iterable[Row]]
 
 
-class Step:
+class Step(NamedTuple):
     """To a format from the one before it: the tables that are new in it, and what moves."""
 
-    def __init__(self, creates: tuple[Table, ...], moves: Callable[[Rows], RowMoves]) -> None:
-        self.creates = creates
-        self.moves = moves
+    creates: tuple[Table, ...]
+    moves: Callable[[Rows], RowMoves]
 
 
 def _spill_to_lanes(rows: Rows) -> RowMoves:
@@ -118,7 +118,7 @@ def upgraded(rows: dict[Table, list[Row]]) -> dict[Table, list[Row]]:
         for table, put in moves.puts.items():
             replaced = {row[0] for row in put}
             rest = [row for row in rows[table] if row[0] not in replaced]
-            rows[table] = sorted([*rest, *put], key=_key)
+            rows[table] = sorted([*rest, *put], key=itemgetter(0))
     return rows
 
 
@@ -163,8 +163,3 @@ def _rewrite(connection: sqlite3.Connection) -> None:
             connection.execute("VACUUM")
     except sqlite3.Error as error:
         logger.warning("the store could not be rewritten after its upgrade (%s)", error)
-
-
-def _key(row: Row) -> int:
-    number: int = row[0]
-    return number
