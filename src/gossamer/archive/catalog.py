@@ -119,7 +119,7 @@ def open_catalog(
         )
     if recovered and recovered[-1].end == first:
         recovered[-1].open()
-    else:
+    else:  # there is no log, or it ends before what the store has promised: another one begins
         segments = [one for one in segments if one.end > one.first]
         segments.append(create_log(settings.logs, settings.broker, first, now_micros(), written))
     _warn_of_gaps(settings.logs, segments)

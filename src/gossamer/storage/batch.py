@@ -60,6 +60,7 @@ class Changes(Generic[Value]):
 
     def absorb(self, later: "Changes[Value]") -> None:
         """Become the changes of this batch followed by those of the later one."""
+        # What the later one deletes may have been put here; what it puts comes after all deletes.
         for key in later.deletes:
             self.delete(key)
         self.puts.update(later.puts)
@@ -103,7 +104,8 @@ class LaneChanges:
 
 
 class Batch:
-    """One transaction: the changes of every table. Deletes are applied before puts."""
+    """One transaction: the changes of every table. Deletes are applied before puts: on a full disk
+    they make the room that the puts need."""
 
     __slots__ = ("deliveries", "incoming", "joint", "messages", "number", "rows", "waiting")
 

@@ -184,7 +184,7 @@ def _format_of(path: Path) -> int:
             head = file.read(_HEAD.size)
         version, application = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, 0)
         return int(version) if application == APPLICATION else 0
-    is_new = not index.exists()
+    is_new = not index.exists()  # then reading makes one, which is taken away again
     connection: sqlite3.Connection | None = None
     try:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=0)
@@ -224,8 +224,10 @@ def connect(path: Path) -> sqlite3.Connection:
     )
     try:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        # Before WAL, which fixes it.
         connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         connection.execute("PRAGMA journal_mode = WAL")
+        # SQLite takes the lock with the first write: it is wanted now, and kept from then on.
         connection.execute("BEGIN IMMEDIATE").execute("COMMIT")
     except DAMAGE as error:
         connection.close()

@@ -92,6 +92,8 @@ class CollectingJournal(Journal):
         if session is None:
             session = SessionIndex(changes.new_key())
             self._index.sessions[record.client_id] = session
+        # The new will is referred to first: it may be the same message as the old one, whose row
+        # would be deleted in between.
         old_will = session.will
         session.will = self._referred(record.will) if record.will is not None else None
         if old_will is not None:
@@ -242,6 +244,7 @@ class CollectingJournal(Journal):
         if session is None or lane is None:
             return
         if not lane.inflight.take(record.place, record.packet_id):
+            # Its lane cannot say which packet identifier it has: it gets a row of its own.
             self.spilled_removed(client_id, record, True)
             self.delivery_queued(client_id, record)
             return
@@ -264,6 +267,8 @@ class CollectingJournal(Journal):
                 del self._index.sessions[client_id]
                 self.estates.remove(client_id)
             return
+        # A cut is one statement for all that came before, so it must not meet what is inflight,
+        # which stays in the lane until it is acknowledged.
         if is_first and not lane.inflight:
             self._batch.waiting.cuts[lane.key] = record.place
         else:
@@ -336,7 +341,7 @@ class CollectingJournal(Journal):
             self._batch.incoming.delete(key)
 
     def retained_saved(self, message: Message) -> None:
-        stored = self._referred(message)
+        stored = self._referred(message)  # first: the same message may be retained already
         self.retained_removed(message.topic)
         self.dirty = True
         self._index.retained[message.topic] = stored

@@ -108,6 +108,7 @@ def fill(path: Path, snapshot: Snapshot) -> None:
         waiting = 0
         for delivery in session.deliveries:
             waiting += delivery.state == QUEUED
+            # As the core has it: the head of a queue in memory, the rest of it in a lane.
             if waiting > AWAY_MESSAGES and delivery.message is not None:
                 delivery.size = stored_bytes(delivery.message)
                 journal.delivery_spilled(client_id, delivery)
@@ -132,7 +133,7 @@ def _set_aside(path: Path) -> Path:
     number = 1
     while (kept := path.with_name(f"{path.name}.damaged-{number}")).exists():
         number += 1
-    os.link(path, kept)
+    os.link(path, kept)  # not renamed: a repair that is killed now has not lost the store
     for old, new in zip(companions(path), companions(kept), strict=True):
         if old.exists():
             old.rename(new)

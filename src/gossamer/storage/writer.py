@@ -174,6 +174,7 @@ class SqliteTarget:
         if self.participant is None:
             write(self._connection, batch)
         else:
+            # Rows of the participant alone are its own business: one sync less.
             is_joint = len(batch) > 0
             with self.participant.transaction(batch.joint, is_joint=is_joint) as position:
                 if is_joint:

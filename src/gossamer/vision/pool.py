@@ -94,6 +94,7 @@ class Pool(ProcessorPort):
         self._queued_bytes += size
         self._queue.put_nowait(task)
         self.waiting += 1
+        # Each idle runner takes one of those that wait; for more, another runner is needed.
         if self._queue.qsize() > self._idle and len(self._runners) < limits.workers:
             runner = self._loop.create_task(self._work())
             self._runners.add(runner)

@@ -39,6 +39,7 @@ class WorkerProcess:
     @classmethod
     async def start(cls, places: dict[str, str], settings: WorkerSettings) -> WorkerProcess:
         """Waits until it is ready. Raises WorkerGone, TimeoutError or OSError."""
+        # Whatever the broker can import, its workers can, however it was started.
         paths = os.pathsep.join(path for path in sys.path if path)
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "gossamer.vision.worker"),
