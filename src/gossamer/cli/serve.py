@@ -120,7 +120,7 @@ def _resolved(
     """The configuration with what the command line says instead."""
     config = Config() if file is None else load(file)
     if sync is not None and sync not in SYNC_MODES:
-        raise ConfigError([f"--sync must be one of {', '.join(SYNC_MODES)}, not {sync!r}"])
+        raise ConfigError(f"--sync must be one of {', '.join(SYNC_MODES)}, not {sync!r}")
     stored = {"folder": data, "sync": sync, "kind": "memory" if memory else None}
     store = config.store.model_copy(
         update={key: value for key, value in stored.items() if value is not None}
@@ -129,7 +129,7 @@ def _resolved(
     if host is not None or port is not None:
         if file is not None:
             raise ConfigError(
-                ["--host and --port cannot be combined with --config: set them in [[listener]]"]
+                "--host and --port cannot be combined with --config: set them in [[listener]]"
             )
         where = {"host": host, "port": port}
         given = {key: value for key, value in where.items() if value is not None}

@@ -67,7 +67,7 @@ class Listeners:
         try:  # first, since it is all that can still fail
             opened = self._bind(resolved, fresh)
         except OSError as error:
-            raise ConfigError([str(error)]) from error
+            raise ConfigError(str(error)) from error
         notes = [*resolved.notes, *_needing_a_restart(self.config, resolved.config)]
         if resolved.config.rates != self.config.rates:
             self._addresses = AddressLimits(resolved.config.rates)
@@ -197,9 +197,7 @@ class Reloader:
 
     async def _reload(self) -> list[str]:
         if self._file is None:
-            raise ConfigError(
-                ["the broker was started without --config: there is nothing to reload"]
-            )
+            raise ConfigError("the broker was started without --config: there is nothing to reload")
         async with self._lock:
             # Files may be on a slow disk: the event loop goes on meanwhile.
             resolved = await asyncio.to_thread(load_resolved, self._file)

@@ -132,7 +132,7 @@ def read_resolved(config: Config) -> ResolvedConfig:
             if tls is not None:
                 tried(client_context, tls)
     if problems or logins is None:
-        raise ConfigError(list(dict.fromkeys(problems)))  # two listeners may share a file
+        raise ConfigError(*dict.fromkeys(problems))  # two listeners may share a file
     permissions = Permissions() if book is None else RulePermissions(book)
     notes = [] if book is None else book.notes
     return ResolvedConfig(config, logins, permissions, contexts, notes, mesh)
@@ -150,19 +150,17 @@ def mesh_settings(mesh: MeshSection) -> MeshSettings:
             key = mesh.key_file.read_text().strip()
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(
-                [f"mesh.key_file = {mesh.key_file}: cannot be read; gossamer mesh-key makes one"]
+                f"mesh.key_file = {mesh.key_file}: cannot be read; gossamer mesh-key makes one"
             ) from error
         if len(key) < MESH_KEY_LETTERS:
             raise ConfigError(
-                [f"mesh.key_file = {mesh.key_file}: too short; make one with gossamer mesh-key"]
+                f"mesh.key_file = {mesh.key_file}: too short; make one with gossamer mesh-key"
             )
     elif not mesh.trust_certificates:
         raise ConfigError(
-            [
-                "mesh: neighbours need a proof of identity: set key_file (gossamer mesh-key makes "
-                "one), or "
-                'trust_certificates = ["name", …]'
-            ]
+            "mesh: neighbours need a proof of identity: set key_file (gossamer mesh-key makes "
+            "one), or "
+            'trust_certificates = ["name", …]'
         )
     settings = MeshSettings(mesh.name, mesh.mode, mesh.mesh, key)
     settings.certified_names = frozenset(mesh.trust_certificates)
@@ -179,7 +177,7 @@ def bridge_settings(section: BridgeSection) -> BridgeSettings:
             settings.password = section.password_file.read_bytes().strip()
         except OSError as error:
             raise ConfigError(
-                [f"mesh.stock.password_file = {section.password_file}: cannot be read"]
+                f"mesh.stock.password_file = {section.password_file}: cannot be read"
             ) from error
     return settings
 
@@ -193,7 +191,7 @@ def archive_settings(config: Config) -> ArchiveSettings | None:
     folder = section.folder
     if folder is None:
         if store.kind == "memory":
-            raise ConfigError(["archive.folder: needed by a broker that keeps nothing else"])
+            raise ConfigError("archive.folder: needed by a broker that keeps nothing else")
         folder = (store.folder or default_folder()) / FOLDER_NAME
     name = section.name or (config.mesh.name if config.mesh is not None else DEFAULT_NAME)
     return ArchiveSettings(
@@ -215,7 +213,7 @@ def offload_rule(config: Config) -> OffloadRule | None:
     if section is None:
         return None
     if config.archive is None:
-        raise ConfigError(["plus.offload: whoever answers reads the archive; add [archive]"])
+        raise ConfigError("plus.offload: whoever answers reads the archive; add [archive]")
     temporal = Vocabulary(windows_of(config.plus.windows)).temporal
     known = {*AGGREGATES, *temporal, *installed_places()}
     problems = [
@@ -224,7 +222,7 @@ def offload_rule(config: Config) -> OffloadRule | None:
         if keyword not in known
     ]
     if problems:
-        raise ConfigError(problems)
+        raise ConfigError(*problems)
     return OffloadRule(list(section.operators), section.windows, list(config.archive.filters))
 
 

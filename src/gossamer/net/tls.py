@@ -27,14 +27,14 @@ def server_context(tls: Tls) -> ssl.SSLContext:
     try:
         context.set_ciphers(tls.ciphers or CIPHERS)
     except ssl.SSLError as error:
-        raise ConfigError([f"tls.ciphers = {tls.ciphers}: OpenSSL knows no such cipher"]) from error
+        raise ConfigError(f"tls.ciphers = {tls.ciphers}: OpenSSL knows no such cipher") from error
     _show(context, tls.certificate, tls.key)
     for path in (tls.client_ca, tls.revoked):
         if path is not None:
             try:
                 context.load_verify_locations(path)
             except (OSError, ssl.SSLError) as error:
-                raise ConfigError([f"{path}: {_why(error)}"]) from error
+                raise ConfigError(f"{path}: {_why(error)}") from error
     if tls.revoked is not None:
         context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
     context.verify_mode = CLIENT_CERTIFICATE[tls.client_certificate]
@@ -46,7 +46,7 @@ def client_context(tls: PeerTls) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=None if tls.ca is None else str(tls.ca))
     except (OSError, ssl.SSLError) as error:
-        raise ConfigError([f"{tls.ca}: {_why(error)}"]) from error
+        raise ConfigError(f"{tls.ca}: {_why(error)}") from error
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if tls.certificate is not None:
         _show(context, tls.certificate, tls.key)
@@ -59,7 +59,7 @@ def _show(context: ssl.SSLContext, certificate: Path, key: Path | None) -> None:
         # A key with a pass phrase would make OpenSSL ask on the terminal; it gets none instead.
         context.load_cert_chain(certificate, key, password=lambda: b"")
     except (OSError, ssl.SSLError) as error:
-        raise ConfigError([f"{certificate} with key {key}: {_why(error)}"]) from error
+        raise ConfigError(f"{certificate} with key {key}: {_why(error)}") from error
 
 
 def certificate_user(certificate: dict[str, Any] | None) -> str:

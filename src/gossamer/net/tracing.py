@@ -32,7 +32,7 @@ class Spans:
             from opentelemetry.sdk.trace import TracerProvider
             from opentelemetry.sdk.trace.export import BatchSpanProcessor
         except ImportError as error:
-            raise ConfigError([_WAY_OUT]) from error
+            raise ConfigError(_WAY_OUT) from error
         provider = TracerProvider(resource=Resource({"service.name": service}))
         provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(f"{endpoint}/v1/traces")))
         self._provider: TracerProvider = provider

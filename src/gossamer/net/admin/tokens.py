@@ -23,11 +23,11 @@ def read_token(path: Path) -> str:
     try:
         token = path.read_text(encoding="ascii").splitlines()[0].strip()
     except OSError as error:
-        raise ConfigError([f"{path}: holds no token: {error.strerror}"]) from error
+        raise ConfigError(f"{path}: holds no token: {error.strerror}") from error
     except (UnicodeDecodeError, IndexError) as error:
-        raise ConfigError([f"{path}: its first line is no token"]) from error
+        raise ConfigError(f"{path}: its first line is no token") from error
     if len(token) < SHORTEST:
-        raise ConfigError([f"{path}: a token has at least {SHORTEST} characters"])
+        raise ConfigError(f"{path}: a token has at least {SHORTEST} characters")
     return token
 
 
@@ -39,7 +39,7 @@ def token_for(configured: Path | None) -> str:
             _make_token(path)
         except OSError as error:
             raise ConfigError(
-                [f"admin.token_file = {path}: cannot be made: {error.strerror}"]
+                f"admin.token_file = {path}: cannot be made: {error.strerror}"
             ) from error
     return read_token(path)
 

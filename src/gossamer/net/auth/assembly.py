@@ -36,7 +36,7 @@ def login_rules(config: Config) -> LoginRules:
         for method in methods:
             if method not in backends:
                 raise ConfigError(
-                    [f"{listener.name}: auth names {method}, which [auth] does not set up"]
+                    f"{listener.name}: auth names {method}, which [auth] does not set up"
                 )
         chosen = [one for method in methods for one in backends[method]]
         chains[listener.name] = Chain(chosen, config.anonymous_on(listener), bool(methods))
@@ -54,7 +54,7 @@ def _present(key: str, path: Path) -> Path:
     """The file, if it is there."""
     if not path.exists():
         way = "gossamer passwd --scram" if key == "scram_file" else "gossamer passwd"
-        raise ConfigError([f"auth.{key} = {path}: there is no such file; {way} makes it"])
+        raise ConfigError(f"auth.{key} = {path}: there is no such file; {way} makes it")
     return path
 
 
@@ -81,11 +81,11 @@ def load_plugin(name: str, options: dict[str, Any]) -> Backend:
     found = entry_points(group=GROUP, name=name)
     if not found:
         known = ", ".join(sorted(entry_points(group=GROUP).names)) or "none"
-        raise ConfigError([f"auth.plugins: {name} is not installed; installed are: {known}"])
+        raise ConfigError(f"auth.plugins: {name} is not installed; installed are: {known}")
     try:
         backend = next(iter(found)).load()(options)
     except Exception as error:  # It is foreign code: whatever goes wrong, it must be named.
-        raise ConfigError([f"auth.plugins: {name} does not start: {error!r}"]) from error
+        raise ConfigError(f"auth.plugins: {name} does not start: {error!r}") from error
     if not isinstance(backend, Backend):
-        raise ConfigError([f"auth.plugins: {name} is not a gossamer.net.auth.backend.Backend"])
+        raise ConfigError(f"auth.plugins: {name} is not a gossamer.net.auth.backend.Backend")
     return backend

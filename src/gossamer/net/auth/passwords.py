@@ -88,7 +88,7 @@ def read_entries(path: Path, *prefixes: str) -> dict[str, str]:
         else:
             entries[user] = entry
     if problems:
-        raise ConfigError(problems)
+        raise ConfigError(*problems)
     return entries
 
 
@@ -101,7 +101,7 @@ def load_passwords(path: Path) -> dict[str, str]:
         try:
             HASHER.check_needs_rehash(text)
         except (InvalidHashError, VerificationError, ValueError) as error:
-            raise ConfigError([f"{path}: the hash of {user} is damaged"]) from error
+            raise ConfigError(f"{path}: the hash of {user} is damaged") from error
     return hashes
 
 

@@ -86,7 +86,7 @@ def load_verifiers(path: Path) -> dict[str, Verifier]:
         try:
             verifiers[saslprep(user)] = Verifier.parse(text)
         except ValueError as error:
-            raise ConfigError([f"{path}: the verifier of {user} is damaged: {error}"]) from error
+            raise ConfigError(f"{path}: the verifier of {user} is damaged: {error}") from error
     return verifiers
 
 

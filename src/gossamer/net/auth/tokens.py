@@ -58,17 +58,17 @@ def load_key(settings: Jwt) -> Any:
     try:
         data = settings.key.read_bytes()
     except OSError as error:
-        raise ConfigError([f"{settings.key}: cannot be read: {error.strerror}"]) from error
+        raise ConfigError(f"{settings.key}: cannot be read: {error.strerror}") from error
     if settings.algorithm == "HS256":
         data = data.strip()
         if len(data) < SHORTEST_SECRET:
             raise ConfigError(
-                [f"{settings.key}: an HS256 secret has at least {SHORTEST_SECRET} bytes"]
+                f"{settings.key}: an HS256 secret has at least {SHORTEST_SECRET} bytes"
             )
     try:
         key = jwt.get_algorithm_by_name(settings.algorithm).prepare_key(data)
     except (jwt.InvalidKeyError, ValueError, TypeError) as error:
-        raise ConfigError([f"{settings.key}: is not a key for {settings.algorithm}"]) from error
+        raise ConfigError(f"{settings.key}: is not a key for {settings.algorithm}") from error
     if settings.algorithm != "HS256" and not hasattr(key, "verify"):
-        raise ConfigError([f"{settings.key}: is a private key; give the broker the public one"])
+        raise ConfigError(f"{settings.key}: is a private key; give the broker the public one")
     return key

@@ -99,9 +99,9 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise ConfigError([f"{path}: cannot be read: {error.strerror}"]) from error
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError([f"{path}: is not UTF-8 text"]) from error
+        raise ConfigError(f"{path}: is not UTF-8 text") from error
 
 
 def parse_model(model: type[Model], text: str, name: str) -> Model:
@@ -109,14 +109,14 @@ def parse_model(model: type[Model], text: str, name: str) -> Model:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError([f"{name}: not TOML: {error}"]) from error
+        raise ConfigError(f"{name}: not TOML: {error}") from error
     try:
         return model.model_validate(data)
     except ValidationError as error:
         found = [dict(one) for one in error.errors()]
         # A list whose entries are wrong is also reported as too short: that says nothing new.
         told = [one for one in found if one["type"] != "too_short"] or found
-        raise ConfigError([f"{name}: {_line(model, one)}" for one in told]) from error
+        raise ConfigError(*(f"{name}: {_line(model, one)}" for one in told)) from error
 
 
 def _line(model: type[Section], error: dict[str, Any]) -> str:

@@ -13,9 +13,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 class ConfigError(Exception):
     """`problems` are lines for a person, each naming the key, the value and what is allowed."""
 
-    def __init__(self, problems: list[str]) -> None:
+    def __init__(self, *problems: str) -> None:
         super().__init__("\n".join(problems))
-        self.problems = problems
+        self.problems = list(problems)
 
 
 class Section(BaseModel):

@@ -42,9 +42,9 @@ def _lines(path: Path, depth: int) -> list[ReportLine]:
             continue
         folder = Path(line.value)
         if depth:
-            raise ConfigError([f"{line.place()}: include_dir within an included file"])
+            raise ConfigError(f"{line.place()}: include_dir within an included file")
         if not folder.is_dir():
-            raise ConfigError([f"{line.place()}: there is no folder {folder}"])
+            raise ConfigError(f"{line.place()}: there is no folder {folder}")
         for included in sorted(folder.glob("*.conf")):
             lines += _lines(included, depth + 1)
     return lines
