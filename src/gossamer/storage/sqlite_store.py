@@ -71,34 +71,69 @@ _PAGE_CACHE: Final = -2 * 1024
 def _ignore_reading() -> None: ...
 
 
-def _ask_nobody(_lane: int, _after: int, _before: int) -> None: ...
-
-
 class SqliteJournal(CollectingJournal):
     """Has what was spilled read back on the writer's thread, by its connection: the file is locked
     for that one, and the event loop must not wait for a disk."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, connection: sqlite3.Connection, target: SqliteTarget) -> None:
         super().__init__(index)
-        self.ask: Callable[[int, int, int], None] = _ask_nobody
+        self.was_read: Callable[[], None] = _ignore_reading  # called on the writer's thread
+        self._connection = connection
         # By lane; the writer's thread puts them here.
-        self.answers: dict[int, list[DeliveryRecord]] = {}
+        self._answers: dict[int, list[DeliveryRecord]] = {}
         self._asked: dict[int, int] = {}  # by lane: behind which place
-        self.names_of: Callable[[int, int], list[bytes]] = lambda lane, after: []
-
-    def read_names(self, lane: Lane) -> list[bytes]:
-        return self.names_of(lane.key, lane.read)
+        self.writer = Writer(target, self)
 
     def read_lane(self, lane: Lane) -> list[DeliveryRecord]:
         key = lane.key
-        records = self.answers.pop(key, None)
+        records = self._answers.pop(key, None)
         # What was asked for before the lane was to be read again is not what comes next.
         if records is not None and self._asked.pop(key) == lane.read:
             return records
         if key not in self._asked:
             self._asked[key] = lane.read
-            self.ask(key, lane.read, lane.next)
+            after, before = lane.read, lane.next
+
+            def read() -> None:
+                self._answers[key] = self._read(key, after, before)
+                self.was_read()
+
+            self.writer.ask(read)
         return []
+
+    def read_names(self, lane: Lane) -> list[bytes]:
+        """Waits for the writer's thread, which has nothing to do before the first turn."""
+        first = lane.key * PLACES
+        bounds = (first + lane.read, first + PLACES, MOST_NAMES)
+        found: list[bytes] = []
+        is_read = threading.Event()
+
+        def read() -> None:
+            for record in lane_records(self._connection, *bounds):
+                message = record.message
+                if message is not None and not message.retain:
+                    found.append(message.name)
+            is_read.set()
+
+        self.writer.ask(read)
+        is_read.wait(NAMES_SECONDS)
+        return found
+
+    def _read(self, lane: int, after: int, before: int) -> list[DeliveryRecord]:
+        """On the writer's thread: the next deliveries of a lane, as many as make a good piece."""
+        first = lane * PLACES
+        bounds = (first + after, first + before, READ_MESSAGES)
+        records: list[DeliveryRecord] = []
+        size = 0
+        for record in lane_records(self._connection, *bounds):
+            records.append(record)
+            size += record.size
+            if size >= READ_BYTES:
+                break
+        damaged = [first + record.place for record in records if record.message is None]
+        if damaged:
+            set_aside(self._connection, damaged)
+        return records
 
 
 def _written_at(path: Path) -> float:
@@ -114,7 +149,6 @@ class SqliteStore:
         """Open and read the store in `folder`, or raise a `StoreError` that says what to do."""
         self.path = folder / FILE_NAME
         self._committed: Callable[[int], None] = lambda batch: None
-        self._was_read: Callable[[], None] = _ignore_reading
         self.written_at = _written_at(self.path)
         self.queue_share = QUEUE_SHARE  # of the free disk, for what waits
         self._measured_at = 0.0  # on the monotonic clock
@@ -134,11 +168,9 @@ class SqliteStore:
             self._connection.close()
             raise
         self.snapshot: Snapshot = loaded.snapshot
-        self.journal = SqliteJournal(loaded.index)
+        self.journal = SqliteJournal(loaded.index, self._connection, self._target)
         self.journal.durable = sync != "off"
-        self._writer = Writer(self._target, self.journal)
-        self.journal.ask = self._ask
-        self.journal.names_of = self._names
+        self._writer = self.journal.writer
 
     def position(self) -> int | None:
         """The offset that was next for whoever shares the transactions, after the last of them."""
@@ -166,7 +198,7 @@ class SqliteStore:
         `was_read`: something that was spilled can be taken back; the shell tells the core so.
         """
         self._committed = committed
-        self._was_read = was_read
+        self.journal.was_read = was_read
         self._writer.start(self._was_committed, failed)
 
     def end_turn(self) -> None:
@@ -203,46 +235,6 @@ class SqliteStore:
             logger.warning("the free space beside %s is not known (%s)", self.path, error)
             return
         self.journal.spill_limit = int(self.queue_share * (free + self.journal.spilled_bytes))
-
-    def _ask(self, lane: int, after: int, before: int) -> None:
-        def read() -> None:
-            self.journal.answers[lane] = self._read(lane, after, before)
-            self._was_read()
-
-        self._writer.ask(read)
-
-    def _names(self, lane: int, after: int) -> list[bytes]:
-        """Waits for the writer's thread, which has nothing to do before the first turn."""
-        found: list[bytes] = []
-        is_read = threading.Event()
-
-        def read() -> None:
-            bounds = (lane * PLACES + after, (lane + 1) * PLACES, MOST_NAMES)
-            for record in lane_records(self._connection, *bounds):
-                message = record.message
-                if message is not None and not message.retain:
-                    found.append(message.name)
-            is_read.set()
-
-        self._writer.ask(read)
-        is_read.wait(NAMES_SECONDS)
-        return found
-
-    def _read(self, lane: int, after: int, before: int) -> list[DeliveryRecord]:
-        """On the writer's thread: the next deliveries of a lane, as many as make a good piece."""
-        first = lane * PLACES
-        bounds = (first + after, first + before, READ_MESSAGES)
-        records: list[DeliveryRecord] = []
-        size = 0
-        for record in lane_records(self._connection, *bounds):
-            records.append(record)
-            size += record.size
-            if size >= READ_BYTES:
-                break
-        damaged = [first + record.place for record in records if record.message is None]
-        if damaged:
-            set_aside(self._connection, damaged)
-        return records
 
 
 def _load(connection: sqlite3.Connection, path: Path) -> Loaded:
