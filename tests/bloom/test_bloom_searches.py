@@ -14,9 +14,9 @@ from gossamer.bloom import (
     TopicIndex,
     sized_filter,
 )
-from gossamer.bloom.index import DEFAULT_CAPACITY, DEFAULT_ERROR_RATE
 from gossamer.bloom.landmarks import CountedLandmarks
 from gossamer.bloom.searches import Search
+from gossamer.bloom.topic_index import DEFAULT_CAPACITY, DEFAULT_ERROR_RATE
 from gossamer.topics.names import matches
 from tests.support.topic_strategies import filters, topics
 

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from gossamer.geo.areas import NO_AREAS, Area, Areas
 from gossamer.geo.circle import Circle
 from gossamer.geo.earth import Point
-from gossamer.geo.index import LAST, WIDE, SpatialIndex, level_for
 from gossamer.geo.interest import Interest
 from gossamer.geo.overlap import meet
 from gossamer.geo.shape import Region, Shape
+from gossamer.geo.spatial_index import LAST, WIDE, SpatialIndex, level_for
 from tests.support.earth import azimuths, gone, lengths, points, points_around, shapes
 
 OLDEST = 100.0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.geo.areas import GlpError
-from gossamer.geo.index import FIRST, LAST, Level
+from gossamer.geo.spatial_index import FIRST, LAST, Level
 from tests.support.memory import World
 from tests.support.places import SCHEMA, Row, User, fence, located_messages
 

@@ -16,7 +16,6 @@ from mypy_extensions import i64
 
 from gossamer.bloom.filter import BloomFilter, sized_filter
 from gossamer.bloom.hashes import TopicHasher
-from gossamer.bloom.index import DEFAULT_CAPACITY, DEFAULT_ERROR_RATE, TopicIndex
 from gossamer.bloom.landmarks import MAPPED_LEVELS, CountedLandmarks, Landmarks, Pattern
 from gossamer.bloom.searches import (
     QUERY_BUDGET,
@@ -25,6 +24,7 @@ from gossamer.bloom.searches import (
     inner_prefixes,
     is_reserved,
 )
+from gossamer.bloom.topic_index import DEFAULT_CAPACITY, DEFAULT_ERROR_RATE, TopicIndex
 
 # The lowest n bits are taken by shifting a word of ones down: shifting a one up is 32 bits wide in
 # compiled code.

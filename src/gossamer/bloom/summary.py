@@ -12,7 +12,6 @@ from typing import Final
 from gossamer.bloom.filter import BloomFilter, positions_in
 from gossamer.bloom.hashes import TopicHasher
 from gossamer.bloom.hybrid import HybridIndex, HybridSearch
-from gossamer.bloom.index import DEFAULT_CAPACITY
 from gossamer.bloom.landmarks import Landmarks
 from gossamer.bloom.summary_codec import (
     ANYTHING,
@@ -23,6 +22,7 @@ from gossamer.bloom.summary_codec import (
     decode,
     encode,
 )
+from gossamer.bloom.topic_index import DEFAULT_CAPACITY
 
 # A filter that holds what it was sized for is half set. Far above that it attracts everything,
 # by a fault or by intention, so it is refused.

@@ -13,7 +13,7 @@ from gossamer.broker.mesh_port import BRIDGE_PREFIX, PEER_METHOD, PEER_PREFIX
 from gossamer.broker.policy import Verdict
 from gossamer.broker.publish import is_allowed
 from gossamer.broker.replies import spelled
-from gossamer.broker.session_start import Login, agreed_keep_alive, enter
+from gossamer.broker.session_start import AcceptedLogin, agreed_keep_alive, enter
 from gossamer.broker.settings import peer_settings
 from gossamer.budget.ledger import NOBODY, Owner
 from gossamer.geo.areas import GlpError
@@ -202,7 +202,9 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
         # [MQTT-3.1.2-24], before anything is changed for a client that cannot be answered.
         connection.fail(reasons.PACKET_TOO_LARGE, "", now)
         return
-    login = Login(connection, connect, client_id, verdict.user, expiry, answer, assigned != "", glp)
+    login = AcceptedLogin(
+        connection, connect, client_id, verdict.user, expiry, answer, assigned != "", glp
+    )
     if not connection.is_peer and core.neighbours.fetches(login, now):
         connection.stage = DECIDING
         connection.outbox.sink.pause_reading()

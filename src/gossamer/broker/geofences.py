@@ -16,10 +16,10 @@ from gossamer.broker.timers import Timer
 from gossamer.geo.earth import Point
 from gossamer.geo.fences import FenceEvent, FenceEvents, Watch
 from gossamer.geo.glp import PREFIX, position_entry
-from gossamer.geo.index import SpatialIndex
 from gossamer.geo.interest import Interest
 from gossamer.geo.located import Located, Place
 from gossamer.geo.overlap import delivers
+from gossamer.geo.spatial_index import SpatialIndex
 from gossamer.session.message import Message
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session

@@ -11,7 +11,7 @@ from gossamer.session.subscription import Receiver, Subscription
 
 if TYPE_CHECKING:
     from gossamer.broker.connection import Connection
-    from gossamer.broker.session_start import Login
+    from gossamer.broker.session_start import AcceptedLogin
 
 # Client ids of neighbours begin with this, and no client's may.
 PEER_PREFIX: Final = "$mesh/"
@@ -89,11 +89,11 @@ class MeshPort:
         """Whether the mesh knows of the client's session, or can know of one more."""
         return True
 
-    def fetches(self, login: Login, now: float) -> bool:
+    def fetches(self, login: AcceptedLogin, now: float) -> bool:
         """Whether the login must wait until its session is here; `resume` it then."""
         return False
 
-    def entered(self, login: Login, session: Session, now: float) -> None:
+    def entered(self, login: AcceptedLogin, session: Session, now: float) -> None:
         """A client is connected."""
 
     def ended(self, session: Session, now: float) -> None:

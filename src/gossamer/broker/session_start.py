@@ -29,7 +29,7 @@ ANY_KEEP_ALIVE: Final = 0xFFFF
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Login:
+class AcceptedLogin:
     """A CONNECT that nothing speaks against any more."""
 
     connection: Connection
@@ -42,7 +42,7 @@ class Login:
     glp: Glp | None
 
 
-def resume(login: Login, now: float) -> None:
+def resume(login: AcceptedLogin, now: float) -> None:
     """What it waited for has come, or will not."""
     connection = login.connection
     if connection.stage != DECIDING:
@@ -53,7 +53,7 @@ def resume(login: Login, now: float) -> None:
     connection.outbox.sink.resume_reading()
 
 
-def enter(login: Login, now: float) -> None:
+def enter(login: AcceptedLogin, now: float) -> None:
     connection = login.connection
     connect = login.connect
     answer = login.answer

@@ -14,7 +14,7 @@ from gossamer.broker.mesh_port import LOCAL_TOPICS, PEER_PREFIX, MeshPort
 from gossamer.broker.operation import OperatorSubscription
 from gossamer.broker.policy import Exchange, Origin
 from gossamer.broker.retained_stamps import Stamp, stamp_of, with_stamp
-from gossamer.broker.session_start import Login
+from gossamer.broker.session_start import AcceptedLogin
 from gossamer.mesh import control_messages as control
 from gossamer.mesh.directed.reachability import Reachability
 from gossamer.mesh.directed.router import DirectedRouter
@@ -145,10 +145,10 @@ class Mesh(MeshPort):
             return True
         return self.roaming.claims.find(client_id, now) is not None
 
-    def fetches(self, login: Login, now: float) -> bool:
+    def fetches(self, login: AcceptedLogin, now: float) -> bool:
         return self._roams and self.roaming.fetches(login, now)
 
-    def entered(self, login: Login, session: Session, now: float) -> None:
+    def entered(self, login: AcceptedLogin, session: Session, now: float) -> None:
         if self._roams:
             self.roaming.entered(login, session, now)
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from gossamer.archive.folder import FOLDER_NAME, ArchiveSettings
+from gossamer.broker.permission_rules import RuleBook
 from gossamer.broker.policy import Permissions
-from gossamer.broker.rules import RuleBook
 from gossamer.broker.settings import Settings
 from gossamer.mesh.bridges.bridge import BridgeSettings
 from gossamer.mesh.settings import MeshSettings

@@ -25,8 +25,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from gossamer.broker.policy import Permissions
-from gossamer.broker.rules import (
+from gossamer.broker.permission_rules import (
     NO_ADDRESS,
     UNKNOWN_ADDRESS,
     Grant,
@@ -34,6 +33,7 @@ from gossamer.broker.rules import (
     RuleBook,
     check_template,
 )
+from gossamer.broker.policy import Permissions
 from gossamer.budget.ledger import Account
 from gossamer.net.config.loading import parse_model, read_text
 from gossamer.net.config.section import Allowed, Network, Section

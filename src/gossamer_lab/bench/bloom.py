@@ -20,7 +20,7 @@ import typer
 from rich.progress import track
 
 from gossamer.bloom import HybridIndex, RemoteSummary, Summary, TopicHasher, hybrid
-from gossamer.bloom.index import DEFAULT_ERROR_RATE
+from gossamer.bloom.topic_index import DEFAULT_ERROR_RATE
 from gossamer.cli.errors import CommandError
 from gossamer_lab import tables
 from gossamer_lab.bench.bloom_workload import Parameters, Preparation, draw_filters, draw_topic

@@ -17,8 +17,8 @@ import typer
 from gossamer.broker.broker import Broker
 from gossamer.cli.errors import WrongUse
 from gossamer.geo.earth import Point
-from gossamer.geo.index import SpatialIndex
 from gossamer.geo.interest import Interest
+from gossamer.geo.spatial_index import SpatialIndex
 from gossamer.wire.packets import V5
 from gossamer_lab import tables
 from gossamer_lab.bench.geo_world import GeoWorld

@@ -11,7 +11,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.session_end import disconnect_session, end_session
-from gossamer.broker.session_start import Login, resume
+from gossamer.broker.session_start import AcceptedLogin, resume
 from gossamer.broker.timers import Timer
 from gossamer.mesh.directed.message import NO_MESSAGE, DirectedMessage
 from gossamer.mesh.directed.router import DirectedHandler
@@ -43,7 +43,7 @@ class Roaming(ClaimListener):
         self.names: MoveNames = MoveNames(mesh)
         self.departed_sessions: DepartedSessions = DepartedSessions(mesh, self.names, self.moves)
         self.incoming_sessions = IncomingSessions(self)
-        self._waiting: dict[str, Login] = {}
+        self._waiting: dict[str, AcceptedLogin] = {}
         self._insisted: set[str] = set()  # of those who wait: their claims were repeated once
         self._expected: set[str] = set()  # claimed from others, and not come yet
         self.presence: Presence = Presence(mesh)
@@ -78,7 +78,7 @@ class Roaming(ClaimListener):
         claim = self.claims.find(client_id, now)
         return claim is not None and claim.owner != "" and claim.user != user
 
-    def fetches(self, login: Login, now: float) -> bool:
+    def fetches(self, login: AcceptedLogin, now: float) -> bool:
         if login.is_assigned or login.connect.clean_start:
             return False
         client_id = login.client_id
@@ -111,12 +111,12 @@ class Roaming(ClaimListener):
         if login is not None:
             resume(login, now)
 
-    def wait_ended(self, login: Login, now: float) -> None:
+    def wait_ended(self, login: AcceptedLogin, now: float) -> None:
         if self._waiting.get(login.client_id) is login:
             del self._waiting[login.client_id]
             resume(login, now)
 
-    def entered(self, login: Login, session: Session, now: float) -> None:
+    def entered(self, login: AcceptedLogin, session: Session, now: float) -> None:
         if login.is_assigned:
             return
         client_id = session.client_id
@@ -245,7 +245,7 @@ class Nothing(DirectedHandler):
 class WaitEnd(Timer):
     """A session that cannot be had in time is done without."""
 
-    def __init__(self, roaming: Roaming, login: Login) -> None:
+    def __init__(self, roaming: Roaming, login: AcceptedLogin) -> None:
         self._roaming = roaming
         self._login = login
 

@@ -12,8 +12,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from gossamer.geo.earth import E2, A
-from gossamer.geo.index import BAND_SHIFT, FIRST, WIDE, Level, degrees_of, level_for
 from gossamer.geo.interest import Interest
+from gossamer.geo.spatial_index import BAND_SHIFT, FIRST, WIDE, Level, degrees_of, level_for
 
 # More cells than this are not worth their rows: the fence goes to a coarser level instead.
 MAX_CELLS: Final = 256

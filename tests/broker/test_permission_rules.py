@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.broker.rules import UNKNOWN_ADDRESS, Grant, Rule, RuleBook, check_template, fill
+from gossamer.broker.permission_rules import (
+    UNKNOWN_ADDRESS,
+    Grant,
+    Rule,
+    RuleBook,
+    check_template,
+    fill,
+)
 from gossamer.topics.names import TopicError, matches
 
 
