@@ -5,11 +5,16 @@ from itertools import permutations
 import pytest
 
 from gossamer.mesh.directed.message import NO_MESSAGE, DirectedMessage, packed
-from gossamer.mesh.directed.router import DirectedHandler, DirectedRouter
-from gossamer.mesh.directed.waiting import EARLY, PARKED, WaitingMessages
+from gossamer.mesh.directed.router import (
+    EARLY,
+    PARKED,
+    DirectedHandler,
+    DirectedRouter,
+    WaitingMessages,
+)
 from gossamer.mesh.link import Link
-from gossamer.mesh.roaming.moves import AGREEMENT, MOVED, MoveState
 from gossamer.mesh.roaming.transfer import ITEM, item_directed
+from gossamer.mesh.roaming.transfer_state import AGREEMENT, MOVED, TransferState
 from gossamer.session.message import Message
 from gossamer.session.records import QUEUED, DeliveryRecord
 from gossamer.storage.memory_journal import MemoryJournal
@@ -130,7 +135,7 @@ def test_a_straggler_still_reaches_its_session(net: Net, source: str, expected: 
     node = net.nodes["b"]
     client = node.client("mover")
     session = node.broker.core.sessions["mover"]
-    where = node.mesh.roaming.moves.of(session)
+    where = node.mesh.roaming.transfers.of(session)
     where.state = AGREEMENT
     where.broker = "a"
     message = Message("t", b"late", 1, False, None, node.now + 100.0, "", "")
@@ -142,14 +147,14 @@ def test_a_straggler_still_reaches_its_session(net: Net, source: str, expected: 
 
 
 def test_a_note_tells_the_last_directed_of_a_session_that_went_away() -> None:
-    where = MoveState("")
+    where = TransferState("")
     where.state = MOVED
     where.broker = "b"
     where.last = "ab"
-    assert MoveState(where.text()).last == "ab"
+    assert TransferState(where.text()).last == "ab"
     where.state = AGREEMENT
-    assert MoveState(where.text()).last == ""
-    assert MoveState("moved/b/7").since == 7
+    assert TransferState(where.text()).last == ""
+    assert TransferState("moved/b/7").since == 7
 
 
 def test_what_a_session_had_on_its_way_goes_with_it(net: Net) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from gossamer.broker.mesh_port import CONTROL_TOPIC
 from gossamer.mesh.control_messages import FLOOD, FLOOD_LIST, control_packet
+from gossamer.mesh.gossip.gossip import LASTING_BURST
 from gossamer.mesh.gossip.item import GossipItem, decode_list, decode_word, encode_list, encode_word
-from gossamer.mesh.gossip.sources import LASTING_BURST
 from gossamer.wire.errors import ProtocolError
 from tests.support.meshes import Net, Node, Wire
 

@@ -9,8 +9,7 @@ from gossamer.mesh.control_messages import FLOOD, HOLD, PING, PONG, control_pack
 from gossamer.mesh.gossip.item import GossipItem, encode_word
 from gossamer.mesh.handshake import Accepting, Dialling, Introduction, introduce
 from gossamer.mesh.settings import MeshSettings
-from gossamer.mesh.tree.announcements import TOPOLOGY
-from gossamer.mesh.tree.spanning_tree import Announcement, view_of
+from gossamer.mesh.tree.spanning_tree import TOPOLOGY, Announcement, view_of
 from gossamer.session.identity import Identity
 from gossamer.session.message import Message
 from gossamer.wire import reasons

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from gossamer.mesh.bridges.ownership import BRIDGE_WORD, decode_claims
+from gossamer.mesh.bridges.bridges import BRIDGE_WORD, decode_claims
 from gossamer.mesh.control_messages import (
     EPOCH,
     FLOOD,

@@ -18,13 +18,13 @@ from gossamer.mesh.interest.auto import (
 from gossamer.mesh.interest.branch_meter import HALF_LIFE, BranchMeter
 from gossamer.mesh.interest.branch_sums import (
     MOST_BRANCHES,
+    PAUSE,
     BranchPart,
     BranchSums,
     branch_of,
     decode,
     encode,
 )
-from gossamer.mesh.interest.tree_sums import PAUSE
 from gossamer.topics.containment import contains
 from gossamer.topics.cover import Cover
 from gossamer.wire.errors import ProtocolError

@@ -8,10 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.mesh.tree.agreement import TreeAgreement
-from gossamer.mesh.tree.announcements import Announcements, decode_announcement, encode_announcement
 from gossamer.mesh.tree.heartbeat import RoundTrip, cost_of
 from gossamer.mesh.tree.seen_messages import SeenMessages
-from gossamer.mesh.tree.spanning_tree import Announcement, view_of
+from gossamer.mesh.tree.spanning_tree import (
+    Announcement,
+    Announcements,
+    decode_announcement,
+    encode_announcement,
+    view_of,
+)
 from gossamer.session.journal import Journal
 from gossamer.wire.errors import ProtocolError
 

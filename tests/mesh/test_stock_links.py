@@ -4,9 +4,8 @@ from itertools import pairwise
 
 from gossamer.broker.policy import Origin
 from gossamer.mesh.bridges.bridge import Bridge, BridgeSettings
-from gossamer.mesh.bridges.bridges import Bridges
+from gossamer.mesh.bridges.bridges import SILENCE_SECONDS, Bridges
 from gossamer.mesh.bridges.dial import BridgeDial
-from gossamer.mesh.bridges.ownership import SILENCE_SECONDS
 from tests.support.memory import World
 from tests.support.meshes import Net, Node, Wire
 

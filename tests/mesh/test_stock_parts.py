@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.mesh.bridges.bridge import BridgeInterest, BridgeSettings
+from gossamer.mesh.bridges.bridges import SILENCE_SECONDS, Ownership, encode_claims
 from gossamer.mesh.bridges.loop_prevention import (
     REPLAY_SECONDS,
     MarkingSink,
@@ -13,7 +14,6 @@ from gossamer.mesh.bridges.loop_prevention import (
     has_mark,
     mark_of,
 )
-from gossamer.mesh.bridges.ownership import SILENCE_SECONDS, Ownership, encode_claims
 from gossamer.net.config import ConfigError, parse
 from gossamer.topics.containment import contains, meet
 from gossamer.topics.names import matches

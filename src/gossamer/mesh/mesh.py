@@ -34,7 +34,7 @@ from gossamer.mesh.settings import MeshSettings
 from gossamer.mesh.sharing.delivery import KIND as SHARE
 from gossamer.mesh.sharing.delivery import MeshSharing, SharedHandler
 from gossamer.mesh.sharing.directory import GroupDirectory
-from gossamer.mesh.tree.announcements import Announcements
+from gossamer.mesh.tree.spanning_tree import Announcements
 from gossamer.mesh.tree.tree_links import TreeLinks
 from gossamer.session.message import Message
 from gossamer.session.session import Session

@@ -8,6 +8,7 @@ committed.
 from __future__ import annotations
 
 from collections import deque
+from random import Random
 from typing import Final
 
 from mypy_extensions import mypyc_attr
@@ -23,12 +24,15 @@ from gossamer.session.records import Snapshot
 from gossamer.sim.known_links import KnownLinks, LinkMap
 from gossamer.sim.network import End, Party, Road
 from gossamer.sim.timeline import Event, Timeline
+from gossamer.storage.batch import Batch
+from gossamer.storage.memory_journal import MemoryJournal
 
 WALL_CLOCK: Final = 1_700_000_000.0  # what a right clock shows when a simulation starts
 # The longest `silence_seconds` that a configuration may have: where no link fails, brokers need not
 # ask each other often, and one that is overloaded is not taken for dead.
 CALM_SECONDS: Final = 60.0
 ORIGIN: Final = Origin("127.0.0.1", "sim")
+Arrival = tuple[End, bytes, int, int]
 
 
 class HostClock:
@@ -97,9 +101,6 @@ class HostEnd(End):
         if self.connection is not None:
             self.connection.unblocked(self.host.clock.at(now))
             self.host.end_turn(now)
-
-
-Arrival = tuple[End, bytes, int, int]
 
 
 class SimulatedHost(Party):
@@ -290,3 +291,39 @@ class Commit(Event):
             batch = host.disk.finish()
             host.broker.committed(batch, host.clock.at(now))
             host.end_turn(now)
+
+
+class SlowDisk(Disk):
+    """Writes one batch at a time; a power cut finds the one being written done or not at all."""
+
+    def __init__(self, random: Random, most_seconds: float) -> None:
+        self.memory = MemoryJournal()
+        self.journal = self.memory
+        self._random = random
+        self._most_seconds = most_seconds
+        self._writing: Batch | None = None
+
+    def snapshot(self) -> Snapshot:
+        return self.memory.snapshot
+
+    def is_writing(self) -> bool:
+        return self._writing is not None
+
+    def begin(self) -> float:
+        self._writing = self.memory.take()
+        return self._random.uniform(0.0, self._most_seconds)
+
+    def finish(self) -> int:
+        batch = self._writing
+        assert batch is not None
+        self._writing = None
+        self.memory.tables.apply(batch)
+        return batch.number
+
+    def lose_power(self) -> None:
+        """What is on the platter stays; the next broker starts from there."""
+        if self._writing is not None and self._random.random() < 0.5:
+            self.memory.tables.apply(self._writing)
+        self._writing = None
+        self.memory = self.memory.restarted()
+        self.journal = self.memory

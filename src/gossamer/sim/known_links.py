@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gossamer.mesh.tree.announcements import Announcements
-from gossamer.mesh.tree.spanning_tree import Announcement, TreeView, view_of
+from gossamer.mesh.tree.spanning_tree import Announcement, Announcements, TreeView, view_of
 
 
 class LinkMap:

@@ -161,7 +161,7 @@ def wrong_owners(world: World) -> list[str]:
             host.name
             for host in world.hosts
             if (session := host.broker.core.sessions.get(client.name)) is not None
-            and not host.mesh.roaming.moves.of(session).is_away()
+            and not host.mesh.roaming.transfers.of(session).is_away()
         ]
         if owners != [client.host.name]:
             where = client.host.name

@@ -13,8 +13,7 @@ from typing import Final
 from gossamer.broker.retained_stamps import STAMP_PROPERTY
 from gossamer.session.message import NAME_BYTES, without_name
 from gossamer.sim.cable import Cable
-from gossamer.sim.disks import SlowDisk
-from gossamer.sim.host import HostClock, SimulatedHost, WorkCost
+from gossamer.sim.host import HostClock, SimulatedHost, SlowDisk, WorkCost
 from gossamer.sim.network import End, Road
 from gossamer.sim.timeline import Timeline
 from gossamer.wire.frames import header_length, packet_length

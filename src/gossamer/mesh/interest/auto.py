@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Final
 from gossamer.broker.timers import Timer
 from gossamer.mesh.interest.advertiser import SelectiveAdvertiser
 from gossamer.mesh.interest.branch_meter import BUSIEST, BranchMeter
-from gossamer.mesh.interest.branch_sums import BranchSums, branch_of
-from gossamer.mesh.interest.tree_sums import TreeSums
+from gossamer.mesh.interest.branch_sums import BranchSums, TreeSums, branch_of
 from gossamer.session.session import Session
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ from gossamer.broker.timers import Timer
 from gossamer.mesh.directed.message import NO_MESSAGE, DirectedMessage, Fields
 from gossamer.mesh.directed.router import DirectedHandler
 from gossamer.mesh.link import Link
-from gossamer.mesh.roaming.move_names import MoveNames
-from gossamer.mesh.roaming.moves import MOVED, TAKEN, Moves
 from gossamer.mesh.roaming.transfer import ITEM, LATE, end_directed, head_directed, item_directed
+from gossamer.mesh.roaming.transfer_state import MOVED, TAKEN, TransferStates
 from gossamer.session.message import NAME_BYTES
 from gossamer.session.records import DeliveryRecord
 from gossamer.session.seen_names import Seen
@@ -60,17 +59,16 @@ class DepartedSession(Timer):
 
 
 class DepartedSessions(DirectedHandler):
-    def __init__(self, mesh: Mesh, names: MoveNames, moves: Moves) -> None:
-        self._moves = moves
+    def __init__(self, mesh: Mesh, transfers: TransferStates) -> None:
+        self._transfers = transfers
         self._mesh = mesh
-        self._names = names
         self._core = mesh.core
         self._by_client: dict[str, DepartedSession] = {}
         mesh.router.handlers[TAKEN_OVER] = self
 
     def restore(self, session: Session, now: float) -> None:
         """After a restart."""
-        where = self._moves.of(session)
+        where = self._transfers.of(session)
         departed = DepartedSession(self, session, where.broker)
         departed.last = where.last
         # A broker that died meanwhile may not have sent the end; a second one changes nothing.
@@ -81,7 +79,6 @@ class DepartedSessions(DirectedHandler):
                 session.seen.spilled(name[-NAME_BYTES:])
         self._by_client[session.client_id] = departed
         self._widen(session)
-        self._names.ask(now)
         if where.state == TAKEN:
             self._core.timers.add(now + LINGER_SECONDS, departed)
 
@@ -97,9 +94,8 @@ class DepartedSessions(DirectedHandler):
         if self._core.sessions.get(session.client_id) is not session:
             return True  # it ended with its connection
         record = session.record
-        where = self._moves.of(session)
+        where = self._transfers.of(session)
         client_id = session.client_id
-        self._names.ask(now)
         serve_all(self._core, session, now)
         number = session.last_number()
         deliveries, incoming = session.give_away()
@@ -120,7 +116,7 @@ class DepartedSessions(DirectedHandler):
         where.broker = to
         where.last = departed.last
         self._core.journal.session_saved(record)
-        self._moves.save(session)
+        self._transfers.save(session)
         self._by_client[client_id] = departed
         self._watch(session)
         self._widen(session)
@@ -193,17 +189,16 @@ class DepartedSessions(DirectedHandler):
             if not departed.session.spilled:
                 self._finish(departed, now)
             return
-        where = self._moves.of(departed.session)
+        where = self._transfers.of(departed.session)
         if where.state == MOVED:
             where.state = TAKEN
-            self._moves.save(departed.session)
+            self._transfers.save(departed.session)
             self._core.timers.add(now + LINGER_SECONDS, departed)
 
     def lingers(self, departed: DepartedSession, now: float) -> bool:
         """Whether the departed session is still needed; if not, it ends."""
         if self._by_client.get(departed.session.client_id) is not departed:
             return False
-        self._names.ask(now)
         reaching = self._mesh.reaching
         is_changing = not reaching.is_reached(departed.to) or reaching.changes != departed.changes
         if is_changing or departed.session.spilled:
@@ -231,9 +226,9 @@ class DepartedSessions(DirectedHandler):
         if departed.is_leaving and not session.spilled:
             self._end(departed, now)
         if departed.last:
-            where = self._moves.of(session)
+            where = self._transfers.of(session)
             where.last = departed.last
-            self._moves.save(session)
+            self._transfers.save(session)
 
     def _end(self, departed: DepartedSession, now: float) -> None:
         """Everything that it had when it left is on its way."""

@@ -21,9 +21,15 @@ from gossamer.mesh.directed.message import NO_MESSAGE, DirectedMessage
 from gossamer.mesh.directed.router import DirectedHandler
 from gossamer.mesh.link import Link
 from gossamer.mesh.roaming.departed import OVER, PARCEL_QOS, TAKEN_OVER
-from gossamer.mesh.roaming.moves import AGREEMENT, ARRIVING, HERE, Moves
-from gossamer.mesh.roaming.seen_names import SeenNames, came_before
 from gossamer.mesh.roaming.transfer import END, HEAD, ITEM, LATE, TransferHead, delivery_of
+from gossamer.mesh.roaming.transfer_state import (
+    AGREEMENT,
+    ARRIVING,
+    HERE,
+    SeenNames,
+    TransferStates,
+    came_before,
+)
 from gossamer.plus.plan import PlusError
 from gossamer.session.message import Message
 from gossamer.session.records import QUEUED, DeliveryRecord
@@ -56,7 +62,7 @@ class IncomingSessions(DirectedHandler):
         self._roaming = roaming
         self._mesh = roaming.mesh
         self._core = roaming.mesh.core
-        self._moves: Moves = roaming.moves
+        self._transfers: TransferStates = roaming.transfers
         self.names = SeenNames(self._core)
         self._under_way: dict[tuple[str, str], IncomingSession] = {}  # by source and client id
         for kind in (HEAD, ITEM, END, LATE, OVER):
@@ -64,8 +70,7 @@ class IncomingSessions(DirectedHandler):
 
     def restore(self, session: Session, now: float) -> None:
         """After a restart: what had come is in the store, the rest is on its way."""
-        where = self._moves.of(session)
-        self._roaming.names.begin(now)
+        where = self._transfers.of(session)
         self.names.restore(session)
         if where.state == ARRIVING:
             self._under_way[(where.broker, session.client_id)] = IncomingSession(
@@ -106,7 +111,7 @@ class IncomingSessions(DirectedHandler):
         claim = self._roaming.claims.find(client_id, now)
         if claim is not None and head.since < claim.cleared:
             incoming = IncomingSession(None, _DISCARDED)
-        elif existing is not None and not self._moves.of(existing).is_away():
+        elif existing is not None and not self._transfers.of(existing).is_away():
             is_same = existing.user == head.record.user
             incoming = IncomingSession(existing, _MERGED if is_same else _DISCARDED)
             if is_same:
@@ -133,7 +138,7 @@ class IncomingSessions(DirectedHandler):
         core.session_quotas.update(session)
         weigh_session(core, session)
         record.disconnected_at = now
-        where = self._moves.of(session)
+        where = self._transfers.of(session)
         where.state = ARRIVING
         where.broker = head.source
         where.since = head.since
@@ -141,7 +146,7 @@ class IncomingSessions(DirectedHandler):
         self.names.had(session, head.seen)
         session.number_after(head.number)
         core.journal.session_saved(record)
-        self._moves.save(session)
+        self._transfers.save(session)
         if head.seen_at is not None:
             point, seen_at = head.seen_at
             core.locations.arrived(session, point, seen_at, now)
@@ -195,8 +200,8 @@ class IncomingSessions(DirectedHandler):
             if newer is not None:
                 session.queue = deque(sorted(_waiting(session) + list(newer), key=_by_number))
             session.shorten()
-            self._moves.of(session).state = AGREEMENT
-            self._moves.save(session)
+            self._transfers.of(session).state = AGREEMENT
+            self._transfers.save(session)
             if session.outbox is not None:
                 session.pump(now)  # its client could not wait
             elif session.record.expiry != NEVER:
@@ -213,19 +218,19 @@ class IncomingSessions(DirectedHandler):
 
     def _is_settled(self, session: Session, source: str, now: float) -> None:
         """The broker that had it has nothing left for it."""
-        where = self._moves.of(session)
+        where = self._transfers.of(session)
         if where.state == AGREEMENT and where.broker == source:
             self.names.forget(session)
             where.state = HERE
             where.broker = ""
-            self._moves.save(session)
+            self._transfers.save(session)
 
     def _straggled(self, directed: DirectedMessage, key: tuple[str, str], now: float) -> None:
         """It came after the end of its session, which does not wait for what may expire."""
         session = self._core.sessions.get(key[1])
         if session is None or directed.kind != ITEM or directed.number("state") != QUEUED:
             return
-        where = self._moves.of(session)
+        where = self._transfers.of(session)
         if where.state == AGREEMENT and where.broker == key[0]:
             self._late(key[1], directed, now)
 

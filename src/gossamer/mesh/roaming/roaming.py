@@ -18,9 +18,8 @@ from gossamer.mesh.directed.router import DirectedHandler
 from gossamer.mesh.link import Link
 from gossamer.mesh.roaming.departed import PARCEL_QOS, DepartedSessions
 from gossamer.mesh.roaming.incoming import IncomingSessions
-from gossamer.mesh.roaming.move_names import MOVING, MoveNames
-from gossamer.mesh.roaming.moves import ARRIVING, HERE, Moves
 from gossamer.mesh.roaming.register import ClaimListener, Presence, SessionClaim, SessionRegister
+from gossamer.mesh.roaming.transfer_state import ARRIVING, HERE, TransferStates
 from gossamer.session.session import Session
 from gossamer.wire import reasons
 
@@ -38,10 +37,9 @@ class Roaming(ClaimListener):
         self.mesh = mesh
         self._core = mesh.core
         self._own = mesh.settings.name
-        self.moves: Moves = Moves(mesh.core)
+        self.transfers: TransferStates = TransferStates(mesh.core)
         self.claims: SessionRegister = SessionRegister(mesh, self)
-        self.names: MoveNames = MoveNames(mesh)
-        self.departed_sessions: DepartedSessions = DepartedSessions(mesh, self.names, self.moves)
+        self.departed_sessions: DepartedSessions = DepartedSessions(mesh, self.transfers)
         self.incoming_sessions = IncomingSessions(self)
         self._waiting: dict[str, AcceptedLogin] = {}
         self._insisted: set[str] = set()  # of those who wait: their claims were repeated once
@@ -50,11 +48,10 @@ class Roaming(ClaimListener):
         self._stuck: dict[str, None] = {}  # sessions of others, to which no way leads yet
         self._seen_changes = -1
         mesh.router.handlers[NOTHING] = Nothing(self)
-        mesh.flooding.handlers[MOVING] = self.names.heard
 
     def load(self, now: float) -> None:
         """What the store kept."""
-        self.moves.load()
+        self.transfers.load()
         self.incoming_sessions.names.load()
         for claim in self.claims.all(now):
             is_own = claim.owner == self._own and claim.prior != ""
@@ -63,7 +60,7 @@ class Roaming(ClaimListener):
         for session in list(self._core.sessions.values()):
             if session.is_peer or not session.persistent:
                 continue
-            where = self.moves.of(session)
+            where = self.transfers.of(session)
             if where.is_away():
                 self.departed_sessions.restore(session, now)
                 continue
@@ -86,7 +83,7 @@ class Roaming(ClaimListener):
         if claim is None or not claim.owner:
             return False
         session = self._core.sessions.get(client_id)
-        is_here = session is not None and self.moves.of(session).is_here()
+        is_here = session is not None and self.transfers.of(session).is_here()
         if claim.owner != self._own:
             self._claim(login.client_id, login.user, claim.cleared, claim.owner, now)
         elif not claim.prior:
@@ -122,13 +119,13 @@ class Roaming(ClaimListener):
         client_id = session.client_id
         micros = self.mesh.next_micros(now)
         self.presence.came(client_id, micros)
-        where = self.moves.of(session)
+        where = self.transfers.of(session)
         if where.is_away():
             self.departed_sessions.forget(client_id)
             where.state = HERE
         if not where.since:
             where.since = micros
-        self.moves.save(session)
+        self.transfers.save(session)
         claim = self.claims.find(client_id, now)
         cleared = 0 if claim is None else claim.cleared
         is_claimed = claim is not None and claim.owner == self._own
@@ -146,8 +143,8 @@ class Roaming(ClaimListener):
     def ended(self, session: Session, now: float) -> None:
         client_id = session.client_id
         self.incoming_sessions.names.forget(session)
-        where = self.moves.of(session)
-        self.moves.forget(session)
+        where = self.transfers.of(session)
+        self.transfers.forget(session)
         if where.is_away():
             self.departed_sessions.forget(client_id)
             return
@@ -159,8 +156,6 @@ class Roaming(ClaimListener):
 
     def claimed(self, claim: SessionClaim, now: float) -> None:
         client_id = claim.client_id
-        if claim.prior:
-            self.names.begin(now)
         self._stuck.pop(client_id, None)
         if claim.owner == self._own:
             return
@@ -178,7 +173,7 @@ class Roaming(ClaimListener):
         if session is None:
             self._answer_nothing(claim, now)
             return
-        where = self.moves.of(session)
+        where = self.transfers.of(session)
         if where.is_away() or where.state == ARRIVING:
             return
         if session.user != claim.user:
@@ -201,7 +196,7 @@ class Roaming(ClaimListener):
         session = self._core.sessions.get(client_id)
         if session is None or not session.persistent:
             return
-        if not self.moves.of(session).is_away():
+        if not self.transfers.of(session).is_away():
             self._claim(client_id, session.user, 0, "", now)
 
     def end_turn(self, now: float) -> None:
@@ -219,7 +214,6 @@ class Roaming(ClaimListener):
     def _claim(self, client_id: str, user: str, cleared: int, prior: str, now: float) -> None:
         if prior:
             self._expected.add(client_id)
-            self.names.begin(now)
         at = self.mesh.next_micros(now)
         self.claims.write(SessionClaim(client_id, self._own, user, at, cleared, prior), now)
 

@@ -20,11 +20,10 @@ from gossamer.mesh.link import Link
 from gossamer.mesh.retained_sync import digests_packet
 from gossamer.mesh.tree.admission import Admission
 from gossamer.mesh.tree.agreement import Markers, TreeAgreement
-from gossamer.mesh.tree.announcements import TOPOLOGY, Announcements
 from gossamer.mesh.tree.heartbeat import Heartbeat, RoundTrip
 from gossamer.mesh.tree.rebroadcast import Behind, Rebroadcast, owes
 from gossamer.mesh.tree.seen_messages import SeenMessages
-from gossamer.mesh.tree.spanning_tree import TreeView
+from gossamer.mesh.tree.spanning_tree import TOPOLOGY, Announcements, TreeView
 
 if TYPE_CHECKING:
     from gossamer.broker.core import Core
