@@ -3,12 +3,17 @@
 mypyc 2.4 gives a local name one type. A second `except … as error` of another class in the same
 function then fails on the assignment itself, and the fault that was to be caught goes on upwards.
 
+The fields of a data class are looked up as types when its module is imported, `from __future__
+import annotations` or not. A class that is only imported for the type checker may not be there
+yet, and the import ends in a segmentation fault.
+
 Its `acyclic` classes corrupted memory: with messages, records and charges compiled so, a run of
 `torture fuzz` ended in a segmentation fault after some 100,000 inputs, in the collector. The cause
 is known and mended (`_freed_at_once` in `tools/core_units.py`); no class has been tried since.
 """
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -53,3 +58,45 @@ def test_no_class_is_compiled_as_acyclic(path: Path) -> None:
     """Whoever tries it again runs `torture fuzz` compiled, with PYTHONMALLOC=debug and several
     values of PYTHONHASHSEED, 600,000 inputs each, and then replaces this test."""
     assert "acyclic=True" not in path.read_text()
+
+
+LATE_FIELD = """
+if TYPE_CHECKING:
+    from elsewhere import Later
+
+
+@dataclass(frozen=True)
+class Value:
+    now: int
+    later: "list[Later] | None"
+"""
+
+
+def fields_of_late_types(source: str) -> list[str]:
+    tree = ast.parse(source)
+    late = {
+        alias.asname or alias.name
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for statement in block.body
+        if isinstance(statement, ast.Import | ast.ImportFrom)
+        for alias in statement.names
+    }
+    return [
+        f"{each.name}.{ast.unparse(field.target)}"
+        for each in ast.walk(tree)
+        if isinstance(each, ast.ClassDef)
+        and any("dataclass" in ast.unparse(decorator) for decorator in each.decorator_list)
+        for field in each.body
+        if isinstance(field, ast.AnnAssign)
+        and late & set(re.findall(r"\w+", ast.unparse(field.annotation)))
+    ]
+
+
+def test_a_field_of_a_late_type_is_seen() -> None:
+    assert fields_of_late_types(LATE_FIELD) == ["Value.later"]
+
+
+@pytest.mark.parametrize("path", compiled_sources(), ids=lambda path: path.stem)
+def test_the_types_of_fields_are_there_when_a_module_is_imported(path: Path) -> None:
+    assert fields_of_late_types(path.read_text()) == []

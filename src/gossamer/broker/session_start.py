@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.charges import weigh_session
@@ -28,18 +27,39 @@ if TYPE_CHECKING:
 ANY_KEEP_ALIVE: Final = 0xFFFF
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class AcceptedLogin:
     """A CONNECT that nothing speaks against any more."""
 
-    connection: Connection
-    connect: Connect
-    client_id: str
-    user: str
-    expiry: int
-    answer: Connack  # but for whether a session is present
-    is_assigned: bool  # whether the client id is ours
-    glp: Glp | None
+    __slots__ = (
+        "answer",
+        "client_id",
+        "connect",
+        "connection",
+        "expiry",
+        "glp",
+        "is_assigned",
+        "user",
+    )
+
+    def __init__(
+        self,
+        connection: Connection,
+        connect: Connect,
+        client_id: str,
+        user: str,
+        expiry: int,
+        answer: Connack,
+        is_assigned: bool,
+        glp: Glp | None,
+    ) -> None:
+        self.connection = connection
+        self.connect = connect
+        self.client_id = client_id
+        self.user = user
+        self.expiry = expiry
+        self.answer = answer  # but for whether a session is present
+        self.is_assigned = is_assigned  # whether the client id is ours
+        self.glp = glp
 
 
 def resume(login: AcceptedLogin, now: float) -> None:
