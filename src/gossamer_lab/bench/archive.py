@@ -15,7 +15,7 @@ from gossamer_lab.bench.peers import PeerBroker, configured_gossamer, durable_go
 if TYPE_CHECKING:
     from gossamer_lab.bench.archive_rates import ArchiveRates
 
-QUICK_SCALE: Final = 0.2
+QUICK: Final = harness.RunLength(1.0, 0.2)
 FULL_ROWS: Final = 2_000_000
 QUICK_ROWS: Final = 100_000
 
@@ -48,20 +48,11 @@ def archive(
         raise CommandError(str(MissingPyarrow())) from error
     field = peers()
     console = tables.console()
-    results = harness.run_with_bar(
-        console,
-        SCENARIOS,
-        field,
-        seconds=harness.QUICK_SECONDS if quick else harness.FULL_SECONDS,
-        scale=QUICK_SCALE if quick else 1.0,
-        repeat=repeat,
-    )
+    length = QUICK if quick else harness.FULL
+    results = harness.run_with_bar(console, SCENARIOS, field, length, repeat)
     with console.status("reading"):
         rates = measure(QUICK_ROWS if quick else FULL_ROWS)
-    report.show(console, report.tables(results))
-    for line in lines(rates):
-        console.print(line)
-    report.conclude(console, results, field, out)
+    report.conclude(console, results, field, out, *lines(rates))
 
 
 def peers() -> list[PeerBroker]:

@@ -29,6 +29,11 @@ OURS = "gossamer"
 RBLOOM = "rbloom, for one process"
 RBLOOM_SHARED = "rbloom, to be shared"
 
+SET = "filters in a Python set"
+SUMMARY = "summary"
+MESSAGE = "summary as a message"
+DELTA = "message for one more filter"
+
 ROUNDS = 8
 FULL_SEARCHES = 400_000
 QUICK_SEARCHES = 40_000
@@ -43,16 +48,6 @@ class Speed:
 
     searches_per_second: float
     wrong: float
-
-
-@dataclass(frozen=True)
-class MemoryUse:
-    """Bytes: the filters in a Python set, their summary, its message, that of one more filter."""
-
-    python_set: int
-    summary: int
-    message: int
-    delta: int
 
 
 def bloom(
@@ -83,17 +78,11 @@ def bloom(
     state = "compiled" if is_compiled() else "NOT compiled (run `make compile`)"
     console.print(f"{measured.queries_per_search():.1f} look-ups a search; the core is {state}")
     memory = measured.memory()
-    sizes = (
-        ("filters in a Python set", memory.python_set),
-        ("summary", memory.summary),
-        ("summary as a message", memory.message),
-        ("message for one more filter", memory.delta),
-    )
     console.print(
         tables.table(
             f"Memory of {len(measured.filters):,} filters",
             ("", "bytes", "of the set"),
-            ((name, f"{size:,}", f"1/{memory.python_set / size:,.1f}") for name, size in sizes),
+            ((name, f"{size:,}", f"1/{memory[SET] / size:,.1f}") for name, size in memory.items()),
         )
     )
 
@@ -186,15 +175,16 @@ class BloomBench:
         """The look-ups that our search made, on average, in all rounds."""
         return self._listener.queries() / sum(len(topics) for topics in self._rounds)
 
-    def memory(self) -> MemoryUse:
+    def memory(self) -> dict[str, int]:
+        """Bytes of each form of the filters."""
         held = set(self.filters)
         self._advertiser.add("one/more/+/filter")
-        return MemoryUse(
-            python_set=sys.getsizeof(held) + sum(sys.getsizeof(filter) for filter in held),
-            summary=self._listener.size_in_bytes(),
-            message=len(self._message),
-            delta=len(self._advertiser.delta()),
-        )
+        return {
+            SET: sys.getsizeof(held) + sum(sys.getsizeof(filter) for filter in held),
+            SUMMARY: self._listener.size_in_bytes(),
+            MESSAGE: len(self._message),
+            DELTA: len(self._advertiser.delta()),
+        }
 
 
 def is_compiled() -> bool:

@@ -10,7 +10,7 @@ from gossamer_lab import tables
 from gossamer_lab.bench import harness, peers, report
 from gossamer_lab.bench.load.scenarios import SCENARIOS
 
-QUICK_SCALE = 0.1
+QUICK = harness.RunLength(1.0, 0.1)
 
 
 def brokers(
@@ -56,14 +56,12 @@ def brokers(
     console = tables.console()
     if warning := report.busy():
         console.print(warning, style="yellow")
+    length = QUICK if quick else harness.FULL
     results = harness.run_with_bar(
         console,
         [one for one in SCENARIOS if not scenario or one.name in scenario],
         field,
-        seconds=seconds or (harness.QUICK_SECONDS if quick else harness.FULL_SECONDS),
-        scale=QUICK_SCALE if quick else 1.0,
-        repeat=repeat,
+        length._replace(seconds=seconds or length.seconds),
+        repeat,
     )
-    report.show(console, report.tables(results))
-    console.print(report.LEGEND)
-    report.conclude(console, results, field, out)
+    report.conclude(console, results, field, out, report.LEGEND)

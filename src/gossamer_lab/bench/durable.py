@@ -10,7 +10,7 @@ from gossamer_lab import tables
 from gossamer_lab.bench import harness, peers, report
 from gossamer_lab.bench.load.scenarios import DURABLE_SCENARIOS
 
-QUICK_SCALE = 0.05
+QUICK = harness.RunLength(1.0, 0.05)
 
 
 def durable(
@@ -20,20 +20,12 @@ def durable(
     out: harness.Out = Path("out/durable"),
 ) -> None:
     """Measure QoS 1 with every message on disk beside Mosquitto, which keeps it in memory."""
-    mosquitto = peers.mosquitto()
-    field = [peers.durable_gossamer(), *([mosquitto] if mosquitto is not None else [])]
+    field = [peers.durable_gossamer(), *peers.present(peers.mosquitto())]
     try:
         field += [peers.checkout(root, durable=True) for root in beside or ()]
     except ValueError as problem:
         raise WrongUse(str(problem)) from None
     console = tables.console()
-    results = harness.run_with_bar(
-        console,
-        DURABLE_SCENARIOS,
-        field,
-        seconds=harness.QUICK_SECONDS if quick else harness.FULL_SECONDS,
-        scale=QUICK_SCALE if quick else 1.0,
-        repeat=repeat,
-    )
-    report.show(console, report.tables(results))
+    length = QUICK if quick else harness.FULL
+    results = harness.run_with_bar(console, DURABLE_SCENARIOS, field, length, repeat)
     report.conclude(console, results, field, out)

@@ -5,18 +5,17 @@ from gossamer_lab import tables
 from gossamer_lab.bench import harness, peers, report
 from gossamer_lab.bench.load.scenarios import FLOOD_SCENARIOS
 
-FULL_SECONDS = 5.0
-QUICK_SECONDS = 1.0
+FULL = harness.RunLength(5.0)
+QUICK = harness.RunLength(1.0)
 COLUMNS = ("broker", "", "p50 µs", "p99 µs", "p99 to quiet")
 
 
 def flood(quick: harness.Quick = False, repeat: harness.Repeat = 3) -> None:
     """Measure p99 latency at 1,000 messages a second, alone and beside a flooding client."""
-    mosquitto = peers.mosquitto()
-    field = [peers.gossamer(), *([mosquitto] if mosquitto is not None else [])]
+    field = [peers.gossamer(), *peers.present(peers.mosquitto())]
     console = tables.console()
-    seconds = QUICK_SECONDS if quick else FULL_SECONDS
-    results = harness.run_with_bar(console, FLOOD_SCENARIOS, field, seconds=seconds, repeat=repeat)
+    length = QUICK if quick else FULL
+    results = harness.run_with_bar(console, FLOOD_SCENARIOS, field, length, repeat)
     rows = []
     for broker in field:
         alone = results[FLOOD_SCENARIOS[0].name][broker.name].p99_microseconds or 0.0

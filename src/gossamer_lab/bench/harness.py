@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated, NamedTuple, Protocol
 
 import typer
 from rich.console import Console
@@ -33,13 +33,21 @@ Beside = Annotated[
     typer.Option(metavar="FOLDER", help="The broker of another checkout of Gossamer too."),
 ]
 
-FULL_SECONDS = 4.0
-QUICK_SECONDS = 1.0
 GENERATOR_TIMEOUT_SECONDS = 400
 # 5,000 connections, with room to spare, on both sides.
 DESCRIPTORS = 12_000
 
 Results = dict[str, dict[str, Measurement]]  # by scenario and broker
+
+
+class RunLength(NamedTuple):
+    """Measured seconds of a run, and the share of the clients or messages that it has."""
+
+    seconds: float = 4.0
+    scale: float = 1.0
+
+
+FULL = RunLength()
 
 
 class Brokers(Protocol):
@@ -140,9 +148,7 @@ def run_with_bar(
     console: Console,
     scenarios: Sequence[LoadScenario],
     brokers: Sequence[Brokers],
-    *,
-    seconds: float,
-    scale: float = 1.0,
+    length: RunLength,
     repeat: int,
 ) -> Results:
     """The same, with a bar for who watches."""
@@ -160,8 +166,8 @@ def run_with_bar(
         return run_all(
             scenarios,
             brokers,
-            seconds=seconds,
-            scale=scale,
+            seconds=length.seconds,
+            scale=length.scale,
             repeat=repeat,
             report=lambda text: progress.update(task, completed=next(begun), description=text),
         )

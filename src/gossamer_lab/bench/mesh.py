@@ -27,6 +27,7 @@ from gossamer_lab.bench.measurement import BenchTarget, Measurement
 
 # A line of three must keep so much of what one broker does for each core.
 TARGET = 0.5
+QUICK = harness.RunLength(1.0)
 
 COLUMNS = (
     "brokers",
@@ -74,12 +75,9 @@ def mesh(
     if not chains:
         raise WrongUse("none of the brokers in --only is installed: leave it out to see which are")
     console = tables.console()
+    scenarios = [one for one in MESH_SCENARIOS if not qos or int(one.name[-1]) in qos]
     results = harness.run_with_bar(
-        console,
-        [one for one in MESH_SCENARIOS if not qos or int(one.name[-1]) in qos],
-        chains,
-        seconds=harness.QUICK_SECONDS if quick else harness.FULL_SECONDS,
-        repeat=repeat,
+        console, scenarios, chains, QUICK if quick else harness.FULL, repeat
     )
     for shown in scenario_tables(results, chains):
         report.show(console, [shown])

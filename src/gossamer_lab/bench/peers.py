@@ -177,8 +177,13 @@ def amqtt() -> PeerBroker | None:
     return PeerBroker("amqtt", version, command)
 
 
+def present(*found: PeerBroker | None) -> list[PeerBroker]:
+    """Those that are installed."""
+    return [peer for peer in found if peer is not None]
+
+
 def installed() -> list[PeerBroker]:
-    return [peer for peer in (mosquitto(), amqtt()) if peer is not None]
+    return present(mosquitto(), amqtt())
 
 
 def parse(text: str) -> PeerBroker:

@@ -185,8 +185,13 @@ def save_brokers(results: Results, brokers: Sequence[Brokers], folder: Path) -> 
     return save_results("brokers", folder, text, results, by_name)
 
 
-def conclude(console: Console, results: Results, brokers: Sequence[Brokers], folder: Path) -> None:
-    """The last lines of a benchmark of brokers; CommandError if it measured nothing."""
+def conclude(
+    console: Console, results: Results, brokers: Sequence[Brokers], folder: Path, *notes: str
+) -> None:
+    """What a benchmark of brokers prints and keeps; CommandError if it measured nothing."""
+    show(console, tables(results))
+    for note in notes:
+        console.print(note)
     console.print(f"{machine()}; {versions(brokers)}")
     say_where(console, save_brokers(results, brokers, folder))
     check_any(results)

@@ -4,8 +4,7 @@ import pytest
 
 from gossamer.cli.main import run
 from gossamer_lab.bench.attacks import measurement as measuring
-from gossamer_lab.bench.attacks.bystander import Service
-from gossamer_lab.bench.attacks.measurement import AttackOutcome, measure
+from gossamer_lab.bench.attacks.measurement import AttackOutcome, Service, measure
 from gossamer_lab.bench.attacks.shapes import ATTACKS
 
 

@@ -2,10 +2,14 @@
 
 from gossamer.cli.main import run
 from gossamer_lab.bench.bloom import (
+    DELTA,
+    MESSAGE,
     OURS,
     RBLOOM,
     RBLOOM_SHARED,
     ROUNDS,
+    SET,
+    SUMMARY,
     BloomBench,
     RbloomPrefixes,
     stable_hash,
@@ -31,8 +35,8 @@ def test_speed_and_memory_are_measured() -> None:
     assert rounds[-1][OURS].wrong < 0.02
     assert 5 < bench.queries_per_search() < 8
     memory = bench.memory()
-    assert memory.python_set > 20 * memory.summary
-    assert memory.delta < 200 < memory.summary < memory.message
+    assert memory[SET] > 20 * memory[SUMMARY]
+    assert memory[DELTA] < 200 < memory[SUMMARY] < memory[MESSAGE]
 
 
 def test_the_command(capsys) -> None:  # type: ignore[no-untyped-def]

@@ -17,10 +17,11 @@ import typer
 from gossamer import __version__
 from gossamer.net.auth.passwords import HASHER, write_entries
 from gossamer.net.local.ports import free_port
-from gossamer_lab.bench.attacks.bystander import Bystander, Service
 from gossamer_lab.bench.attacks.shapes import ATTACKS, attackers
 from gossamer_lab.bench.harness import allow_many_connections, split_cores
-from gossamer_lab.bench.load.client import GeneratorError
+from gossamer_lab.bench.load.client import GeneratorError, LoadClient, close
+from gossamer_lab.bench.load.paced import NUMBER_SIZE, Pacer
+from gossamer_lab.bench.measurement import percentile
 from gossamer_lab.bench.peers import SERVE, PeerBroker, with_file
 from gossamer_lab.bench.processes import beside, resident_bytes
 from gossamer_lab.bench.report import busy, machine
@@ -45,6 +46,9 @@ COLUMNS: Final = {
     "refused": "{.refusals}",
 }
 
+RATE: Final = 500  # messages a second of the bystander
+STRETCH: Final = 50  # messages, of which the worst counts
+PATIENCE_SECONDS: Final = 5.0  # how long the last messages may take
 MIB: Final = 1 << 20
 BUDGET: Final = "16 MiB"
 WARM_UP_SECONDS: Final = 0.3
@@ -99,6 +103,56 @@ REFUSALS: Final = {
     "protocol_errors": "protocol errors",
 }
 SAMPLE: Final = re.compile(r'^gossamer_(\w+)_total(?:\{table="(\w+)"\})? (\S+)$', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Service:
+    """Milliseconds, and how many of the messages came.
+
+    `usual` is the median of the worst of each stretch: what else the machine does makes single
+    stretches slow, an attack that holds the broker up makes all of them slow.
+    """
+
+    p50: float
+    p99: float
+    usual: float
+    worst: float
+    sent: int
+    arrived: int
+
+
+class Bystander:
+    """A client that publishes to itself at QoS 1, and how long each message takes.
+
+    A latency counts from when a message was due: while the broker does not answer, those that could
+    not be sent are late as well.
+    """
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self._client = LoadClient(address, "bystander")
+        self._pacer = Pacer(self._client, self._client, "bystander", NUMBER_SIZE, RATE)
+
+    def close(self) -> None:
+        close([self._client])
+
+    def measure(self, seconds: float) -> Service:
+        total = int(seconds * RATE)
+        run = self._pacer.run(total, PATIENCE_SECONDS)
+        latencies = {
+            number: 1000 * (came - run.began - number / RATE) for number, came in run.came.items()
+        }
+        stretches: dict[int, list[float]] = {}
+        for number, latency in latencies.items():
+            stretches.setdefault(number // STRETCH, []).append(latency)
+        ordered = sorted(latencies.values())
+        return Service(
+            percentile(ordered, 0.50),
+            percentile(ordered, 0.99),
+            percentile(sorted(max(one) for one in stretches.values()), 0.5),
+            percentile(ordered, 1.0),
+            total,
+            len(ordered),
+        )
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,16 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from typing import NamedTuple
 
 from gossamer_lab.bench.load import packets
 from gossamer_lab.bench.load.client import GeneratorError, LoadClient, close, start
 from gossamer_lab.bench.load.flow import DRAIN_SECONDS, PAYLOAD, QUIET_SECONDS, WARM_UP_SHARE
-from gossamer_lab.bench.load.packets import AckReceiver
 from gossamer_lab.bench.measurement import BenchTarget, Measurement, Meter, percentile
 from gossamer_lab.bench.processes import beside
 
 RATE = 1000
-TOPIC = "bench/latency"
+NUMBER_SIZE = 4
 PACKET_IDS = 60_000
 READ_SIZE = 65536
 WARM_UP_MESSAGES = RATE // 4
@@ -37,55 +37,99 @@ FIRST_CONNECTIONS = 50
 SETTLE_SECONDS = 0.5
 
 
+class PacedRun(NamedTuple):
+    """When it began, when each message was sent, and when those that came did."""
+
+    began: float
+    sent: list[float]
+    came: dict[int, float]
+
+
+class Pacer:
+    """Publishes numbered messages at QoS 1 at fixed times, and notes when each comes back."""
+
+    def __init__(
+        self, publisher: LoadClient, subscriber: LoadClient, topic: str, payload: int, rate: float
+    ) -> None:
+        """Publisher and subscriber may be the same client."""
+        subscriber.subscribe([topic], 1)
+        start([publisher, subscriber])
+        self._publisher = publisher
+        self._subscriber = subscriber
+        self._topic = topic
+        self._padding = bytes(payload - NUMBER_SIZE)
+        self._every = 1 / rate
+        self._packet_size = len(self._packet(0))
+        self._id_offset = packets.packet_id_offset(topic, self._packet_size)
+        self._data = b""
+
+    def _packet(self, number: int) -> bytes:
+        payload = self._padding + number.to_bytes(NUMBER_SIZE, "big")
+        return packets.publish(self._topic, payload, 1, number % PACKET_IDS + 1)
+
+    def run(self, total: int, patience: float) -> PacedRun:
+        """Ends when all came, or so long after the last was due."""
+        clients = {client.socket: client for client in (self._publisher, self._subscriber)}
+        began = time.perf_counter()
+        found = PacedRun(began, [], {})
+        while len(found.came) < total:
+            now = time.perf_counter()
+            due = began + len(found.sent) * self._every
+            is_sending = len(found.sent) < total
+            if is_sending and now >= due:
+                self._publisher.send(self._packet(len(found.sent)))
+                found.sent.append(now)
+                continue
+            if now > began + total * self._every + patience:
+                break
+            unsent = [one for one, client in clients.items() if client.pending is not None]
+            wait = due - now if is_sending else 0.1
+            readable, writable, _ = select.select(list(clients), unsent, [], wait)
+            for ready in writable:
+                clients[ready].flush()
+            for ready in readable:
+                chunk = ready.recv(READ_SIZE)
+                now = time.perf_counter()
+                if not chunk:
+                    return found
+                if ready is self._subscriber.socket:
+                    found.came.update((n, now) for n in self._numbers(chunk) if n not in found.came)
+        return found
+
+    def _numbers(self, chunk: bytes) -> list[int]:
+        """Of the messages that came, each of which is acknowledged."""
+        data = self._data + chunk
+        found = []
+        at = 0
+        while at < len(data):
+            is_publish = data[at] >> 4 == 3
+            end = at + (self._packet_size if is_publish else packets.ACK_SIZE)
+            if end > len(data):
+                break
+            if is_publish:
+                identity = data[at + self._id_offset : at + self._id_offset + 2]
+                self._subscriber.send(bytes([packets.PUBACK, 2]) + identity)
+                found.append(int.from_bytes(data[end - NUMBER_SIZE : end], "big"))
+            at = end
+        self._data = data[at:]
+        return found
+
+
 def latency(target: BenchTarget, flood_qos: int | None = None) -> Measurement:
-    """1,000 messages a second at QoS 1, each with its send time; alone, or beside a flood."""
+    """From sending to receiving, at 1,000 messages a second; alone, or beside a flood."""
     flooding = nullcontext() if flood_qos is None else beside(flood, target.address, flood_qos)
     with flooding:
-        return _at_fixed_rate(target)
-
-
-def _packet(number: int, size: int) -> bytes:
-    stamp = time.perf_counter_ns().to_bytes(8, "big")
-    return packets.publish(TOPIC, stamp + PAYLOAD[: size - len(stamp)], 1, number % PACKET_IDS + 1)
-
-
-def _at_fixed_rate(target: BenchTarget) -> Measurement:
-    subscriber = LoadClient(target.address, "s")
-    subscriber.subscribe([TOPIC], 1)
-    publisher = LoadClient(target.address, "p")
-    start([subscriber, publisher])
-    size = len(_packet(0, len(PAYLOAD)))
-    stamp_offset = size - len(PAYLOAD)
-    side = AckReceiver(size, packets.packet_id_offset(TOPIC, size), packets.PUBACK)
-    sockets = [subscriber.socket, publisher.socket]
-    latencies: list[float] = []
-    data = b""
-    total = int(RATE * target.seconds) + WARM_UP_MESSAGES
-    number = 0
-    meter = Meter(target)
-    began = last_news = time.perf_counter()
-    while len(latencies) < total and time.perf_counter() - last_news < QUIET_SECONDS:
-        due = began + number / RATE
-        if number < total and time.perf_counter() >= due:
-            publisher.send(_packet(number, len(PAYLOAD)))
-            number += 1
-            continue
-        wait = max(0.0, due - time.perf_counter()) if number < total else 0.1
-        for ready in select.select(sockets, [], [], wait)[0]:
-            chunk = ready.recv(READ_SIZE)
-            now = time.perf_counter_ns()
-            if ready is publisher.socket:
-                continue
-            last_news = time.perf_counter()
-            subscriber.send(side.feed(chunk))
-            data += chunk
-            while len(data) >= size:
-                stamp = int.from_bytes(data[stamp_offset : stamp_offset + 8], "big")
-                latencies.append((now - stamp) / 1000)
-                data = data[size:]
-    result = meter.read(number, len(latencies))
-    ordered = sorted(latencies[WARM_UP_MESSAGES:])
-    result.lost = number - len(latencies)
+        publisher, subscriber = (LoadClient(target.address, name) for name in "ps")
+        pacer = Pacer(publisher, subscriber, "bench/latency", len(PAYLOAD), RATE)
+        meter = Meter(target)
+        run = pacer.run(int(RATE * target.seconds) + WARM_UP_MESSAGES, QUIET_SECONDS)
+        result = meter.read(len(run.sent), len(run.came))
+    ordered = sorted(
+        1e6 * (came - run.sent[number])
+        for number, came in run.came.items()
+        if number >= WARM_UP_MESSAGES
+    )
+    result.lost = len(run.sent) - len(run.came)
     result.p50_microseconds = percentile(ordered, 0.50)
     result.p99_microseconds = percentile(ordered, 0.99)
     return result
