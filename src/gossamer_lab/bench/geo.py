@@ -29,9 +29,9 @@ from gossamer_lab.bench.loopback import (
     quiet_broker,
     run_plain,
 )
-from gossamer_lab.bench.measurement import percentile
 from gossamer_lab.bench.processes import resident_bytes
 from gossamer_lab.bench.report import machine
+from gossamer_lab.quantiles import quantile
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 CLIENTS = 100_000
@@ -164,7 +164,7 @@ def _tail(index: SpatialIndex, places: list[Point]) -> float:
         started = clock()
         index.at(Point(place.lat, place.lon), 0.0)
         times.append(clock() - started)
-    return percentile(sorted(times), 0.99)
+    return quantile(sorted(times), 0.99)
 
 
 def _index_followers(world: GeoWorld, clients: int) -> tuple[SpatialIndex, list[Interest]]:

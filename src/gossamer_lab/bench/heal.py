@@ -17,7 +17,7 @@ from gossamer.cli.errors import CommandError
 from gossamer.net.client import Client
 from gossamer.net.local.broker import LocalBroker, LocalMeshError
 from gossamer.net.local.mesh import LocalMesh, LocalMeshPlan
-from gossamer_lab.bench.measurement import percentile
+from gossamer_lab.quantiles import quantile
 
 STEP_SECONDS: Final = 0.01
 PATIENCE: Final = 60.0
@@ -35,7 +35,7 @@ def heal(
     except LocalMeshError as error:
         raise CommandError(str(error)) from error
     for part in (0.5, 0.9, 0.99, 1.0):
-        milliseconds = 1000 * percentile(found, part)
+        milliseconds = 1000 * quantile(found, part)
         typer.echo(f"{part:>5.0%} of {len(found)} cuts healed within {milliseconds:,.0f} ms")
 
 

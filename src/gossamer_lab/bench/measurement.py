@@ -92,8 +92,3 @@ class Meter:
             generator_cpu_seconds=own - self._own_before,
             resident_bytes=resident_bytes(self._target.pid),
         )
-
-
-def percentile(ordered: list[float], share: float) -> float:
-    """The value that ``share`` of an ascending list does not pass; 0 for none."""
-    return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else 0.0

@@ -16,7 +16,6 @@ import typer
 from gossamer.topics.cover import Cover
 from gossamer.topics.tree import FilterTree, TreeEntry
 from gossamer_lab import tables
-from gossamer_lab.bench.measurement import percentile
 from gossamer_lab.bench.processes import resident_bytes
 from gossamer_lab.bench.topic_sets import (
     HOSTILE,
@@ -25,6 +24,7 @@ from gossamer_lab.bench.topic_sets import (
     sensor_topic,
     with_wildcards,
 )
+from gossamer_lab.quantiles import quantile
 
 SEED = 20
 
@@ -100,8 +100,8 @@ def measure_cover(name: str, filters: FilterSet) -> CoverRow:
         name,
         len(filters.standing),
         build,
-        percentile(times, 0.5),
-        percentile(times, 0.99),
+        quantile(times, 0.5),
+        quantile(times, 0.99),
         times[-1],
     )
 

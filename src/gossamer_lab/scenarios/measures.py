@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from gossamer_lab.quantiles import quantile
 from gossamer_lab.scenarios.scenario import LinkTotals, Sample, ScenarioResult
 
 
@@ -83,10 +84,6 @@ def _second(group: list[Sample]) -> Second:
         fmean(sample.queued_interests for sample in group),
         max(sample.longest_queue for sample in group),
     )
-
-
-def quantile(ordered: list[float], part: float) -> float:
-    return ordered[min(len(ordered) - 1, int(part * len(ordered)))] if ordered else 0.0
 
 
 def tables(result: ScenarioResult) -> dict[str, dict[str, list[Any]]]:

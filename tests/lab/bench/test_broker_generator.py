@@ -15,7 +15,8 @@ from gossamer_lab.bench.load import packets
 from gossamer_lab.bench.load.bursts import filter_of, topic_of
 from gossamer_lab.bench.load.packets import AckReceiver
 from gossamer_lab.bench.load.scenarios import BY_NAME, SCENARIOS
-from gossamer_lab.bench.measurement import Measurement, percentile
+from gossamer_lab.bench.measurement import Measurement
+from gossamer_lab.quantiles import quantile
 
 TOPIC = "bench/pair/000"
 PAYLOAD = b"x" * 64
@@ -79,8 +80,8 @@ def test_a_topic_of_the_million_filters_matches_its_filter_and_no_other() -> Non
     ("values", "share", "expected"),
     [([], 0.5, 0.0), ([3.0], 0.99, 3.0), ([float(i) for i in range(100)], 0.99, 99.0)],
 )
-def test_percentile(values: list[float], share: float, expected: float) -> None:
-    assert percentile(values, share) == expected
+def test_quantile(values: list[float], share: float, expected: float) -> None:
+    assert quantile(values, share) == expected
 
 
 def test_the_median_leaves_failures_out() -> None:

@@ -21,10 +21,10 @@ from gossamer_lab.bench.attacks.shapes import ATTACKS, attackers
 from gossamer_lab.bench.harness import allow_many_connections, split_cores
 from gossamer_lab.bench.load.client import GeneratorError, LoadClient, close
 from gossamer_lab.bench.load.paced import NUMBER_SIZE, Pacer
-from gossamer_lab.bench.measurement import percentile
 from gossamer_lab.bench.peers import SERVE, PeerBroker, with_file
 from gossamer_lab.bench.processes import beside, resident_bytes
 from gossamer_lab.bench.report import busy, machine
+from gossamer_lab.quantiles import quantile
 from gossamer_lab.tables import markdown_row, markdown_table
 
 FULL_SECONDS: Final = 3.0
@@ -146,10 +146,10 @@ class Bystander:
             stretches.setdefault(number // STRETCH, []).append(latency)
         ordered = sorted(latencies.values())
         return Service(
-            percentile(ordered, 0.50),
-            percentile(ordered, 0.99),
-            percentile(sorted(max(one) for one in stretches.values()), 0.5),
-            percentile(ordered, 1.0),
+            quantile(ordered, 0.50),
+            quantile(ordered, 0.99),
+            quantile(sorted(max(one) for one in stretches.values()), 0.5),
+            quantile(ordered, 1.0),
             total,
             len(ordered),
         )

@@ -16,8 +16,9 @@ from typing import NamedTuple
 from gossamer_lab.bench.load import packets
 from gossamer_lab.bench.load.client import GeneratorError, LoadClient, close, start
 from gossamer_lab.bench.load.flow import DRAIN_SECONDS, PAYLOAD, QUIET_SECONDS, WARM_UP_SHARE
-from gossamer_lab.bench.measurement import BenchTarget, Measurement, Meter, percentile
+from gossamer_lab.bench.measurement import BenchTarget, Measurement, Meter
 from gossamer_lab.bench.processes import beside
+from gossamer_lab.quantiles import quantile
 
 RATE = 1000
 NUMBER_SIZE = 4
@@ -130,8 +131,8 @@ def latency(target: BenchTarget, flood_qos: int | None = None) -> Measurement:
         if number >= WARM_UP_MESSAGES
     )
     result.lost = len(run.sent) - len(run.came)
-    result.p50_microseconds = percentile(ordered, 0.50)
-    result.p99_microseconds = percentile(ordered, 0.99)
+    result.p50_microseconds = quantile(ordered, 0.50)
+    result.p99_microseconds = quantile(ordered, 0.99)
     return result
 
 

@@ -40,7 +40,9 @@ def spark(
             found = parts.run(size, only or PARTS, repeat, status.update)
     except NoJava as problem:
         raise CommandError(str(problem)) from None
-    console.print(tables.table("Spark and the archive", results.COLUMNS, results.rows(found)))
+    console.print(tables.records("Spark and the archive", results.COLUMNS, found.comparisons))
+    if found.failure:
+        console.print(f"not measured: {found.failure}", style="yellow")
     if found.latency is not None:
         console.print(results.latency_line(found.latency))
     console.print(results.LEGEND)

@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -24,9 +25,9 @@ from gossamer_lab.bench import archive
 from gossamer_lab.bench.archive_rates import texts
 from gossamer_lab.bench.harness import run_all
 from gossamer_lab.bench.load.scenarios import BY_NAME
-from gossamer_lab.bench.measurement import percentile
 from gossamer_lab.bench.spark import archives
-from gossamer_lab.bench.spark.results import Comparison, Latency, SparkResults, compare
+from gossamer_lab.bench.spark.results import Comparison, Latency, SparkResults, archiving, compare
+from gossamer_lab.quantiles import quantile
 
 SCENARIO: Final = BY_NAME["qos1-20"]
 # For millions of rows in groups; the default of Spark is 1 GiB.
@@ -68,19 +69,19 @@ def run(
 ) -> SparkResults:
     """`report` hears what is measured now."""
     results = SparkResults()
-    if "publishing" in parts:
-        report("publishing")
+    last = []
+    if "publishing" in parts:  # before Spark is there and takes a core
         peers = archive.peers()
-        found = run_all(
-            [SCENARIO],
-            peers,
-            seconds=size.seconds / 6,
-            repeat=repeat,
-            report=report,
-        )[SCENARIO.name]
-        results.publishing = found[peers[0].name], found[peers[1].name]
+        found = run_all([SCENARIO], peers, seconds=size.seconds / 6, repeat=repeat, report=report)[
+            SCENARIO.name
+        ]
+        off, on = (found[peer.name] for peer in peers)
+        results.failure = off.failure or on.failure
+        if not results.failure:
+            last.append(archiving(off, on))
     if set(parts) - {"publishing"}:
         _on_spark(size, parts, repeat, report, results)
+    results.comparisons += last
     return results
 
 
@@ -130,15 +131,8 @@ def measure_reading(
         with archives.serving(path) as (_, address):
             frame = spark.read.format("gossamer").option("brokers", address).load()
             for sink, put in sinks.items():
-                yield _compared(f"{place} to {sink}", rows, put, frame, native, repeat)
-
-
-def _compared(
-    title: str, rows: int, put: Sink, ours: DataFrame, theirs: DataFrame, repeat: int
-) -> Comparison:
-    return compare(
-        title, rows, lambda: put(ours), lambda: put(theirs), repeat=repeat, wanted=WANTED
-    )
+                ours, theirs = partial(put, frame), partial(put, native)
+                yield compare(f"{place} to {sink}", rows, ours, theirs, repeat, WANTED)
 
 
 def drop(frame: DataFrame) -> None:
@@ -165,14 +159,8 @@ def measure_windows(
         ours = subscribe(spark, f"$HOURLY{keyword}/plant/#", source)
         theirs = by_hand(source, keyword)
         check(ours, theirs)
-        yield compare(
-            f"hourly {keyword} of {topics:,} topics",
-            readings,
-            lambda ours=ours: drop(ours),  # type: ignore[misc]
-            lambda theirs=theirs: drop(theirs),  # type: ignore[misc]
-            repeat=repeat,
-            wanted=WANTED,
-        )
+        title = f"hourly {keyword} of {topics:,} topics"
+        yield compare(title, readings, partial(drop, ours), partial(drop, theirs), repeat, WANTED)
 
 
 def by_hand(source: DataFrame, keyword: str) -> DataFrame:
@@ -227,8 +215,8 @@ def measure_latency(spark: SparkSession, url: str, replay: str, seconds: float) 
     return Latency(
         len(sent),
         len(sent) - len(latencies),
-        percentile(latencies, 0.5),
-        percentile(latencies, 0.99),
+        quantile(latencies, 0.5),
+        quantile(latencies, 0.99),
     )
 
 

@@ -20,7 +20,15 @@ from gossamer_lab.tables import markdown_table
 
 Work = Callable[[], object]
 
-COLUMNS = ("what", "rows/s", "beside/s", "ratio", "by CPU time", "wanted", "")
+COLUMNS = {
+    "what": "{.title}",
+    "rows/s": "{.rate:,.0f}",
+    "beside/s": "{.their_rate:,.0f}",
+    "ratio": "{.ratio:.2f}",
+    "by CPU time": "{.processor_ratio:.2f}",
+    "wanted": "{.wanted:.2f}",
+    "": "{.verdict}",
+}
 LEGEND = (
     "beside: Spark's own reading of the same Parquet files, the hand-written query, or the broker "
     "without an archive. by CPU time: the ratio of the processor time of all processes, the "
@@ -69,9 +77,13 @@ class Comparison:
     def processor_ratio(self) -> float:
         return self.theirs.processor / max(self.ours.processor, _LEAST_SECONDS)
 
+    @property
+    def verdict(self) -> str:
+        return _verdict(self.ratio >= self.wanted)
+
 
 def compare(
-    title: str, rows: int, ours: Work, theirs: Work, *, repeat: int, wanted: float
+    title: str, rows: int, ours: Work, theirs: Work, repeat: int, wanted: float
 ) -> Comparison:
     """Once each to warm up, then in turns; the medians count."""
     costs: dict[Work, list[RunCost]] = {ours: [], theirs: []}
@@ -107,26 +119,19 @@ class SparkResults:
 
     comparisons: list[Comparison] = field(default_factory=list)
     latency: Latency | None = None
-    # The broker's QoS 1 without and with the archive.
-    publishing: tuple[Measurement, Measurement] | None = None
+    failure: str = ""  # of the broker without or with the archive
+
+
+def archiving(off: Measurement, on: Measurement) -> Comparison:
+    """The broker's QoS 1 without and with the archive, for as many deliveries."""
+    count = on.delivered
+    theirs = RunCost(count / off.out_per_second(), count * (off.cpu_per_delivery() or 0.0) / 1e6)
+    ours = RunCost(on.seconds, on.broker_cpu_seconds)
+    return Comparison("QoS 1 through the broker, archiving", count, ours, theirs, WANTED_ARCHIVING)
 
 
 def rows(results: SparkResults) -> list[list[str]]:
-    found = [
-        [
-            one.title,
-            f"{one.rate:,.0f}",
-            f"{one.their_rate:,.0f}",
-            f"{one.ratio:.2f}",
-            f"{one.processor_ratio:.2f}",
-            f"{one.wanted:.2f}",
-            _verdict(one.ratio >= one.wanted),
-        ]
-        for one in results.comparisons
-    ]
-    if results.publishing is not None:
-        found.append(_publishing(*results.publishing))
-    return found
+    return [[form.format(one) for form in COLUMNS.values()] for one in results.comparisons]
 
 
 def latency_line(latency: Latency) -> str:
@@ -141,28 +146,17 @@ def save(results: SparkResults, folder: Path) -> list[Path]:
     """Writes markdown and JSON and returns their names."""
     import pyspark
 
-    lines = [f"Machine: {machine()}.", "", LEGEND, "", *markdown_table(COLUMNS, rows(results))]
+    lines = [
+        f"Machine: {machine()}.",
+        "",
+        LEGEND,
+        "",
+        *markdown_table(list(COLUMNS), rows(results)),
+    ]
     if results.latency is not None:
         lines += ["", latency_line(results.latency)]
     versions = {"gossamer": __version__, "spark": pyspark.__version__}
     return report.save("spark", folder, "\n".join(lines) + "\n", **versions, **asdict(results))
-
-
-def _publishing(off: Measurement, on: Measurement) -> list[str]:
-    title = "QoS 1 through the broker, archiving"
-    if off.failure or on.failure:
-        return [title, *[""] * (len(COLUMNS) - 2), off.failure or on.failure]
-    ratio = on.out_per_second() / off.out_per_second()
-    costs = [run.cpu_per_delivery() or 0.0 for run in (off, on)]
-    return [
-        title,
-        f"{on.out_per_second():,.0f}",
-        f"{off.out_per_second():,.0f}",
-        f"{ratio:.2f}",
-        f"{costs[0] / costs[1]:.2f}" if costs[1] else "",
-        f"{WANTED_ARCHIVING:.2f}",
-        _verdict(ratio >= WANTED_ARCHIVING),
-    ]
 
 
 def _verdict(is_met: bool) -> str:

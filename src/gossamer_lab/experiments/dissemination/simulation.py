@@ -6,7 +6,8 @@ from statistics import fmean
 from typing import Any, Final
 
 from gossamer_lab.experiments.experiment import Scaled
-from gossamer_lab.scenarios.measures import measure, quantile
+from gossamer_lab.quantiles import quantile
+from gossamer_lab.scenarios.measures import measure
 from gossamer_lab.scenarios.scenario import Scenario
 from gossamer_lab.scenarios.workload import ScenarioSettings
 

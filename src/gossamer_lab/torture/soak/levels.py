@@ -19,6 +19,7 @@ from statistics import median
 from typing import Final
 
 from gossamer.net.client import Client
+from gossamer_lab.quantiles import quantile
 
 # Of the run; and never more than fifteen minutes, in which every cache has long been filled.
 WARM_UP_SHARE: Final = 0.4
@@ -167,7 +168,4 @@ class Ping:
         taken, self._taken = sorted(self._taken), []
         if not taken:
             return {}
-        return {
-            MEDIAN: 1000 * taken[len(taken) // 2],
-            SLOWEST: 1000 * taken[min(len(taken) - 1, int(0.99 * len(taken)))],
-        }
+        return {MEDIAN: 1000 * quantile(taken, 0.5), SLOWEST: 1000 * quantile(taken, 0.99)}
