@@ -12,7 +12,7 @@ from functools import cache
 from heapq import heapify, heappop, heappush
 from typing import Final, NamedTuple
 
-Link = tuple[str, str]
+BrokerPair = tuple[str, str]  # joined by a link
 
 CROWDING: Final = 1.5
 # A client that is moved for less than this share of all traffic is not worth anybody's while.
@@ -24,17 +24,17 @@ MOST_STEPS: Final = 10_000
 class Routes:
     """Shortest ways. Brokers that no links are known of are one link from each other."""
 
-    def __init__(self, links: Iterable[Link]) -> None:
+    def __init__(self, links: Iterable[BrokerPair]) -> None:
         self._neighbours: dict[str, set[str]] = {}
         for one, other in links:
             self._neighbours.setdefault(one, set()).add(other)
             self._neighbours.setdefault(other, set()).add(one)
         self._ways = cache(self._find_ways)
 
-    def crossed(self, entry: str, brokers: Iterable[str]) -> set[Link]:
+    def crossed(self, entry: str, brokers: Iterable[str]) -> set[BrokerPair]:
         """The links on the ways from one broker to the others, each once."""
         came_from = self._ways(entry)
-        found: set[Link] = set()
+        found: set[BrokerPair] = set()
         for broker in brokers:
             at = broker
             while at != entry:
@@ -76,7 +76,6 @@ class Advice(NamedTuple):
     moves: list[Move]
     before: int  # bytes on links
     after: int
-    links: dict[Link, int]  # before
 
 
 class Placement:
@@ -102,7 +101,7 @@ class Placement:
 
     def advise(self, brokers: Iterable[str]) -> Advice:
         names = sorted(brokers)
-        before, links = self._total(), self._links()
+        before = self._total()
         most = math.ceil(CROWDING * len(self._homes) / max(len(names), 1))
         least = max(LEAST_SAVING * before, 1)
         first_homes = dict(self._homes)
@@ -132,7 +131,7 @@ class Placement:
             for client, saving in saved.most_common()
             if self._homes[client] != first_homes[client]
         ]
-        return Advice(moves, before, self._total(), links)
+        return Advice(moves, before, self._total())
 
     def _best(self, client: str, brokers: list[str]) -> tuple[int, str]:
         """The most that it can save, and where."""
@@ -141,13 +140,6 @@ class Placement:
 
     def _total(self) -> int:
         return sum(self._cost(number) for number in range(len(self._flows)))
-
-    def _links(self) -> dict[Link, int]:
-        found: Counter[Link] = Counter()
-        for number, flow in enumerate(self._flows):
-            for link in self._routes.crossed(self._entries[number], self._reading[number]):
-                found[link] += flow.size
-        return dict(found)
 
     def _cost(self, number: int) -> int:
         crossed = self._routes.crossed(self._entries[number], self._reading[number])

@@ -66,7 +66,7 @@ def moment(micros: int | None) -> datetime | None:
     return None if micros is None else datetime.fromtimestamp(micros / 1e6, UTC)
 
 
-class Written(NamedTuple):
+class RowsWritten(NamedTuple):
     """What went by while a table was written: how many rows, and of which times (UTC)."""
 
     rows: int
@@ -106,7 +106,7 @@ class LakeTable:
     def write_batch(self, frame: DataFrame, batch: int) -> None:
         self.replace(frame.withColumn(BATCH, F.lit(batch)))
 
-    def write_hours(self, frame: DataFrame, batch: int) -> Written:
+    def write_hours(self, frame: DataFrame, batch: int) -> RowsWritten:
         """A batch of rows with a `time`, into the folders of their hours."""
         seen, micros = Observation(), F.unix_micros("time")
         watched = frame.observe(
@@ -117,7 +117,7 @@ class LakeTable:
         )
         self.write_batch(watched.withColumns(hour_columns(F.col("time"))), batch)
         told = seen.get
-        return Written(int(told["rows"]), moment(told["first"]), moment(told["last"]))
+        return RowsWritten(int(told["rows"]), moment(told["first"]), moment(told["last"]))
 
     def read(self, spark: SparkSession) -> DataFrame | None:
         """None while nothing has been written."""

@@ -20,7 +20,7 @@ from gossamer.spark.lake.batch_log import BatchEntry, BatchLog
 from gossamer.spark.lake.compaction import Compactor
 from gossamer.spark.lake.gold import LEVELS, READINGS, recompute
 from gossamer.spark.lake.readings import pointer, readings
-from gossamer.spark.lake.tables import Written, by_batch, by_hour_and_batch
+from gossamer.spark.lake.tables import RowsWritten, by_batch, by_hour_and_batch
 from gossamer.spark.pipelines.pipeline import Pipeline, PipelineError, PipelineSettings
 
 # Listing all hours takes a while in an old lake.
@@ -78,7 +78,7 @@ class LakePipeline:
         lines.append(f"{self._root} has {self._readings.name}, {names}")
         return lines
 
-    def _write_silver(self, messages: DataFrame, batch: int, entry: BatchEntry) -> Written:
+    def _write_silver(self, messages: DataFrame, batch: int, entry: BatchEntry) -> RowsWritten:
         bad = Observation()
         read = readings(messages, self._event_field)
         made = read.observe(bad, F.count("reason").alias("aside")).where("reason is null")

@@ -5,7 +5,7 @@ of the brokers, which then skip whole segments. Spark checks every condition aga
 """
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -69,12 +69,10 @@ class GossamerReader(DataSourceReader):
         for name, replay in find_replays(options).items():
             if self._brokers is not None and name not in self._brokers:
                 continue
-            start = max(replay.offset_of(starting), self._offsets.least)
-            end = min(replay.offset_of(ending), self._offsets.most + 1)
             whole = OffsetRange(
                 replay.address,
-                start,
-                end,
+                max(replay.offset_of(starting), self._offsets.least),
+                min(replay.offset_of(ending), self._offsets.most + 1),
                 filters,
                 self._times.least or None,
                 self._times.most + 1 if self._times.most < _MOST else None,
@@ -91,7 +89,7 @@ class GossamerReader(DataSourceReader):
         if column == ("offset",) and isinstance(value, int):
             self._offsets.narrow(condition, value)
         elif column == ("time",) and isinstance(value, datetime):
-            self._times.narrow(condition, _micros(value))
+            self._times.narrow(condition, round(value.timestamp() * 1e6))
         elif column == ("topic",):
             self._topics = _narrowed(self._topics, condition)
         elif column == ("broker",):
@@ -115,8 +113,3 @@ def _narrowed(known: set[str] | None, condition: Filter) -> set[str] | None:
     else:
         return known
     return found if known is None else known & found
-
-
-def _micros(time: datetime) -> int:
-    aware = time if time.tzinfo is not None else time.astimezone()
-    return round(aware.astimezone(UTC).timestamp() * 1e6)

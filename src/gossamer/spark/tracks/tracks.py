@@ -1,6 +1,6 @@
 """Tracks and visits of all visitors at once: one after another on the executors."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import pyarrow as pa
@@ -39,8 +39,6 @@ VISITS: Final = pa.schema(
     ]
 )
 
-Mapped = Callable[[pa.Table], pa.Table]
-
 
 def tracks(positions: DataFrame) -> DataFrame:
     """A row for each trip."""
@@ -55,8 +53,25 @@ def visits(positions: DataFrame, fences: Mapping[str, Entries]) -> DataFrame:
         F.sort_array(F.collect_set(FENCE)).alias("inside")
     )
     placed = positions.join(inside, ["broker", "offset"], "left")
-    known = placed.select(*_NEEDED, F.coalesce("inside", _nowhere()).alias("inside"))
-    return known.groupBy(*VISITOR).applyInArrow(_visitor(fences), from_arrow_schema(VISITS))
+    positioned = placed.select(*_NEEDED, F.coalesce("inside", _nowhere()).alias("inside"))
+    areas = {name: tuple(entries) for name, entries in fences.items()}
+
+    def visitor(rows: pa.Table) -> pa.Table:
+        names = {name for inside in rows.column("inside").to_pylist() for name in inside}
+        known = Visits({name: kept_interest(areas[name]) for name in sorted(names)})
+        found = [
+            {
+                **_who(rows),
+                **stay._asdict(),
+                "start": _micros(stay.start),
+                "end": _micros(stay.end),
+                "seconds": stay.end - stay.start,
+            }
+            for stay in known.of(_positions(rows))
+        ]
+        return pa.Table.from_pylist(found, schema=VISITS)
+
+    return positioned.groupBy(*VISITOR).applyInArrow(visitor, from_arrow_schema(VISITS))
 
 
 def dwells(visits: DataFrame) -> DataFrame:
@@ -87,29 +102,6 @@ def _trips(rows: pa.Table) -> pa.Table:
         for trip in trips(_positions(rows))
     ]
     return pa.Table.from_pylist(found, schema=TRACKS)
-
-
-def _visitor(fences: Mapping[str, Entries]) -> Mapped:
-    areas = dict(fences)
-
-    def visit(rows: pa.Table) -> pa.Table:
-        names = {name for inside in rows.column("inside").to_pylist() for name in inside}
-        known = Visits({name: kept_interest(tuple(areas[name])) for name in sorted(names)})
-        found = [
-            {
-                **_who(rows),
-                "fence": stay.fence,
-                "start": _micros(stay.start),
-                "end": _micros(stay.end),
-                "seconds": stay.end - stay.start,
-                "positions": stay.positions,
-                "ended": stay.ended,
-            }
-            for stay in known.of(_positions(rows))
-        ]
-        return pa.Table.from_pylist(found, schema=VISITS)
-
-    return visit
 
 
 def _positions(rows: pa.Table) -> Iterator[TrackPosition]:
