@@ -11,7 +11,11 @@ from gossamer.plus.state import OperatorResult, OperatorState, Services
 
 
 class LastResults:
-    """By topic, the newest last."""
+    """The last results of an operator that keeps no values, for those who subscribe later.
+
+    A cache by topic, the newest last, bounded in topics and in bytes: without room, the oldest of
+    the same operator goes.
+    """
 
     __slots__ = ("_results",)
 

@@ -24,6 +24,12 @@ class LastValue:
 
 
 class LastValues:
+    """The last value of each topic, for as long as it is valid.
+
+    Expiry costs nothing while values keep coming: a topic has one entry in the heap of expiry
+    times, and it is looked at again only when that time has come.
+    """
+
     __slots__ = ("_expiries", "values")
 
     def __init__(self) -> None:

@@ -80,7 +80,10 @@ def _wrapped(java: Path, folder: Path) -> str:
 
 
 def quiet_java(folder: Path) -> str:
-    """The option of Java that does it; the file that it names is put into `folder`."""
+    """The option by which Spark says errors on the terminal, and not how it set itself up.
+
+    The file that it names is put into `folder`.
+    """
     file = folder / "log4j2.properties"
     folder.mkdir(parents=True, exist_ok=True)
     if not file.exists() or file.read_text() != _SETTINGS:

@@ -96,7 +96,10 @@ class NoMaster(RuntimeError):
 
 
 def reach(master: str) -> None:
-    """Raises NoMaster. Of several masters one is enough; other kinds of cluster are Spark's."""
+    """Raises NoMaster. Of several masters one is enough; other kinds of cluster are Spark's.
+
+    Spark itself says nothing for a minute, and then too much.
+    """
     if not master.startswith(STANDALONE):
         return
     problems = []

@@ -123,7 +123,10 @@ def _inside(listed: tuple[Fence, ...]) -> Callable[..., pd.Series]:
 
 
 class Fences:
-    """Made once in each worker; a fence is read when it is first asked about."""
+    """The exact geometry, on an executor: about candidates that cells have found.
+
+    Made once in each worker; a fence is read when it is first asked about.
+    """
 
     def __init__(self, listed: tuple[Fence, ...]) -> None:
         self._listed = listed

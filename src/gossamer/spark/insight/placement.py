@@ -22,7 +22,7 @@ MOST_STEPS: Final = 10_000
 
 
 class Routes:
-    """Shortest ways. Brokers that no links are known of are one link from each other."""
+    """How far apart brokers are. Those that no links are known of are one link from each other."""
 
     def __init__(self, links: Iterable[BrokerPair]) -> None:
         self._neighbours: dict[str, set[str]] = {}

@@ -36,6 +36,8 @@ class _Wanted(TreeEntry):
 
 
 class Interests:
+    """Which subscriptions a topic reaches: the broker's own tree, on any machine."""
+
     def __init__(self, filters: Sequence[str]) -> None:
         self._tree = FilterTree()
         for number, filter in enumerate(filters):

@@ -47,7 +47,10 @@ def find(name: str) -> Pipeline:
 
 
 def check(pipeline: Pipeline, settings: PipelineSettings) -> None:
-    """ValueError if the source's options mean nothing, PipelineError if it could not run."""
+    """What can be found wrong with a run before Spark takes its time to start.
+
+    ValueError if the source's options mean nothing, PipelineError if it could not run.
+    """
     asked = read_source_options(settings.source_options())
     pipeline.check(settings)
     try:

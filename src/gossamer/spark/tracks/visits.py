@@ -34,7 +34,10 @@ class Stay(NamedTuple):
 
 
 class Visits:
-    """Of one visitor after another to the same fences."""
+    """Of one visitor after another to the same fences, by the broker's own fence events.
+
+    So hysteresis and patience are the same here as there.
+    """
 
     def __init__(self, fences: Mapping[str, Interest]) -> None:
         self._watches = {
@@ -82,7 +85,7 @@ class Trip(NamedTuple):
 
 
 def trips(positions: Iterable[TrackPosition]) -> list[Trip]:
-    """Positions in the order of time."""
+    """Positions in the order of time, cut where nothing was heard for too long."""
     found: list[Trip] = []
     path: list[TrackPosition] = []
     for position in positions:
