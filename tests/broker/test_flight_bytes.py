@@ -2,7 +2,7 @@
 
 import pytest
 
-from gossamer.session.queue import FLIGHT_BYTES
+from gossamer.session.session import FLIGHT_BYTES
 from gossamer.wire.packets import PUBACK, PUBCOMP, PUBREC, Acknowledgement, Publish
 from tests.support.memory import MemoryClient, World
 

@@ -95,7 +95,7 @@ def test_drop_newest_keeps_what_it_has(make: Maker, caplog: pytest.LogCaptureFix
         session = world.broker.core.sessions["away"]
         assert session.is_full
         assert session.dropped == world.broker.core.counters.dropped_full == 17
-        assert session.queue_bytes + session.spilled_bytes <= LIMIT
+        assert session.queue_bytes + session.lane.bytes <= LIMIT
         reader = back(world)
         assert numbers(reader) == [1, 2, 3]
         assert not session.is_full
@@ -103,7 +103,7 @@ def test_drop_newest_keeps_what_it_has(make: Maker, caplog: pytest.LogCaptureFix
         assert "has room again" in caplog.text
     publish(writer, 21)
     assert numbers(reader) == [21]
-    assert session.queue_bytes == session.spilled_bytes == 0
+    assert session.queue_bytes == session.lane.bytes == 0
 
 
 def test_drop_oldest_keeps_the_last(make: Maker) -> None:
@@ -202,7 +202,7 @@ def test_a_publisher_of_311_that_does_not_wait_is_not_answered(make: Maker) -> N
     answered = [number for number in range(1, 11) if publish(writer, number)]
     assert answered == [1, 2, 3]
     session = world.broker.core.sessions["away"]
-    assert session.queue_bytes + session.spilled_bytes <= LIMIT * 1.25
+    assert session.queue_bytes + session.lane.bytes <= LIMIT * 1.25
     assert numbers(online) == list(range(1, 11))
     reader = back(world)
     taken = numbers(reader)
@@ -287,7 +287,7 @@ def test_a_client_that_reads_slowly_is_bounded_too() -> None:
     for number in range(1, 21):
         publish(writer, number)
     session = world.broker.core.sessions["slow"]
-    assert session.spilled == 0
+    assert session.lane.messages == 0
     assert session.queue_bytes <= LIMIT
     assert numbers(slow) == [1, 2, 3, 4]
 

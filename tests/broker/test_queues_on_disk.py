@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from gossamer.broker.policy import Permissions
-from gossamer.session.identity import Identity
 from gossamer.session.queue import AWAY_BYTES, AWAY_MESSAGES, PRESENT_MESSAGES
 from gossamer.session.queue_policy import DROP_OLDEST, REFUSE
 from gossamer.session.records import DeliveryRecord
+from gossamer.session.session import Identity
 from gossamer.storage import sqlite_store
 from gossamer.storage.files import StoreDamaged
 from gossamer.wire import reasons
@@ -70,10 +70,10 @@ def test_a_long_queue_comes_in_order_and_leaves_nothing(world: DiskWorld, qos: i
     publish(world, 0, MANY, qos=qos)
     session = world.broker.core.sessions["away"]
     assert session.queued() == AWAY_MESSAGES
-    assert session.spilled == MANY - AWAY_MESSAGES
+    assert session.lane.messages == MANY - AWAY_MESSAGES
     reader = back(world)
     assert numbers(world, reader) == list(range(MANY))
-    assert session.spilled == session.spilled_bytes == session.queue_bytes == 0
+    assert session.lane.messages == session.lane.bytes == session.queue_bytes == 0
     assert world.store.journal.spilled_bytes == 0
     world.settle()
     rows = world.store.store._connection.execute
@@ -88,7 +88,7 @@ def test_memory_holds_few_bytes_of_large_messages(world: DiskWorld) -> None:
         writer.publish("t", str(number).ljust(200_000), qos=1, packet_id=number + 1)
     session = world.broker.core.sessions["away"]
     assert session.queue_bytes <= AWAY_BYTES
-    assert session.spilled > 20
+    assert session.lane.messages > 20
     assert numbers(world, back(world)) == list(range(30))
 
 
@@ -119,7 +119,7 @@ def test_kills_at_any_time(world: DiskWorld, seed: int) -> None:
             reader.lose()
     received += numbers(world, back(world))
     assert list(dict.fromkeys(received)) == list(range(published))
-    assert world.broker.core.sessions["away"].spilled_bytes == 0
+    assert world.broker.core.sessions["away"].lane.bytes == 0
 
 
 def test_what_comes_meanwhile_is_behind_and_a_slow_client_stays_in_order(world: DiskWorld) -> None:
@@ -137,7 +137,7 @@ def test_what_comes_behind_a_queue_that_was_read_back_is_behind_it_after_a_kill(
     publish(world, 0, AWAY_MESSAGES + 500)
     back(world, receive_maximum=10)
     session = world.broker.core.sessions["away"]
-    assert session.spilled == 0
+    assert session.lane.messages == 0
     publish(world, AWAY_MESSAGES + 500, AWAY_MESSAGES + 600)
     world.kill()
     assert numbers(world, back(world)) == list(range(AWAY_MESSAGES + 600))
@@ -198,9 +198,9 @@ def test_a_burst_for_a_client_that_is_there_needs_no_disk_to_wait(world: DiskWor
     reader = back(world, receive_maximum=5)
     reader.subscribe("t", qos=1)
     publish(world, 0, PRESENT_MESSAGES)
-    assert world.broker.core.sessions["away"].spilled == 0
+    assert world.broker.core.sessions["away"].lane.messages == 0
     publish(world, PRESENT_MESSAGES, PRESENT_MESSAGES + 10)
-    assert world.broker.core.sessions["away"].spilled > 0
+    assert world.broker.core.sessions["away"].lane.messages > 0
     assert numbers(world, reader) == list(range(PRESENT_MESSAGES + 10))
 
 
@@ -238,7 +238,7 @@ def test_the_oldest_are_dropped_from_the_disk(world: DiskWorld) -> None:
     away(world)
     publish(world, 0, 7_000)
     session = world.broker.core.sessions["away"]
-    kept = session.queued() + session.spilled
+    kept = session.queued() + session.lane.messages
     assert 2_000 <= kept <= 2_001
     assert session.dropped == 7_000 - kept
     world.kill()
@@ -311,7 +311,7 @@ def test_an_ended_session_takes_nothing_from_its_successor(world: DiskWorld) -> 
     away(world)
     publish(world, 0, 1_400)
     world.settle()
-    assert old.queued() + old.spilled <= 1_500
+    assert old.queued() + old.lane.messages <= 1_500
     assert not old.is_full
     assert not old.is_starving
     assert numbers(world, back(world)) == list(range(1_400))

@@ -106,7 +106,7 @@ class Spilling:
 
     @property
     def spilled(self) -> int:
-        return self.near.broker.core.sessions["$mesh/far"].spilled
+        return self.near.broker.core.sessions["$mesh/far"].lane.messages
 
     def settle(self) -> None:
         has_news = True

@@ -303,7 +303,7 @@ class TestBesideAnEarlierVersion:
             assert a.mesh.router.send(directed, qos, a.now)
             previous = directed.identity()
         mixed.run()
-        assert a.mesh.by_name["b"].session.spilled
+        assert a.mesh.by_name["b"].session.lane.messages
         mixed.join("a", "b")
         assert ears.refused == 1
         assert a.mesh.router.set_aside == 1

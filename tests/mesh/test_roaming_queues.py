@@ -98,7 +98,7 @@ def a_long_queue(two: Two) -> None:
 
 def test_a_long_queue_moves_whole_and_in_order(two: Two) -> None:
     a_long_queue(two)
-    assert two.node("here").broker.core.sessions["rover"].spilled > 0
+    assert two.node("here").broker.core.sessions["rover"].lane.messages > 0
     rover = two.client("rover", "there")
     two.publish("here", MANY, MANY + 50)
     two.publish("there", MANY + 50, MANY + 100)
@@ -113,7 +113,7 @@ def test_a_queue_that_came_from_elsewhere_is_on_disk_again(two: Two) -> None:
     rover.lose()
     two.settle()
     session = two.node("there").broker.core.sessions["rover"]
-    assert session.queued() + session.spilled == MANY
+    assert session.queued() + session.lane.messages == MANY
     assert session.queued() <= AWAY_MESSAGES
     two.restart("there")
     two.settle()

@@ -23,7 +23,7 @@ from gossamer.net.transport import (
     SocketSink,
 )
 from gossamer.session.journal import Journal
-from gossamer.session.queue import TURN_MESSAGES
+from gossamer.session.session import TURN_MESSAGES
 from gossamer.wire.codec import encode
 from gossamer.wire.frames import packet_length
 from gossamer.wire.packets import (

@@ -43,7 +43,7 @@ def filled(folder: Path, qos: int = 1, filter: str = "t/#") -> Path:
         if number % 500 == 0:
             world.settle()
     world.settle()
-    assert world.broker.core.sessions["away"].spilled == SPILLED
+    assert world.broker.core.sessions["away"].lane.messages == SPILLED
     world.close()
     return folder / "0" / FILE_NAME
 
@@ -87,8 +87,8 @@ def received(folder: Path, damaged: list[int]) -> DiskWorld:
     found = delivered(world, client)
     assert found == [payload(number) for number in range(MANY) if number not in damaged]
     world.settle()
-    assert session.damaged == len(damaged) == world.broker.core.counters.damaged
-    assert session.spilled == session.spilled_bytes == session.queue_bytes == 0
+    assert session.lane.damaged == len(damaged) == world.broker.core.counters.damaged
+    assert session.lane.messages == session.lane.bytes == session.queue_bytes == 0
     assert world.store.journal.spilled_bytes == 0
     rows = world.store.store._connection.execute
     for table in ("waiting", "lane", "flight", "delivery", "message"):
@@ -203,7 +203,7 @@ def test_what_came_when_memory_had_all_stays_behind_what_is_damaged(
     client = world.client("away", clean=False, expiry=1000, receive_maximum=20)
     writer = world.client("writer")
     session = world.broker.core.sessions["away"]
-    while session.queued() + session.spilled > 300:
+    while session.queued() + session.lane.messages > 300:
         for packet in client.take():
             if isinstance(packet, Publish):
                 client.send(Acknowledgement(PUBACK, packet.packet_id))

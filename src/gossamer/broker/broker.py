@@ -23,7 +23,7 @@ from gossamer.plus.vocabulary import CAPABILITIES_TOPIC
 from gossamer.session.journal import Journal
 from gossamer.session.message import Message
 from gossamer.session.outbox import Outbox, Sink
-from gossamer.session.queue import Queue
+from gossamer.session.queue import look_for_room, may_refill
 from gossamer.session.records import Snapshot
 from gossamer.session.session import Session
 from gossamer.wire import reasons
@@ -152,14 +152,14 @@ class Broker:
                 except Exception as error:
                     self._cut(outbox, "a socket", error, now)
 
-    def _pump(self, session: Queue, now: float) -> None:
+    def _pump(self, session: Session, now: float) -> None:
         """One session's queue: what goes wrong with it ends its connection, not the turn."""
         try:
             session.pump(now)
         except Exception as error:
             self._failed(session, error, now)
 
-    def _failed(self, session: Queue, error: Exception, now: float) -> None:
+    def _failed(self, session: Session, error: Exception, now: float) -> None:
         outbox = session.outbox
         if outbox is None:
             self.core.faults.note("a queue", error, f"client {session.client_id!r}", now)
@@ -196,7 +196,7 @@ class Broker:
         self.core.timers.run(now)
         # Queues that are full because others fill the disk have room when those have left.
         for queue in list(self.core.hub.full):
-            queue.look_for_room()
+            look_for_room(queue)
         self._serve_crowded(now)
         if self.core.journal.estates:
             settle_estates(self.core, now)
@@ -207,7 +207,7 @@ class Broker:
         hub = self.core.hub
         for session in list(hub.crowded)[:_AT_ONCE] if hub.crowded else ():
             del hub.crowded[session]
-            if session.may_refill():
+            if may_refill(session):
                 hub.waiting[session] = None
             elif session.outbox is not None:
                 hub.crowded[session] = None  # behind the others

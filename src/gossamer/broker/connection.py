@@ -26,9 +26,8 @@ from gossamer.broker.session_end import end_connection
 from gossamer.broker.settings import peer_settings
 from gossamer.broker.timers import Timer
 from gossamer.budget.ledger import Owner
-from gossamer.session.identity import Identity
 from gossamer.session.outbox import Outbox, Sink
-from gossamer.session.session import Session
+from gossamer.session.session import Identity, Session
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.frames import header_length, packet_length

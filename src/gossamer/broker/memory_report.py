@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.timers import Timer
-from gossamer.session.queue import FLIGHT_BYTES
-from gossamer.session.session import Session
+from gossamer.session.session import FLIGHT_BYTES, Session
 
 if TYPE_CHECKING:
     from gossamer.broker.connection import Connection

@@ -12,6 +12,7 @@ from gossamer.broker.sharing import Group, give_to_group
 from gossamer.budget.ledger import Charge
 from gossamer.plus.state import OperatorResult, OperatorState
 from gossamer.session.message import Message
+from gossamer.session.queue import count_dropped
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
@@ -131,7 +132,7 @@ class Operation(Tap):
                 give_to_group(group, message, now)
         refusing = self.owner.core.hub.refusing
         while len(refusing) > before:  # a result is not its publisher's: nobody can be told
-            refusing.pop().queue.count_dropped()
+            count_dropped(refusing.pop().queue)
 
 
 def made(result: OperatorResult) -> Message:

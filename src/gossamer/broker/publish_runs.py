@@ -100,7 +100,7 @@ def _takes_runs(receiver: Receiver, outbox: Outbox, size: int, own: Session | No
     return (
         receiver.is_plain
         and size + _GROWTH <= outbox.maximum_packet
-        and session.aliases is None
+        and outbox.aliases is None
         and (session is not own or receiver.members is None)
     )
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.session.message import Message
+from gossamer.session.queue import count_dropped, enqueue_over
 from gossamer.session.queue_policy import QueueRefused, Withheld
 from gossamer.session.sizes import message_bytes
 from gossamer.wire import reasons
@@ -139,7 +140,7 @@ def is_refused(connection: Connection, message: Message, packet_id: int, now: fl
         return True
     head = PUBACK_HEAD if qos == 1 else PUBREC_HEAD
     withheld = Withheld(session, packet_id, head + IDENTIFIERS[packet_id])
-    left = [each for each in refused if not each.queue.enqueue_over(each, withheld)]
+    left = [each for each in refused if not enqueue_over(each.queue, each, withheld)]
     if left and not connection.is_peer:
         core.counters.publications_refused += 1
         missed = Missed(left, message, now + MARKED_SECONDS, True)
@@ -176,7 +177,7 @@ def drop_refused(core: Core) -> None:
     refused = core.hub.refusing
     core.hub.refusing = []
     for each in refused:
-        each.queue.count_dropped()
+        count_dropped(each.queue)
 
 
 def _key(message: Message) -> Key:

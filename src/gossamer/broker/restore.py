@@ -24,6 +24,7 @@ from gossamer.broker.timers import Timer
 from gossamer.geo.areas import GlpError
 from gossamer.geo.located import read_located
 from gossamer.plus.plan import PlusError
+from gossamer.session.contents import restore as restore_deliveries
 from gossamer.session.message_bytes import unpacked_message
 from gossamer.session.records import Snapshot, StoredSession
 from gossamer.session.session import NEVER, Session
@@ -55,8 +56,9 @@ def restore(core: Core, snapshot: Snapshot, now: float) -> None:
 def _restore_session(core: Core, stored: StoredSession, now: float) -> Session:
     session = Session(core.hub, stored.record)
     bound_queue(session, core.settings)
-    session.restore(stored.deliveries, stored.incoming)
-    session.restore_spilled(stored.spilled, stored.spilled_bytes, stored.last_number)
+    restore_deliveries(session, stored.deliveries, stored.incoming)
+    session.lane.restore(stored.spilled, stored.spilled_bytes)
+    session.number_after(stored.last_number)
     core.sessions[session.client_id] = session
     core.counters.sessions = len(core.sessions)
     core.session_quotas.update(session)

@@ -124,7 +124,7 @@ def restore(core: Core, kept: dict[str, bytes]) -> None:
 
 def _takes_more(session: Session) -> bool:
     outbox = session.outbox
-    is_idle = not session.queued() and not session.spilled
+    is_idle = not session.queued() and not session.lane.messages
     return outbox is not None and not outbox.blocked and is_idle
 
 

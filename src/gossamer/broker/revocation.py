@@ -9,8 +9,8 @@ from gossamer.broker.geofences import told_of
 from gossamer.broker.operation import OperatorSubscription
 from gossamer.broker.subscriptions import remove_subscription
 from gossamer.plus.grammar import is_operator_filter
+from gossamer.session.contents import withdraw
 from gossamer.session.message import Message
-from gossamer.session.queue import Queue
 from gossamer.session.queue_policy import Guard
 from gossamer.session.records import DeliveryRecord
 from gossamer.session.session import Session
@@ -44,7 +44,7 @@ def revoke(core: Core, session: Session) -> None:
         if not is_readable:
             unread.append(delivery)
     if unread:
-        session.withdraw(unread)
+        withdraw(session, unread)
 
 
 class QueueRights(Guard):
@@ -54,7 +54,7 @@ class QueueRights(Guard):
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    def may_have(self, queue: Queue, message: Message) -> bool:
+    def may_have(self, queue: Session, message: Message) -> bool:
         permissions = self._core.permissions
         if not permissions.restricts or queue.is_peer:
             return True

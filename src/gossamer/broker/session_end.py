@@ -12,7 +12,9 @@ from gossamer.broker.keep_alive import stop_timer
 from gossamer.broker.retained_delivery import forgive_all
 from gossamer.broker.subscriptions import find_group, leave
 from gossamer.broker.timers import Timer
+from gossamer.session.contents import leave_lane
 from gossamer.session.message import Message
+from gossamer.session.queue import end_fullness
 from gossamer.session.records import RELEASED, SessionRecord
 from gossamer.session.session import NEVER, Session
 
@@ -27,12 +29,12 @@ def end_connection(connection: Connection, is_normal: bool, now: float) -> None:
     stop_timer(connection)
     core.counters.connections_open = len(core.connections)
     connection.topics.close(connection.owner)
+    connection.outbox.drop_aliases()
     connection.free_packet()
     session = connection.session
     if session is None or session.outbox is not connection.outbox:
         return
     session.outbox = None
-    session.drop_aliases()
     core.locations.left(session, now)
     core.neighbours.presence_changed(session)
     if connection.is_peer:
@@ -120,8 +122,8 @@ def end_session(core: Core, session: Session, now: float) -> None:
     session.subscriptions.clear()
     forgive_all(core, session)
     core.locations.forget(session)
-    session.end_fullness()
-    session.leave_lane()
+    end_fullness(session)
+    leave_lane(session)
     core.journal.session_removed(session.client_id)
     core.neighbours.ended(session, now)
     for delivery in session.left_over():

@@ -12,8 +12,9 @@ from gossamer.broker.session_end import disconnect_session, end_session, settle,
 from gossamer.broker.settings import Settings
 from gossamer.budget.ledger import Account
 from gossamer.geo.glp import Glp
-from gossamer.session.aliases import TopicAliases
 from gossamer.session.message import Message
+from gossamer.session.outbox import Outbox
+from gossamer.session.queue_policy import QueueLimits
 from gossamer.session.records import SessionRecord
 from gossamer.session.session import Session
 from gossamer.wire import reasons
@@ -93,7 +94,9 @@ def enter(login: AcceptedLogin, now: float) -> None:
     _set_will(session, connect)
     weigh_session(core, session)
     _keep_alive(connection, connect, now)
-    _set_windows(session, connect, connection.settings.max_inflight, core.ledger.aliases)
+    _set_windows(
+        session, connection.outbox, connect, connection.settings.max_inflight, core.ledger.aliases
+    )
     if glp is not None:
         connection.locates_by_ping = glp.ping
         core.locations.learn(session, glp, now)
@@ -161,10 +164,14 @@ def bound_queue(session: Session, settings: Settings) -> None:
     """The bounds of a client's queue; a neighbour's are its own."""
     if session.is_peer:
         return
-    session.queue_limit = settings.max_queued
-    session.queue_bytes_limit = settings.max_queued_bytes
-    session.queue_memory_limit = settings.max_queued_memory
-    session.queue_policy = settings.queue_policy
+    session.bound(
+        QueueLimits(
+            settings.max_queued,
+            settings.max_queued_bytes,
+            settings.max_queued_memory,
+            settings.queue_policy,
+        )
+    )
 
 
 def agreed_keep_alive(connect: Connect, maximum: int) -> int:
@@ -184,11 +191,11 @@ def _keep_alive(connection: Connection, connect: Connect, now: float) -> None:
         keep_alive(connection, now)
 
 
-def _set_windows(session: Session, connect: Connect, max_inflight: int, aliases: Account) -> None:
+def _set_windows(
+    session: Session, outbox: Outbox, connect: Connect, max_inflight: int, aliases: Account
+) -> None:
     """How much may be on its way to the client at once, and which aliases it takes."""
     properties = connect.properties
-    # [MQTT-3.3.2-7]: the aliases of an earlier connection are forgotten.
-    session.drop_aliases()
     session.window = max_inflight
     if properties is None:
         return
@@ -196,8 +203,7 @@ def _set_windows(session: Session, connect: Connect, max_inflight: int, aliases:
         # [MQTT-3.3.4-9], [MQTT-4.9.0-1]: never more in flight than the client allows.
         session.window = min(properties.receive_maximum, max_inflight)
     if properties.topic_alias_maximum:
-        # [MQTT-3.1.2-26]; without it none are sent: [MQTT-3.1.2-27]
-        session.aliases = TopicAliases(properties.topic_alias_maximum, aliases, session.owner)
+        outbox.use_aliases(properties.topic_alias_maximum, aliases, session.owner)
 
 
 def _identify(connection: Connection, session: Session, is_present: bool) -> None:

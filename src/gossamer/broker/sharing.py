@@ -29,7 +29,7 @@ class Group:
                 continue
             session = member.session
             outbox = session.outbox
-            is_idle = session.queue is None and not session.spilled
+            is_idle = session.queue is None and not session.lane.messages
             if outbox is not None and not outbox.blocked and is_idle:
                 self.turn = (self.turn + step + 1) % count
                 return member

@@ -24,8 +24,7 @@ from gossamer.mesh.control_messages import EPOCH, control_packet
 from gossamer.mesh.handshake import Introduction
 from gossamer.mesh.link import Link
 from gossamer.mesh.settings import ENVELOPES, FIRST
-from gossamer.session.queue import NO_BYTES_LIMIT
-from gossamer.session.queue_policy import DROP_NEWEST, REFUSE
+from gossamer.session.queue_policy import DROP_NEWEST, NO_BYTES_LIMIT, REFUSE, QueueLimits
 from gossamer.session.records import SessionRecord
 from gossamer.session.session import NEVER, Session
 from gossamer.session.subscription import Receiver
@@ -214,12 +213,10 @@ def _unbind(session: Session) -> None:
     """A neighbour's session, and not a client's: no limit of a client's applies."""
     session.is_peer = True
     session.owner = NOBODY
-    session.queue_limit = 0
-    session.queue_bytes_limit = NO_BYTES_LIMIT
-    session.queue_memory_limit = _MEMORY_BYTES
     # What cannot be kept for a neighbour is not taken from a publisher either; without a store
     # nobody relies on it.
-    session.queue_policy = REFUSE if session.hub.journal.spills else DROP_NEWEST
+    policy = REFUSE if session.hub.journal.spills else DROP_NEWEST
+    session.bound(QueueLimits(0, NO_BYTES_LIMIT, _MEMORY_BYTES, policy))
 
 
 class NeighbourRecord:

@@ -41,8 +41,8 @@ def link_counts(mesh: Mesh, link: Link) -> dict[str, int]:
         "control_bytes_sent": link.control_bytes,
         "interest_messages_sent": link.interest_messages,
         "interest_bytes_sent": link.interest_bytes,
-        "queued": session.queued() + session.spilled,
-        "spilled": session.spilled,
+        "queued": session.queued() + session.lane.messages,
+        "spilled": session.lane.messages,
         "inflight": len(session.inflight),
     }
 

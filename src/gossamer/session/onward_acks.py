@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final
 from gossamer.session.queue_policy import Withheld
 
 if TYPE_CHECKING:
-    from gossamer.session.queue import Queue
+    from gossamer.session.session import Session
 
-# Of one neighbour's messages, well below what it may have in flight (`session/queue.py`).
+# Of one neighbour's messages, well below what it may have in flight (`session/session.py`).
 MOST_HELD: Final = 1_000
 HELD_BYTES: Final = 1 << 20
 
@@ -70,7 +70,7 @@ class Passing:
         if held.queues <= 0:
             del self._held[ticket]
 
-    def hold(self, giver: Queue, packet_id: int, answer: bytes, size: int) -> bool:
+    def hold(self, giver: Session, packet_id: int, answer: bytes, size: int) -> bool:
         """The message is distributed: whether its answer waits. Otherwise it is due now."""
         ticket = self.ticket
         self.ticket = 0

@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING
 
 from mypy_extensions import mypyc_attr
 
-from gossamer.budget.ledger import Account
+from gossamer.budget.ledger import Account, Owner
+from gossamer.session.aliases import TopicAliases
 from gossamer.session.counters import Counters
 from gossamer.session.deliveries import UNBOUNDED, Deliveries
 from gossamer.session.faults import Faults
 from gossamer.session.journal import Journal
-from gossamer.session.message import MessageNamer
+from gossamer.session.message import Message, MessageNamer
 from gossamer.session.onward_acks import Passing
 from gossamer.session.queue_policy import Guard, QueueRefused
+from gossamer.session.subscription import NO_IDENTIFIERS
+from gossamer.wire.packets import V5
 from gossamer.wire.publish_codec import IDENTIFIERS, PUBACK_HEAD, PUBREC_HEAD
 
 if TYPE_CHECKING:
-    from gossamer.session.queue import Queue
+    from gossamer.session.session import Session
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -91,20 +94,20 @@ class Hub:
         self.faults = Faults()
         self.deliveries = Deliveries()
         self.unsent = Account("unsent", UNBOUNDED)  # output that sockets have not taken
-        self.crowded: dict[Queue, None] = {}  # wait for room in memory for what they spilled
+        self.crowded: dict[Session, None] = {}  # wait for room in memory for what they spilled
         self.dirty: list[Outbox] = []
         self.holding: list[Outbox] = []
         self.last_committed = 0
         self.namer = MessageNamer()
         # Have room for retained messages that they are owed.
-        self.owing: dict[Queue, None] = {}
+        self.owing: dict[Session, None] = {}
         self.guard = Guard()
         self.passing = Passing()
-        self.starving: list[Queue] = []  # wait for the store to give back what they spilled
-        self.full: dict[Queue, None] = {}  # queues that are, or were a moment ago
+        self.starving: list[Session] = []  # wait for the store to give back what they spilled
+        self.full: dict[Session, None] = {}  # queues that are, or were a moment ago
         self.refusing: list[QueueRefused] = []  # by the message that is being distributed
-        self.waiting: dict[Queue, None] = {}  # their queues were cut off by the size of a turn
-        self.stalled: list[Queue] = []  # as `waiting`, until the next transaction is on disk
+        self.waiting: dict[Session, None] = {}  # their queues were cut off by the size of a turn
+        self.stalled: list[Session] = []  # as `waiting`, until the next transaction is on disk
 
     def committed(self, batch: int) -> None:
         """Lets go of everything that waited for this transaction or an earlier one."""
@@ -126,6 +129,7 @@ class Outbox:
         "_gate",
         "_held_batches",
         "_held_chunks",
+        "aliases",
         "blocked",
         "bytes_sent",
         "chunks",
@@ -159,9 +163,101 @@ class Outbox:
         self.blocked = False  # the socket does not take more; the shell says so
         self.unsent = 0  # bytes that it has not taken, while it is behind
         self.closed = False
+        self.aliases: TopicAliases | None = None  # if the client takes any
         self._gate = 0  # the transaction before which nothing at all goes out, 0 for none
         self._held_batches: list[int] | None = None
         self._held_chunks: list[bytes] | None = None
+
+    def send(
+        self,
+        message: Message,
+        qos: int,
+        retain: bool,
+        dup: bool,
+        packet_id: int,
+        identifiers: list[int],
+        now: float,
+    ) -> bool:
+        """A PUBLISH, in the encoding all receivers share if it can be.
+
+        False if the packet is over the client's maximum, and so was not sent [MQTT-3.1.2-24].
+        """
+        if retain or dup or identifiers or message.expires_at or self.aliases is not None:
+            return self._send_special(message, qos, retain, dup, packet_id, identifiers, now)
+        version = self.version
+        is_named = self.names and message.name != b""
+        head = message.named_head(qos) if is_named else message.head(version, qos)
+        if qos == 0:
+            if len(head) > self.maximum_packet:
+                return False
+            self.messages += 1
+            self.put(head)
+            return True
+        tail = message.named_tail() if is_named else message.tail(version)
+        if len(head) + 2 + len(tail) > self.maximum_packet:
+            return False
+        self.messages += 1
+        if qos == 1:
+            self.put(head)
+            self.put(IDENTIFIERS[packet_id])
+            self.put(tail)
+        else:
+            # Exactly once: the identifier must be on disk before the client sees it.
+            self.put_promise(head + IDENTIFIERS[packet_id] + tail)
+        return True
+
+    def _send_special(
+        self,
+        message: Message,
+        qos: int,
+        retain: bool,
+        dup: bool,
+        packet_id: int,
+        identifiers: list[int],
+        now: float,
+    ) -> bool:
+        """With flags, remaining expiry, identifiers or an alias that fit this receiver only."""
+        aliases = self.aliases
+        alias = 0
+        is_known = False
+        if aliases is not None:
+            alias = aliases.number_of(message.topic)
+            is_known = alias != 0
+            # What waits for a commit must not be the first to name a topic that others use.
+            if not is_known and qos != 2:
+                alias = aliases.free_number(message.topic)
+        packet = message.own_packet(
+            self.version,
+            qos,
+            retain,
+            dup,
+            packet_id,
+            identifiers if self.version == V5 else NO_IDENTIFIERS,
+            alias,
+            is_known,
+            now,
+            message.name if self.names else b"",
+        )
+        if len(packet) > self.maximum_packet:
+            return False
+        if aliases is not None and alias and not is_known:
+            aliases.introduce(message.topic, alias)
+        self.messages += 1
+        if qos == 2:
+            self.put_promise(packet)
+        else:
+            self.put(packet)
+        return True
+
+    def use_aliases(self, most: int, account: Account, owner: Owner) -> None:
+        """The client takes as many: [MQTT-3.1.2-26]; without it none are sent: [MQTT-3.1.2-27]"""
+        self.aliases = TopicAliases(most, account, owner)
+
+    def drop_aliases(self) -> None:
+        """The connection that they belonged to has ended [MQTT-3.3.2-7]."""
+        if self.aliases is not None:
+            self.aliases.close()
+            self.aliases = None
 
     def put(self, chunk: bytes) -> None:
         if not self.pending:

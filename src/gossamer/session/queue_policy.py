@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from gossamer.session.message import Message
 
 if TYPE_CHECKING:
-    from gossamer.session.queue import Queue
+    from gossamer.session.session import Session
 
 DROP_NEWEST: Final = 0
 DROP_OLDEST: Final = 1
@@ -34,6 +34,22 @@ ROOM_AGAIN: Final = 0.875
 OVER_LIMIT: Final = 1.25
 
 
+class QueueLimits:
+    """How long a queue may become, and what happens then; one object for all that have the same."""
+
+    __slots__ = ("memory_bytes", "messages", "policy", "stored_bytes")
+
+    def __init__(self, messages: int, stored_bytes: int, memory_bytes: int, policy: int) -> None:
+        self.messages = messages  # 0 if only bytes count
+        self.stored_bytes = stored_bytes  # where the store holds what memory should not
+        self.memory_bytes = memory_bytes  # where memory holds everything
+        self.policy = policy
+
+
+NO_BYTES_LIMIT: Final = 1 << 62
+NO_LIMITS: Final = QueueLimits(0, NO_BYTES_LIMIT, NO_BYTES_LIMIT, DROP_NEWEST)
+
+
 class QueueRefused:
     """A message that a full queue did not take, with all that is needed to try again."""
 
@@ -41,7 +57,7 @@ class QueueRefused:
 
     def __init__(
         self,
-        queue: Queue,
+        queue: Session,
         message: Message,
         qos: int,
         retain: bool,
@@ -62,7 +78,7 @@ class Withheld:
 
     __slots__ = ("answer", "packet_id", "publisher", "queues", "size")
 
-    def __init__(self, publisher: Queue, packet_id: int, answer: bytes, size: int = 0) -> None:
+    def __init__(self, publisher: Session, packet_id: int, answer: bytes, size: int = 0) -> None:
         self.publisher = publisher
         self.packet_id = packet_id
         self.answer = answer
@@ -97,5 +113,5 @@ class Guard:
     """Who may have what waits: asked of messages that come back from the store, since rights may
     have changed meanwhile. The base lets everything pass."""
 
-    def may_have(self, queue: Queue, message: Message) -> bool:
+    def may_have(self, queue: Session, message: Message) -> bool:
         return True

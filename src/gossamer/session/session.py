@@ -1,8 +1,13 @@
-"""One client's state: subscriptions, what is on its way in both directions, expiry and will.
+"""One client's state: who it is, what it subscribes to, what is on its way in both directions.
 
-A session outlives its connection when its expiry says so; then every change is told to the
-journal. What goes to the client is in `inflight.py` and `queue.py`; here is who the client is, what
-comes from it at QoS 2, and how a session is restored, moved and taken back.
+A session outlives its connection when its expiry says so; then every change is told to the journal.
+
+A message at QoS 1 or 2 is *in flight* from when it is sent until it is acknowledged, as many as the
+client's window has room for. What comes behind that waits in the *queue*; an acknowledgement makes
+room, so it is then that the next message leaves it. The queue of a session that lasts lives in the
+store: memory holds its head, and the *lane* has the rest (`lane.py`). Without a store, and for a
+session that ends with its connection, memory holds all of it, within a smaller limit. How a queue
+grows, and what a full one does, is in `queue.py`. Neighbours' sessions are like clients'.
 """
 
 from __future__ import annotations
@@ -11,75 +16,524 @@ from collections import deque
 from typing import Final
 
 from gossamer.budget.ledger import Owner
-from gossamer.session.identity import UNKNOWN_ADDRESS, Identity
+from gossamer.session.lane import Lane
 from gossamer.session.message import NAME_BYTES, Message
-from gossamer.session.outbox import Hub
-from gossamer.session.queue import Queue
-from gossamer.session.records import QUEUED, DeliveryRecord, SessionRecord
-from gossamer.session.subscription import Receiver, Subscription
-from gossamer.wire.publish_codec import IDENTIFIERS, PUBCOMP_HEAD
+from gossamer.session.outbox import Hub, Outbox
+from gossamer.session.queue import (
+    append,
+    drop_oldest,
+    is_crowded_for,
+    let_go_of_first,
+    look_for_room,
+    may_refill,
+    refill,
+    size_of,
+    takes_another,
+)
+from gossamer.session.queue_policy import NO_LIMITS, QueueLimits, Withheld
+from gossamer.session.records import QUEUED, RELEASED, SENT, DeliveryRecord, SessionRecord
+from gossamer.session.retained_owed import Owed
+from gossamer.session.seen_names import Seen
+from gossamer.session.sizes import stored_bytes
+from gossamer.session.subscription import NO_IDENTIFIERS, Receiver, Subscription
+from gossamer.wire.errors import ProtocolError
+from gossamer.wire.publish_codec import IDENTIFIERS, PUBCOMP_HEAD, PUBREL_HEAD
 
 NEVER: Final = 0xFFFFFFFF  # the expiry of a session that stays until it is discarded
+UNKNOWN_ADDRESS: Final = "?"  # of a session that came back from the store
+
+# The next messages are asked for while there are still some, so that the client need not wait.
+REFILL_BELOW: Final = 2_000
+REFILL_BYTES: Final = 2 << 20
+# What is in flight is kept until it is acknowledged: past so much the rest waits in the queue,
+# however many the client's Receive Maximum lets it have.
+FLIGHT_BYTES: Final = 8 << 20
+# Enough output for one turn: a long queue is sent in pieces, so that a client that does not read
+# costs no more than this beside its queue, and others need not wait for all of it.
+TURN_BYTES: Final = 262_144
+TURN_MESSAGES: Final = 200
+
+# A session that ends with its connection never sends a message twice: what it has in flight is
+# remembered by number only.
+_SENT_ONCE: Final = DeliveryRecord(0, None, 1, False, NO_IDENTIFIERS, 0, SENT)
+_SENT_EXACTLY: Final = DeliveryRecord(0, None, 2, False, NO_IDENTIFIERS, 0, SENT)
+_RELEASED: Final = DeliveryRecord(0, None, 2, False, NO_IDENTIFIERS, 0, RELEASED)
 
 
-class Session(Queue):
+class Identity:
+    """Who is at the other end of a session, as the login proved it: what permission rules speak of.
+    A new connection of the session brings a new one."""
+
+    __slots__ = ("address", "client_id", "groups", "listener", "rights", "user")
+
+    def __init__(self, client_id: str, user: str, address: str, listener: str) -> None:
+        self.client_id = client_id
+        self.user = user
+        self.address = address
+        self.listener = listener
+        self.groups: list[str] = []
+        self.rights: object = None  # what the permissions remember of this client
+
+
+class Session:
     """The client's side of nothing but itself: it never looks at another session."""
 
     __slots__ = (
+        "_last_id",
+        "_number",
         "charged",
+        "client_id",
         "counts_as_lasting",
+        "dropped",
+        "flight_bytes",
         "gives_plain",
         "holder",
+        "hub",
         "identity",
         "incoming",
+        "inflight",
+        "is_awaited",
+        "is_full",
+        "is_peer",
+        "is_starving",
+        "lane",
+        "limits",
+        "outbox",
+        "owed",
         "owner",
+        "persistent",
+        "queue",
+        "queue_bytes",
         "record",
         "saved_in",
+        "seen",
         "subscriptions",
         "takes_plain",
+        "unsent",
         "user",
+        "waiters",
+        "window",
+        "withheld",
+        "withheld_bytes",
     )
 
     def __init__(self, hub: Hub, record: SessionRecord) -> None:
-        super().__init__(hub, record.client_id, record.expiry != 0)
+        self.hub = hub
         self.record = record
+        self.client_id = record.client_id
         self.user = record.user
         self.identity = Identity(record.client_id, record.user, UNKNOWN_ADDRESS, "")
-        self.charged = 0  # bytes of the session itself
         self.owner = Owner(record.client_id, record.user, "")  # of what it holds in the ledger
+        self.charged = 0  # bytes of the session itself
         self.holder = ""  # under whom it is counted, and whether among those that last
         self.counts_as_lasting = False
-        # Of a neighbour: whether QoS 0 is accepted from it, and sent to it.
+        self.saved_in = 0  # the transaction that first had it; 0 if the store did before the start
+        self.persistent = record.expiry != 0  # every change is told to the journal
+        self.outbox: Outbox | None = None  # while the client is connected
+        self.subscriptions: dict[str, Subscription] = {}
+        # A neighbouring broker's: whether QoS 0 is accepted from it, and sent to it, and whether
+        # those whose messages are passed on to it wait for its answers.
+        self.is_peer = False
         self.gives_plain = True
         self.takes_plain = True
-        self.subscriptions: dict[str, Subscription] = {}
+        self.is_awaited = False
+        # In flight
+        self.inflight: dict[int, DeliveryRecord] = {}  # by packet identifier
+        self.window = 65_535  # the client's Receive Maximum
+        self.flight_bytes = 0  # of the messages in flight that are kept to be sent again
+        self.unsent: dict[int, DeliveryRecord] | None = None  # in flight, not yet sent again
+        self._last_id = 0
+        # In the queue, and what becomes of it when it is full
+        self.queue: deque[DeliveryRecord] | None = None  # its head, if the lane has more
+        self.queue_bytes = 0  # topics, payloads and properties in `queue`
+        self.lane = Lane(hub, record.client_id)
+        self.limits: QueueLimits = NO_LIMITS
+        self.dropped = 0  # messages that its full queue did not take, or let go of
+        self.is_full = False  # since it was, and until it has room to speak of
+        self.is_starving = False  # waits for the store to give back what the lane has
+        self.waiters: list[Withheld] | None = None  # publishers that wait for room here
+        self.owed: Owed | None = None  # retained messages that are not in the queue yet
+        self.seen: Seen | None = None  # while messages may come by two ways
+        self._number = 0  # of its last delivery
+        # From the client
         self.incoming: set[int] | None = None  # QoS 2 publications that wait for their PUBREL
-        self.saved_in = 0  # the transaction that first had it; 0 if the store did before the start
+        self.withheld: dict[int, Withheld] | None = None  # those whose acknowledgement waits
+        self.withheld_bytes = 0  # of those that are being passed on
+
+    def bound(self, limits: QueueLimits) -> None:
+        """How long its queue may become from now on."""
+        self.limits = limits
 
     # To the client --------------------------------------------------------------------------------
 
     def deliver(self, message: Message, receiver: Receiver, now: float) -> None:
         """A message that matched, at the QoS both sides agreed on [MQTT-3.8.4-8]."""
         qos = message.qos if message.qos < receiver.qos else receiver.qos
-        if qos == 0:
-            self._deliver_at_most_once(message, receiver, now)
-            return
-        if self.is_peer:
-            message.be_named(self.hub.namer)
         # [MQTT-3.3.1-12], [MQTT-3.3.1-13]
         retain = message.retain and receiver.retain_as_published
-        self.enqueue(message, qos, retain, receiver.identifiers, "", now)
-
-    def _deliver_at_most_once(self, message: Message, receiver: Receiver, now: float) -> None:
+        if qos:
+            if self.is_peer:
+                message.be_named(self.hub.namer)
+            self.enqueue(message, qos, retain, receiver.identifiers, "", now)
+            return
         outbox = self.outbox
         if outbox is None:
             return
         if outbox.blocked:
             self.hub.counters.dropped_slow += 1
             return
-        retain = message.retain and receiver.retain_as_published
         # DUP 0 [MQTT-4.3.1-1]
         self._send(outbox, message, 0, retain, False, 0, receiver.identifiers, now)
+
+    def enqueue(
+        self,
+        message: Message,
+        qos: int,
+        retain: bool,
+        identifiers: list[int],
+        share: str,
+        now: float,
+    ) -> None:
+        """A message at QoS 1 or 2: sent now if the window allows it [MQTT-4.9.0-2], else queued
+        [MQTT-4.5.0-1], in order [MQTT-4.6.0-5].
+
+        It is sent with an unused identifier and DUP 0, however it came [MQTT-3.3.1-3], and stays
+        in flight until it is acknowledged: [MQTT-4.3.2-1], [MQTT-4.3.2-2], [MQTT-4.3.2-3],
+        [MQTT-4.3.3-1], [MQTT-4.3.3-2], [MQTT-4.3.3-3]
+        """
+        if self.seen is not None and not share and self._is_repeated(message, self.seen):
+            return
+        outbox = self.outbox
+        if (
+            outbox is not None
+            and not outbox.blocked
+            and not self.queue
+            and not self.lane.messages
+            and len(self.inflight) < self.window
+            and self.flight_bytes < FLIGHT_BYTES
+            and not ((self.persistent or share) and is_crowded_for(self, message))
+        ):
+            packet_id = self._free_id()
+            if not self.persistent and not share:
+                self.inflight[packet_id] = _SENT_ONCE if qos == 1 else _SENT_EXACTLY
+            else:
+                delivery = self.new_delivery(message, qos, retain, identifiers, share)
+                if self.is_awaited and self.hub.passing.ticket:
+                    delivery.ticket = self.hub.passing.take()
+                self._take_off(packet_id, delivery, message)
+                if self.persistent:
+                    self.hub.journal.delivery_queued(self.client_id, delivery)
+            self._send(outbox, message, qos, retain, False, packet_id, identifiers, now)
+        elif outbox is not None or self.persistent:
+            size = size_of(self, message)
+            if takes_another(self, message, size, qos, retain, identifiers, share):
+                delivery = self.new_delivery(message, qos, retain, identifiers, share)
+                delivery.size = size
+                append(self, delivery)
+
+    def enqueue_retained(self, messages: list[Message], receiver: Receiver, now: float) -> None:
+        """Retained messages of a new subscription, at QoS 0 too; the queue's limit does not apply.
+
+        Whoever calls gives no more at a time than may wait in memory.
+        """
+        queue = self.head()
+        for message in messages:
+            qos = min(message.qos, receiver.qos)
+            delivery = self.new_delivery(message, qos, True, receiver.identifiers, "")
+            if qos and self.lane.messages:
+                delivery.size = stored_bytes(message)
+                append(self, delivery)
+                continue
+            queue.append(delivery)
+            if qos and self.persistent:
+                self.hub.journal.delivery_queued(self.client_id, delivery)
+        self.pump(now)
+
+    def pump(self, now: float) -> None:
+        """Sends from the queue what the window, the socket and the turn allow.
+
+        Publications wait here, nothing else does [MQTT-3.3.4-10], [MQTT-4.9.0-3].
+        """
+        outbox = self.outbox
+        if outbox is None:
+            if self.is_full:
+                drop_oldest(self, 0)  # what it asked the store for has come
+            return
+        lane = self.lane
+        if (
+            lane.messages
+            and self.window
+            and not self.is_starving
+            and self.queued() < REFILL_BELOW
+            and self.queue_bytes < REFILL_BYTES
+        ):
+            if self.is_peer or may_refill(self):
+                refill(self)
+            else:
+                self.hub.crowded[self] = None  # it is asked again when there is room
+        queue = self.queue
+        if queue is None:
+            if self.owed is not None and not lane.messages:
+                self.hub.owing[self] = None
+            return
+        left = TURN_MESSAGES
+        while queue and not outbox.blocked:
+            if outbox.size >= TURN_BYTES or left == 0:
+                self.hub.waiting[self] = None
+                break
+            left -= 1
+            delivery = queue[0]
+            qos = delivery.qos
+            if qos and (len(self.inflight) >= self.window or self.flight_bytes >= FLIGHT_BYTES):
+                break
+            queue.popleft()
+            message = delivery.message
+            assert message is not None
+            self.queue_bytes -= delivery.size
+            if message.is_expired(now):
+                # [MQTT-3.3.2-5]
+                self.hub.counters.expired += 1
+                let_go_of_first(self, delivery)
+                continue
+            packet_id = 0
+            if qos:
+                packet_id = self._free_id()
+                self._take_off(packet_id, delivery, message)
+                if delivery.place:
+                    lane.sent(delivery, self.persistent)
+                elif self.persistent:
+                    self.hub.journal.delivery_sent(self.client_id, delivery.number, packet_id)
+            self._send(
+                outbox, message, qos, delivery.retain, False, packet_id, delivery.identifiers, now
+            )
+        if not queue:
+            self.queue = None
+            if lane.messages:
+                if not self.is_starving and self not in self.hub.crowded:
+                    self.hub.waiting[self] = None
+            elif self.owed is not None:
+                self.hub.owing[self] = None
+        if self.is_full:
+            look_for_room(self)
+
+    def acknowledged(self, packet_id: int, qos: int, state: int, now: float) -> bool:
+        """The message is done with; False if it is not one of that QoS in that state.
+
+        An identifier that is not in use is ignored.
+        """
+        delivery = self.inflight.pop(packet_id, None)
+        if delivery is None:
+            return True
+        if delivery.qos != qos or delivery.state != state:
+            self.inflight[packet_id] = delivery
+            return False
+        self.flight_bytes -= delivery.size
+        if delivery.is_held:
+            self.hub.deliveries.let_go(delivery)
+        if delivery.ticket:
+            self._passed(delivery)
+        if self.persistent:
+            self.hub.journal.delivery_removed(self.client_id, delivery.number)
+        unsent = self.unsent
+        if unsent is not None:
+            unsent.pop(packet_id, None)
+            outbox = self.outbox
+            assert outbox is not None
+            while unsent and len(self.inflight) - len(unsent) < self.window:  # [MQTT-3.3.4-9]
+                self._send_again(outbox, unsent.pop(next(iter(unsent))), now)
+            if not unsent:
+                self.unsent = None
+        if self.queue is not None or self.lane.messages:
+            self.pump(now)
+        return True
+
+    def received(self, packet_id: int, delivery: DeliveryRecord) -> None:
+        """PUBREC for a QoS 2 message: only PUBREL is repeated from here on [MQTT-4.3.3-6]."""
+        if self.unsent is not None:
+            self.unsent.pop(packet_id, None)
+        self.landed(delivery)
+        if not self.persistent:
+            self.inflight[packet_id] = _RELEASED
+        elif delivery.state == SENT:
+            if self.seen is not None and delivery.message is not None:
+                self.seen.done(delivery.message.name[-NAME_BYTES:])
+            if delivery.ticket:
+                self._passed(delivery)
+            delivery.state = RELEASED
+            delivery.message = None
+            self.hub.journal.delivery_released(self.client_id, delivery.number)
+        outbox = self.outbox
+        assert outbox is not None
+        # [MQTT-4.3.3-4]; it stays in flight until PUBCOMP [MQTT-4.3.3-5].
+        outbox.put_promise(PUBREL_HEAD + IDENTIFIERS[packet_id])
+
+    def resume(self, now: float) -> None:
+        """A client came back: what it has not acknowledged goes out again, in the first order
+        [MQTT-4.4.0-1], even if it has expired [MQTT-4.3.3-7]; publications as far as the window of
+        the new connection allows. Then what waits."""
+        outbox = self.outbox
+        assert outbox is not None
+        pending = self._in_first_order()
+        room = self.window
+        for delivery in pending:
+            if delivery.state == RELEASED:
+                room -= 1
+        unsent: dict[int, DeliveryRecord] = {}
+        for delivery in pending:
+            if delivery.state == RELEASED:
+                outbox.put(PUBREL_HEAD + IDENTIFIERS[delivery.packet_id])
+            elif room > 0:
+                room -= 1
+                self._send_again(outbox, delivery, now)
+            else:
+                unsent[delivery.packet_id] = delivery
+        self.unsent = unsent if unsent else None
+        self.pump(now)
+
+    def _send_again(self, outbox: Outbox, delivery: DeliveryRecord, now: float) -> None:
+        message = delivery.message
+        assert message is not None
+        self._send(
+            outbox,
+            message,
+            delivery.qos,
+            delivery.retain,
+            True,  # [MQTT-3.3.1-1]
+            delivery.packet_id,
+            delivery.identifiers,
+            now,
+        )
+
+    def _send(
+        self,
+        outbox: Outbox,
+        message: Message,
+        qos: int,
+        retain: bool,
+        dup: bool,
+        packet_id: int,
+        identifiers: list[int],
+        now: float,
+    ) -> None:
+        try:
+            if outbox.send(message, qos, retain, dup, packet_id, identifiers, now):
+                return
+            # [MQTT-3.1.2-25]: the server acts as if it had sent the message.
+            self.hub.counters.dropped_too_large += 1
+        except (ProtocolError, ValueError, OverflowError) as error:
+            # What no packet can carry is set aside; it must not be in the way of those behind it.
+            self.hub.faults.note("a delivery", error, f"client {self.client_id!r}", now)
+        if packet_id:
+            delivery = self.inflight.pop(packet_id)
+            self.landed(delivery)
+            self.forget(delivery)
+
+    def _free_id(self) -> int:
+        """The next packet identifier not in use; the window keeps one free [MQTT-2.2.1-4]."""
+        packet_id = self._last_id
+        inflight = self.inflight
+        while True:
+            packet_id = packet_id + 1 if packet_id < 65_535 else 1
+            if packet_id not in inflight:
+                break
+        self._last_id = packet_id
+        return packet_id
+
+    def _take_off(self, packet_id: int, delivery: DeliveryRecord, message: Message) -> None:
+        """It is in flight now, and counts there instead of in the queue."""
+        delivery.packet_id = packet_id
+        delivery.state = SENT
+        self.inflight[packet_id] = delivery
+        self._count_in_flight(delivery, message)
+
+    def fly_again(self, delivery: DeliveryRecord) -> None:
+        """It was in flight before, under the identifier that it has."""
+        self.inflight[delivery.packet_id] = delivery
+        self._last_id = max(self._last_id, delivery.packet_id)
+        if delivery.message is not None:
+            delivery.size = 0
+            self._count_in_flight(delivery, delivery.message)
+
+    def _count_in_flight(self, delivery: DeliveryRecord, message: Message) -> None:
+        if not delivery.size:
+            delivery.size = len(message.topic_bytes) + len(message.payload)
+        self.flight_bytes += delivery.size
+        self.hub.deliveries.hold(delivery)
+
+    def landed(self, delivery: DeliveryRecord) -> None:
+        """Its message need not be kept any more."""
+        self.hub.deliveries.let_go(delivery)
+        self.flight_bytes -= delivery.size
+        delivery.size = 0
+
+    def _passed(self, delivery: DeliveryRecord) -> None:
+        """Whoever gave it to this broker to pass on need not wait for this delivery any more."""
+        ticket = delivery.ticket
+        delivery.ticket = 0
+        self.hub.passing.done(ticket)
+
+    def end_awaiting(self) -> None:
+        """It cannot be reached: what is for it stays here, and who gave it need not wait."""
+        self.is_awaited = False
+        for delivery in (*self.inflight.values(), *(self.queue or ())):
+            if delivery.ticket:
+                self._passed(delivery)
+
+    def _is_repeated(self, message: Message, seen: Seen) -> bool:
+        message.be_named(self.hub.namer)
+        if not message.name:
+            return False
+        if seen.is_full():
+            self.seen = None
+            return False
+        return seen.is_repeated(message.name[-NAME_BYTES:])
+
+    def queued(self) -> int:
+        """Messages in memory that were not sent yet."""
+        queue = self.queue
+        return 0 if queue is None else len(queue)
+
+    def head(self) -> deque[DeliveryRecord]:
+        """What memory has of the queue, to add to it."""
+        queue = self.queue
+        if queue is None:
+            queue = deque()
+            self.queue = queue
+        return queue
+
+    def new_delivery(
+        self, message: Message, qos: int, retain: bool, identifiers: list[int], share: str
+    ) -> DeliveryRecord:
+        self._number += 1
+        return DeliveryRecord(self._number, message, qos, retain, identifiers, 0, QUEUED, share)
+
+    def number_after(self, number: int) -> None:
+        """New deliveries come after those with this number, which are on their way here."""
+        self._number = max(self._number, number)
+
+    def last_number(self) -> int:
+        return self._number
+
+    def left_over(self) -> list[DeliveryRecord]:
+        """Everything not acknowledged, in order: what a session that ends leaves behind."""
+        pending = self._in_first_order()
+        if self.queue is not None:
+            pending.extend(self.queue)
+        return pending
+
+    def _in_first_order(self) -> list[DeliveryRecord]:
+        pending = list(self.inflight.values())
+        pending.sort(key=_by_number)
+        return pending
+
+    def forget(self, delivery: DeliveryRecord) -> None:
+        """It will not be sent, or not again: nobody waits for it, and nothing keeps it."""
+        if delivery.ticket:
+            self._passed(delivery)
+        if delivery.place:
+            self.lane.drop(delivery, False)
+        elif self.persistent and delivery.number and delivery.qos:
+            self.hub.journal.delivery_removed(self.client_id, delivery.number)
 
     # From the client, at QoS 2 --------------------------------------------------------------------
 
@@ -96,115 +550,26 @@ class Session(Queue):
         if self.persistent:
             self.hub.journal.incoming_added(self.client_id, packet_id)
 
-    def refuse_incoming(self, packet_id: int) -> None:
-        """It was accepted a moment ago, and is not: the identifier is free [MQTT-4.3.3-9]."""
+    def refuse_incoming(self, packet_id: int) -> bool:
+        """It was accepted and is not, or not any more: the identifier is free [MQTT-4.3.3-9]. False
+        if it was so."""
         incoming = self.incoming
-        if incoming is not None and packet_id in incoming:
-            incoming.discard(packet_id)
-            if self.persistent:
-                self.hub.journal.incoming_removed(self.client_id, packet_id)
+        if incoming is None or packet_id not in incoming:
+            return False
+        incoming.discard(packet_id)
+        if self.persistent:
+            self.hub.journal.incoming_removed(self.client_id, packet_id)
+        return True
 
     def release_incoming(self, packet_id: int) -> bool:
         """PUBREL: the identifier is free for a new message [MQTT-4.3.3-12]; False if it was so."""
-        incoming = self.incoming
-        known = incoming is not None and packet_id in incoming
-        if known:
-            assert incoming is not None
-            incoming.discard(packet_id)
-            if self.persistent:
-                self.hub.journal.incoming_removed(self.client_id, packet_id)
+        is_known = self.refuse_incoming(packet_id)
+        if is_known:
             outbox = self.outbox
             assert outbox is not None
             outbox.put_promise(PUBCOMP_HEAD + IDENTIFIERS[packet_id])
-        return known
+        return is_known
 
-    # Kept, moved and taken back -------------------------------------------------------------------
 
-    def restore(self, deliveries: list[DeliveryRecord], incoming: list[int]) -> None:
-        """What a store kept of this session, or another broker sent."""
-        for delivery in deliveries:
-            self._number = max(self._number, delivery.number)
-            if delivery.state == QUEUED:
-                if self.queue is None:
-                    self.queue = deque()
-                assert delivery.message is not None
-                delivery.size = self._size(delivery.message)
-                self.queue.append(delivery)
-                self.queue_bytes += delivery.size
-                self.hub.deliveries.hold(delivery)
-            else:
-                self.inflight[delivery.packet_id] = delivery
-                if delivery.message is not None:
-                    delivery.size = 0
-                    self._took_off(delivery, delivery.message)
-                self._last_id = max(self._last_id, delivery.packet_id)
-        if incoming:
-            self.incoming = set(incoming)
-
-    def restore_spilled(self, messages: int, size: int, last_number: int) -> None:
-        """What the store keeps of the queue's end."""
-        self.spilled = messages
-        self.spilled_bytes = size
-        self._number = max(self._number, last_number)
-
-    def number_after(self, number: int) -> None:
-        """New deliveries come after those with this number, which are on their way here."""
-        self._number = max(self._number, number)
-
-    def last_number(self) -> int:
-        return self._number
-
-    def give_away(self) -> tuple[list[DeliveryRecord], list[int]]:
-        """All deliveries, and the publications that wait for their PUBREL; nothing is left."""
-        deliveries = self.left_over()
-        incoming = sorted(self.incoming or ())
-        for delivery in deliveries:
-            self.hub.deliveries.let_go(delivery)
-            self._forget(delivery)
-            message = delivery.message
-            if self.seen is not None and message is not None and delivery.state == QUEUED:
-                self.seen.gave_away(message.name[-NAME_BYTES:])
-        self.inflight.clear()
-        self.flight_bytes = 0
-        self.unsent = None
-        self.queue = None
-        self.queue_bytes = 0
-        self.incoming = None
-        if self.persistent:
-            for packet_id in incoming:
-                self.hub.journal.incoming_removed(self.client_id, packet_id)
-        return deliveries, incoming
-
-    def left_over(self) -> list[DeliveryRecord]:
-        """Everything not acknowledged, in order: what a session that ends leaves behind."""
-        pending = self.in_first_order()
-        if self.queue is not None:
-            pending.extend(self.queue)
-        return pending
-
-    def leave_lane(self) -> None:
-        """The session ends: what memory holds of its queue is not in the store any more, and what
-        the store holds is not its own, for another session may get its name."""
-        for delivery in self.queue or ():
-            if delivery.place:
-                self.hub.journal.spilled_removed(self.client_id, delivery, True)
-                delivery.place = 0
-        self.spilled = 0
-        self.spilled_bytes = 0
-
-    def withdraw(self, deliveries: list[DeliveryRecord]) -> None:
-        """Takes back what was not acknowledged yet; a client that has it may keep it."""
-        numbers: set[int] = set()
-        for delivery in deliveries:
-            numbers.add(delivery.number)
-            if delivery.packet_id:
-                if self.inflight.pop(delivery.packet_id, None) is not None:
-                    self._landed(delivery)
-                if self.unsent is not None:
-                    self.unsent.pop(delivery.packet_id, None)
-            self.hub.deliveries.let_go(delivery)
-            self._forget(delivery)
-        if self.queue is not None:
-            kept = [delivery for delivery in self.queue if delivery.number not in numbers]
-            self.queue = deque(kept) if kept else None
-            self.queue_bytes = sum([delivery.size for delivery in kept])
+def _by_number(delivery: DeliveryRecord) -> int:
+    return delivery.number

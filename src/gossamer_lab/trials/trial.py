@@ -144,7 +144,7 @@ def wrong_trees(world: World) -> list[str]:
 def _wrong_link(host: SimulatedHost, link: Link, is_chosen: bool) -> list[str]:
     session = link.session
     used = {link.in_tree, link.is_forwarding, session.takes_plain, session.gives_plain}
-    left = session.inflight or session.queue or session.spilled
+    left = session.inflight or session.queue or session.lane.messages
     if used != {is_chosen} or left or (not is_chosen and session.subscriptions):
         return [
             f"{host.name} to {link.name}: chosen {is_chosen}, in tree {link.in_tree}, forwarding "

@@ -32,6 +32,7 @@ from gossamer.mesh.directed.message import (
 )
 from gossamer.mesh.json_fields import malformed
 from gossamer.mesh.link import LimitedLog, Link
+from gossamer.session.contents import withdraw
 from gossamer.session.message import NAME_BYTES, Message
 from gossamer.session.message_bytes import packed_message, unpacked_message
 from gossamer.session.records import RELEASED
@@ -194,7 +195,7 @@ class DirectedRouter:
         ]
         if not unknown:
             return
-        session.withdraw(unknown)
+        withdraw(session, unknown)
         for delivery in unknown:
             assert delivery.message is not None
             self._replace(unpacked(delivery.message), delivery.message, link, now)

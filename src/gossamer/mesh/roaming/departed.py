@@ -18,7 +18,9 @@ from gossamer.mesh.directed.router import DirectedHandler
 from gossamer.mesh.link import Link
 from gossamer.mesh.roaming.transfer import ITEM, LATE, end_directed, head_directed, item_directed
 from gossamer.mesh.roaming.transfer_state import MOVED, TAKEN, TransferStates
+from gossamer.session.contents import give_away
 from gossamer.session.message import NAME_BYTES
+from gossamer.session.queue import refill
 from gossamer.session.records import DeliveryRecord
 from gossamer.session.seen_names import Seen
 from gossamer.session.session import Session
@@ -72,7 +74,7 @@ class DepartedSessions(DirectedHandler):
         departed = DepartedSession(self, session, where.broker)
         departed.last = where.last
         # A broker that died meanwhile may not have sent the end; a second one changes nothing.
-        departed.is_leaving = session.spilled > 0
+        departed.is_leaving = session.lane.messages > 0
         self._watch(session)
         for name in self._core.journal.spilled_names(session.client_id):
             if session.seen is not None:
@@ -98,10 +100,10 @@ class DepartedSessions(DirectedHandler):
         client_id = session.client_id
         serve_all(self._core, session, now)
         number = session.last_number()
-        deliveries, incoming = session.give_away()
+        deliveries, incoming = give_away(session)
         departed = DepartedSession(self, session, to)
         departed.number = number
-        departed.is_leaving = session.spilled > 0
+        departed.is_leaving = session.lane.messages > 0
         seen_at = self._core.locations.last_seen(client_id)
         had = b"" if where.state or departed.is_leaving else self._had(session, deliveries)
         self._send(
@@ -170,9 +172,9 @@ class DepartedSessions(DirectedHandler):
 
     def end_turn(self, now: float) -> None:
         for departed in list(self._by_client.values()):
-            if departed.session.queue is not None or departed.session.spilled:
+            if departed.session.queue is not None or departed.session.lane.messages:
                 self._send_after(departed, now)
-                if departed.is_over and not departed.session.spilled:
+                if departed.is_over and not departed.session.lane.messages:
                     self._finish(departed, now)
 
     def check(self, directed: DirectedMessage) -> None:
@@ -186,7 +188,7 @@ class DepartedSessions(DirectedHandler):
             return
         if directed.flag("ends"):
             departed.is_over = True
-            if not departed.session.spilled:
+            if not departed.session.lane.messages:
                 self._finish(departed, now)
             return
         where = self._transfers.of(departed.session)
@@ -201,7 +203,7 @@ class DepartedSessions(DirectedHandler):
             return False
         reaching = self._mesh.reaching
         is_changing = not reaching.is_reached(departed.to) or reaching.changes != departed.changes
-        if is_changing or departed.session.spilled:
+        if is_changing or departed.session.lane.messages:
             departed.changes = reaching.changes
             return True
         self._finish(departed, now)
@@ -214,16 +216,16 @@ class DepartedSessions(DirectedHandler):
         session = departed.session
         client_id = session.client_id
         while True:
-            for delivery in session.give_away()[0]:
+            for delivery in give_away(session)[0]:
                 if departed.is_leaving and delivery.number > departed.number:
                     self._end(departed, now)
                 kind = ITEM if departed.is_leaving else LATE
                 self._send(
                     departed, item_directed(kind, own, client_id, departed.to, delivery), now
                 )
-            if not session.refill():
+            if not refill(session):
                 break
-        if departed.is_leaving and not session.spilled:
+        if departed.is_leaving and not session.lane.messages:
             self._end(departed, now)
         if departed.last:
             where = self._transfers.of(session)

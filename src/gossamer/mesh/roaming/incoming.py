@@ -7,7 +7,6 @@ stays as it is and gets the old one's messages.
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.charges import weigh_session
@@ -31,6 +30,7 @@ from gossamer.mesh.roaming.transfer_state import (
     came_before,
 )
 from gossamer.plus.plan import PlusError
+from gossamer.session.contents import merge
 from gossamer.session.message import Message
 from gossamer.session.records import QUEUED, DeliveryRecord
 from gossamer.session.session import NEVER, Session
@@ -194,12 +194,7 @@ class IncomingSessions(DirectedHandler):
     def _end(self, client_id: str, incoming: IncomingSession, source: str, now: float) -> None:
         session = incoming.session
         if incoming.outcome == _INSTALLED and session is not None:
-            newer = session.queue
-            session.queue = None
-            session.restore(incoming.items, incoming.incoming)
-            if newer is not None:
-                session.queue = deque(sorted(_waiting(session) + list(newer), key=_by_number))
-            session.shorten()
+            merge(session, incoming.items, incoming.incoming)
             self._transfers.of(session).state = AGREEMENT
             self._transfers.save(session)
             if session.outbox is not None:
@@ -265,11 +260,3 @@ def _is_wanted(session: Session, message: Message, now: float) -> bool:
                 return True
             is_elsewhere = True
     return not is_elsewhere
-
-
-def _waiting(session: Session) -> list[DeliveryRecord]:
-    return [] if session.queue is None else list(session.queue)
-
-
-def _by_number(delivery: DeliveryRecord) -> int:
-    return delivery.number

@@ -127,7 +127,7 @@ class SeenNames:
         for run in self._core.rooms.pop(_ROOMS + session.client_id, {}).values():
             names += [run[start : start + NAME_BYTES] for start in range(0, len(run), NAME_BYTES)]
         session.seen = Seen(names)
-        if session.spilled:
+        if session.lane.messages:
             for name in self._core.journal.spilled_names(session.client_id):
                 session.seen.spilled(name[-NAME_BYTES:])
         self._watched[session.client_id] = session

@@ -48,7 +48,7 @@ class Admission:
                     continue
                 for start in range(0, len(message.name), NAME_BYTES):
                     self._memory.is_new(message.name[start : start + NAME_BYTES], message.qos)
-            if not session.spilled:
+            if not session.lane.messages:
                 continue
             # Those of QoS 2 are remembered in any case.
             for name in self._core.journal.spilled_names(session.client_id):

@@ -29,7 +29,9 @@ from gossamer.broker.retained_stamps import stamp_of
 from gossamer.mesh.link import Link
 from gossamer.mesh.tree.seen_messages import SeenMessages, as_replayed
 from gossamer.mesh.tree.spanning_tree import TreeView
+from gossamer.session.contents import withdraw
 from gossamer.session.message import NAME_BYTES, Message
+from gossamer.session.queue import look_ahead, refill
 from gossamer.session.records import RELEASED, DeliveryRecord
 from gossamer.session.session import Session
 
@@ -129,7 +131,7 @@ class Rebroadcast:
         """Nobody looks through its queue any more."""
         walk = self._walks.pop(link.name, None)
         if walk is not None:
-            walk.session.stop_looking()
+            walk.session.lane.stop_looking()
 
     def _owed(self, link: Link, view: TreeView) -> set[str]:
         """Those in the view who are to have what waits for the link."""
@@ -163,12 +165,12 @@ class Rebroadcast:
         window = session.left_over()
         self._send(window, link, brokers, view, now)
         if window:
-            session.withdraw(window)
+            withdraw(session, window)
             self._mesh.notes.of(link.name).own = ""
             self._mesh.notes.save(link.name)
-        if not session.spilled:
+        if not session.lane.messages:
             return True
-        session.refill()
+        refill(session)
         return False
 
     def _send(
@@ -233,7 +235,7 @@ class Walk:
             self.session is link.session
             and self._brokers == brokers
             and self._digest == view.digest
-            and (not self._looked_at or self.session.looked_from >= 0)
+            and (not self._looked_at or self.session.lane.is_looked_through())
         )
 
     def next_window(self) -> list[DeliveryRecord]:
@@ -241,24 +243,24 @@ class Walk:
         if not self._has_begun:
             self._has_begun = True
             return self.session.left_over()
-        found = self.session.look_ahead()
+        found = look_ahead(self.session)
         self._looked_at += len(found)
         return found
 
     def is_over(self) -> bool:
-        return self._looked_at >= self.session.spilled
+        return self._looked_at >= self.session.lane.messages
 
 
 def waits(link: Link) -> bool:
     """Whether anything is queued for the neighbour."""
     session = link.session
-    return bool(session.inflight or session.queue or session.spilled)
+    return bool(session.inflight or session.queue or session.lane.messages)
 
 
 def owes(link: Link) -> bool:
     """Whether anything but markers waits for the neighbour and those behind it."""
     session = link.session
-    if session.spilled:
+    if session.lane.messages:
         return True
     return any(_is_owed(delivery) for delivery in session.inflight.values()) or any(
         _is_owed(delivery) for delivery in session.queue or ()

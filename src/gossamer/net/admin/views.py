@@ -151,12 +151,12 @@ def session_view(session: Session, wall_offset: float) -> SessionView:
         "expiry": record.expiry,
         "disconnected_at": record.disconnected_at + wall_offset if record.disconnected_at else None,
         "subscriptions": len(session.subscriptions),
-        "queued": session.queued() + session.spilled,
-        "queued_bytes": session.queue_bytes + session.spilled_bytes,
-        "spilled": session.spilled,
+        "queued": session.queued() + session.lane.messages,
+        "queued_bytes": session.queue_bytes + session.lane.bytes,
+        "spilled": session.lane.messages,
         "full": session.is_full,
         "dropped": session.dropped,
-        "damaged": session.damaged,
+        "damaged": session.lane.damaged,
         "inflight": len(session.inflight),
     }
 
