@@ -108,10 +108,11 @@ class Broker:
 
     def end_turn(self, now: float) -> None:
         """Writes what every dirty outbox has collected, once each."""
-        try:
-            self.core.neighbours.end_turn(now)
-        except Exception as error:
-            self.core.faults.note("the mesh timers", error, "", now)
+        if self.core.is_meshed:
+            try:
+                self.core.neighbours.end_turn(now)
+            except Exception as error:
+                self.core.faults.note("the mesh timers", error, "", now)
         self._write_dirty(now)
 
     def has_more(self) -> bool:

@@ -50,6 +50,7 @@ class Core:
         "expiries",
         "faults",
         "hub",
+        "is_meshed",
         "journal",
         "last_token",
         "ledger",
@@ -101,6 +102,7 @@ class Core:
         self.authenticator = Authenticator()
         self.permissions = Permissions()
         self.neighbours = MeshPort()
+        self.is_meshed = False
         self.tracer = Tracer()
         self.policy_changes = 0  # connections forget what they knew to be allowed when it grows
         # What rooms kept in an earlier life; each takes its own as it begins.
@@ -113,6 +115,11 @@ class Core:
         self.started_at = now
         self.wall_offset = 0.0  # what the wall clock shows more than the time passed in
         self.stopping = False
+
+    def join_mesh(self, neighbours: MeshPort) -> None:
+        """From now on the broker has neighbours, or may have."""
+        self.neighbours = neighbours
+        self.is_meshed = True
 
     def put_budgets_in_force(self) -> None:
         """Those of the settings: what each table may hold, and each client of it."""

@@ -28,7 +28,6 @@ from gossamer.topics.names import TopicError, check_name
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.packets import V5, Publish
-from gossamer.wire.publish_codec import topic_end
 from gossamer.wire.scalars import decode_text
 
 if TYPE_CHECKING:
@@ -60,9 +59,10 @@ def publish_plain(
         return True
     session = connection.session
     assert session is not None
+    content = data[payload:stop]
     message = Message(
         route.topic,
-        data[payload:stop],
+        content,
         qos,
         False,
         None,
@@ -72,9 +72,19 @@ def publish_plain(
         route.topic_bytes,
     )
     # What came in can go out as it is: up to the packet identifier, and behind it.
-    message.preset_head(version, data[start:after_topic], data[after_topic + 2 : stop])
+    tail = data[after_topic + 2 : stop] if version == V5 else content
+    message.preset_head(version, data[start:after_topic], tail)
     take(connection, route, message, packet_id, False, None, now)
     return True
+
+
+def topic_end(data: bytes, body: int, stop: int) -> int:
+    """Where the topic name of a PUBLISH ends whose body is there; -1 if the body is too short. At
+    QoS 1 and 2 the packet identifier follows, in 5.0 the properties, then the payload."""
+    if body + 2 > stop:
+        return -1
+    end = body + 2 + (data[body] << 8 | data[body + 1])
+    return end if end <= stop else -1
 
 
 def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
@@ -153,14 +163,15 @@ def take(
         return
     if core.tracer.follows:
         core.tracer.follow(message, session, route.count(), now)
-    is_wanted = route.sure or route.groups or route.distant or route.taps
     # With a full store, what nobody keeps is answered all the same. A repeated packet may have been
     # kept the first time, and operators keep what they count.
     is_kept = core.journal.accepts or (
         qos == 2 or is_dup or message.retain or route.archived or len(route.taps) > 0
     )
-    reason = reasons.SUCCESS if is_wanted else reasons.NO_MATCHING_SUBSCRIBERS
-    connection.answer(qos, packet_id, reason, "", is_kept)
+    if qos and (route.sure or route.groups or route.distant or route.taps):
+        connection.outbox.acknowledge(qos, packet_id, is_kept)
+    else:
+        connection.answer(qos, packet_id, reasons.NO_MATCHING_SUBSCRIBERS, "", is_kept)
 
 
 # Permission -------------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ from gossamer.broker.publish import (
     message_from,
     route_of,
     store_refusal,
+    topic_end,
     topic_of,
 )
 from gossamer.broker.publish_runs import end_of_run
@@ -55,7 +56,6 @@ from gossamer.wire.publish_codec import (
     PUBACK_HEAD,
     PUBREC_HEAD,
     decode_publish,
-    topic_end,
 )
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.archive_port import archive_run
-from gossamer.broker.publish import known_route
+from gossamer.broker.publish import known_route, topic_end
 from gossamer.broker.routes import Route
 from gossamer.session.message import Message
 from gossamer.session.outbox import Outbox
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver
 from gossamer.wire.packets import V5
-from gossamer.wire.publish_codec import publish_start, topic_end
+from gossamer.wire.publish_codec import publish_start
 
 if TYPE_CHECKING:
     from gossamer.broker.connection import Connection

@@ -63,7 +63,7 @@ class Mesh(MeshPort):
         self.neighbour_table = NeighbourTable(self)
         self.bridges: Bridges | None = None  # brokers of other makes, if any are configured
         self._last_micros = max(core.retained.latest_stamp(), core.shared.latest_stamp())
-        core.neighbours = self
+        core.join_mesh(self)
         self._stamp_kept()
         self.reaching = Reachability(self)
         self.router = DirectedRouter(self)

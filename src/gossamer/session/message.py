@@ -25,8 +25,10 @@ from gossamer.wire.publish_codec import IDENTIFIERS, publish_head, publish_start
 if TYPE_CHECKING:
     from gossamer.geo.located import Place
 
-# The three shapes (QoS 0, 1, 2) of each of the two protocol versions.
-_SHAPES: Final = 6
+# The three shapes (QoS 0, 1, 2) of each of the two protocol versions, and those for neighbours.
+_SHAPES_V5: Final = 3
+_SHAPES_NAMED: Final = 6
+_SHAPES: Final = 9
 
 NAME_BYTES: Final = 16
 WAVE_BYTES: Final = 2 * NAME_BYTES
@@ -58,8 +60,9 @@ class Message:
     """
 
     __slots__ = (
+        "_first_head",
+        "_first_shape",
         "_heads",
-        "_named_heads",
         "_named_tail",
         "_tail_v5",
         "expires_at",
@@ -105,24 +108,26 @@ class Message:
         self.holders = 0
         self.place: Place | None = None
         self.is_placed = False  # whether `place` is what its properties say
-        self._named_heads: list[bytes | None] | None = None
+        # Nearly all receivers of a message take one shape: a list is made for a second one only.
+        self._first_shape = -1
+        self._first_head = b""
+        self._heads: list[bytes] | None = None
         self._named_tail: bytes | None = None
-        self._heads: list[bytes | None] | None = None
         self._tail_v5: bytes | None = None
 
-    def preset_head(self, version: int, head: bytes, tail_v5: bytes) -> None:
+    def preset_head(self, version: int, head: bytes, tail: bytes) -> None:
         """What came in can go out unchanged: spare the encoding."""
-        heads: list[bytes | None] = [None] * _SHAPES
-        heads[(3 if version == V5 else 0) + self.qos] = head
-        self._heads = heads
+        self._first_head = head
         if version == V5:
-            self._tail_v5 = tail_v5
+            self._first_shape = _SHAPES_V5 + self.qos
+            self._tail_v5 = tail
+        else:
+            self._first_shape = self.qos
 
     def preset_named(self, head: bytes, tail: bytes) -> None:
         """What a neighbour sent can go on to others unchanged."""
-        heads: list[bytes | None] = [None, None, None]
-        heads[self.qos] = head
-        self._named_heads = heads
+        self._first_head = head
+        self._first_shape = _SHAPES_NAMED + self.qos
         self._named_tail = tail
 
     def be_named(self, namer: MessageNamer) -> None:
@@ -164,16 +169,10 @@ class Message:
 
     def head(self, version: int, qos: int) -> bytes:
         """The packet (QoS 0), or the packet up to its identifier (QoS 1 and 2)."""
-        heads = self._heads
-        if heads is None:
-            heads = [None] * _SHAPES
-            self._heads = heads
-        shape = (3 if version == V5 else 0) + qos
-        found = heads[shape]
-        if found is None:
-            found = self._encode(self.tail(version), qos)
-            heads[shape] = found
-        return found
+        shape = _SHAPES_V5 + qos if version == V5 else qos
+        if shape == self._first_shape:
+            return self._first_head
+        return self._other_head(shape, qos, self.tail(version))
 
     def tail(self, version: int) -> bytes:
         """What follows the packet identifier."""
@@ -190,15 +189,10 @@ class Message:
 
     def named_head(self, qos: int) -> bytes:
         """As `head`, for a neighbour."""
-        heads = self._named_heads
-        if heads is None:
-            heads = [None, None, None]
-            self._named_heads = heads
-        found = heads[qos]
-        if found is None:
-            found = self._encode(self.named_tail(), qos)
-            heads[qos] = found
-        return found
+        shape = _SHAPES_NAMED + qos
+        if shape == self._first_shape:
+            return self._first_head
+        return self._other_head(shape, qos, self.named_tail())
 
     def named_tail(self) -> bytes:
         """As `tail`, for a neighbour: with the message's name."""
@@ -210,10 +204,23 @@ class Message:
             self._named_tail = tail
         return tail
 
-    def _encode(self, tail: bytes, qos: int) -> bytes:
+    def _other_head(self, shape: int, qos: int, tail: bytes) -> bytes:
+        heads = self._heads
+        if heads is not None and heads[shape]:
+            return heads[shape]
         rest = len(tail) + 2 if qos else len(tail)
-        start = publish_start(publish_head(qos, False, False), self.topic_bytes, rest)
-        return start if qos else start + tail
+        head = publish_start(publish_head(qos, False, False), self.topic_bytes, rest)
+        if not qos:
+            head += tail
+        if self._first_shape < 0:
+            self._first_shape = shape
+            self._first_head = head
+        else:
+            if heads is None:
+                heads = [b""] * _SHAPES
+                self._heads = heads
+            heads[shape] = head
+        return head
 
     def own_packet(
         self,

@@ -1,8 +1,8 @@
 """PUBLISH and its acknowledgements: the packets that come by the million.
 
 Decoding a PUBLISH works on positions and makes a `Reader` only if there are properties to read. The
-layout of a PUBLISH is known here alone: whoever forwards packets without decoding them finds the
-way by `topic_end`, and all that is sent begins with a `publish_start`.
+broker looks into plain ones by itself (`broker/publish.py`); whatever is sent begins with a
+`publish_start`.
 """
 
 from typing import Final
@@ -43,8 +43,10 @@ def decode_publish(head: int, body: bytes, version: int, max_user_properties: in
     if qos == 0 and head & _DUP:  # [MQTT-3.3.1-2]
         raise ProtocolError(MALFORMED_PACKET, "DUP is set at QoS 0")
     size = len(body)
-    at = topic_end(body, 0, size)
-    if at < 0:
+    if size < 2:
+        raise truncated("topic name")
+    at = 2 + ((body[0] << 8) | body[1])
+    if at > size:
         raise truncated("topic name")
     topic = decode_text(body, 2, at, "topic name")  # [MQTT-3.3.2-1]
     packet_id = 0
@@ -76,15 +78,6 @@ def decode_publish(head: int, body: bytes, version: int, max_user_properties: in
         packet_id,
         properties,
     )
-
-
-def topic_end(data: bytes, body: int, stop: int) -> int:
-    """Where the topic name of a PUBLISH ends whose body is there; -1 if the body is too short. At
-    QoS 1 and 2 the packet identifier follows, in 5.0 the properties, then the payload."""
-    if body + 2 > stop:
-        return -1
-    end = body + 2 + (data[body] << 8 | data[body + 1])
-    return end if end <= stop else -1
 
 
 def publish_head(qos: int, retain: bool, dup: bool) -> int:
