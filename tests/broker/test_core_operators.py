@@ -284,7 +284,7 @@ def test_processors_answer_later() -> None:
     world = World()
     world.broker = Broker(world.settings, world.broker.core.journal, world.now, Engine(VOCABULARY))
     workshop = CountingWorkshop()
-    world.broker.core.operators.workshop = workshop
+    world.broker.core.operators.processors = workshop
     reader = world.client("r")
     assert reader.subscribe("$CNTPPL/+/image", "$SUM$CNTPPL/+/image", "$GT;3$CNTPPL/#") == [0] * 3
     world.client("w").publish("a/image", "pixels")

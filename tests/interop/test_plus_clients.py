@@ -47,7 +47,7 @@ class InstantWorkshop(ProcessorPort):
 
 
 def _with_workshop(broker: Broker) -> None:
-    broker.core.operators.workshop = InstantWorkshop(broker)
+    broker.core.operators.processors = InstantWorkshop(broker)
 
 
 @pytest.fixture(scope="module")

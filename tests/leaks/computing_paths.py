@@ -63,7 +63,7 @@ def processor(keyword: str) -> Round:
     world = World()
     world.broker = Broker(world.settings, Journal(), world.now, Engine(VOCABULARY))
     desk = Desk()
-    world.broker.core.operators.workshop = desk
+    world.broker.core.operators.processors = desk
     writer, reader = world.client("w"), world.client("r")
     reader.subscribe(f"${keyword}/camera", qos=1)
 

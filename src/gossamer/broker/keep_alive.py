@@ -1,6 +1,6 @@
 """Time-outs of connections: the login that does not come, the client that has gone silent.
 
-Timers know their connection by its number, so that the timers keeps none alive that has ended.
+Timers know their connection by its number, so that none is kept alive that has ended.
 """
 
 from __future__ import annotations

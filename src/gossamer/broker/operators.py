@@ -44,7 +44,7 @@ class Operators:
     def __init__(self, core: Core, engine: Engine) -> None:
         self.core = core
         self.engine = engine
-        self.workshop = ProcessorPort()
+        self.processors = ProcessorPort()
         self.operations: dict[str, Operation] = {}
         self._message: Message | None = None
         self._message_at = 0.0
@@ -181,7 +181,7 @@ class Operators:
             self.core.journal.dirty = True
         if state.plan.processor is not None:
             for job in self.engine.take_jobs():
-                self.workshop.start(job)
+                self.processors.start(job)
         self._set_alarm()
 
     def processed(self, job: Job, answer: bytes | None, now: float) -> None:

@@ -77,7 +77,7 @@ def disconnect_session(core: Core, session: Session, reason: int, text: str, now
 
 
 def settle(core: Core, session: Session, now: float) -> None:
-    """Whatever the timers has not come to yet, though its time has passed."""
+    """What is due by now, though its timers have not fired yet."""
     DelayedWill(core, session.client_id).fire(now)
     SessionExpiry(core, session.client_id).fire(now)
 
@@ -186,10 +186,10 @@ def _publish(core: Core, session: Session, will: Message, now: float) -> None:
     publish(core, message, session, now)
 
 
-class DelayedWill(Timer):
-    """Publishes the will unless the client came back in time.
+class _AbsenceTimer(Timer):
+    """For a session whose client is away, until it comes back [MQTT-4.1.0-1].
 
-    It knows the session by its client id: the timers keeps no session alive that was discarded.
+    It knows the session by its client id, so that none is kept alive that was discarded.
     """
 
     def __init__(self, core: Core, client_id: str) -> None:
@@ -200,6 +200,17 @@ class DelayedWill(Timer):
         session = self.core.sessions.get(self.client_id)
         if session is None or session.outbox is not None:
             return 0.0
+        return self.fire_for(session, now)
+
+    def fire_for(self, session: Session, now: float) -> float:
+        """As `fire`, for the session."""
+        raise NotImplementedError
+
+
+class DelayedWill(_AbsenceTimer):
+    """Publishes the will."""
+
+    def fire_for(self, session: Session, now: float) -> float:
         record = session.record
         if record.will is None or record.will_due == 0.0:
             return 0.0
@@ -211,17 +222,10 @@ class DelayedWill(Timer):
         return 0.0
 
 
-class SessionExpiry(Timer):
-    """Ends the session unless the client came back in time [MQTT-4.1.0-2]."""
+class SessionExpiry(_AbsenceTimer):
+    """Ends the session [MQTT-4.1.0-2]."""
 
-    def __init__(self, core: Core, client_id: str) -> None:
-        self.core = core
-        self.client_id = client_id
-
-    def fire(self, now: float) -> float:
-        session = self.core.sessions.get(self.client_id)
-        if session is None or session.outbox is not None:
-            return 0.0  # [MQTT-4.1.0-1]
+    def fire_for(self, session: Session, now: float) -> float:
         record = session.record
         if record.expiry == NEVER:
             return 0.0

@@ -1,8 +1,8 @@
 """What falls due when: one heap for keep-alives, expiries, delayed wills and time-outs.
 
 A timer that fails, fails alone: the fault is noted, the timer comes again after a pause, and those
-behind it run in time. A timer that has lost its point is cancelled, so that the timers keeps
-neither it nor what it is about.
+behind it run in time. A timer that has lost its point is cancelled, so that
+neither it nor what it is about is kept.
 """
 
 import heapq
@@ -21,9 +21,9 @@ _FEW: Final = 64
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Timer:
-    """Something to do at a time. It is on the timers at most once: adding it again moves it."""
+    """Something to do at a time. It is among the timers at most once: adding it again moves it."""
 
-    # Both are the timers's own.
+    # Both are for `Timers` alone.
     ticket: int = 0  # of its entry; 0 while it has none
     failures: int = 0  # in a row
 
@@ -50,7 +50,7 @@ class Timers:
         heapq.heappush(self._heap, (due, self._count, timer))
 
     def cancel(self, timer: Timer) -> None:
-        """It will not fire; nothing happens if it is not on the timers."""
+        """It will not fire; nothing happens if it was not added."""
         if not timer.ticket:
             return
         timer.ticket = 0

@@ -93,7 +93,7 @@ def open_pool(server: Server, installed: Installed, vision: Vision) -> Pool:
 
     limits = PoolLimits(vision.workers, vision.queue, vision.queue_bytes)
     pool = Pool(installed.usable, worker_settings(vision), limits, answer)
-    server.broker.core.operators.workshop = pool
+    server.broker.core.operators.processors = pool
     if installed.usable:
         pool.tell_weaknesses(weaknesses())
     return pool

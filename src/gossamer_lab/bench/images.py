@@ -225,7 +225,7 @@ class _Crowd:
     async def run(self, images: list[bytes], answers: bool) -> tuple[float, float, float]:
         """Seconds in all, processor seconds of the broker, and the loop's longest wait."""
         pool = Pool(self.places, self.settings, self.limits, self._answered)
-        self.broker.core.operators.workshop = pool
+        self.broker.core.operators.processors = pool
         writer = LoopbackClient(self.broker, "writer", time.time())
         if answers:
             await self._warm(writer, images[0])

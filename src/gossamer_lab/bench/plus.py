@@ -292,7 +292,7 @@ def _pass(
     engine = Engine(Vocabulary(processors=[ProcessorKind("CNTPPL", "counts people", "value")]))
     broker = quiet_broker(engine)
     workshop = _SeesTwelve(broker)
-    broker.core.operators.workshop = workshop
+    broker.core.operators.processors = workshop
     readers = [LoopbackClient(broker, f"reader{number}") for number in range(subscribers)]
     for reader in readers:
         reader.subscribe(filter)

@@ -43,12 +43,12 @@ ROOM_TOTALS: Final[tuple[tuple[str, str, Reading], ...]] = (
     (
         "images_processed",
         "Publications handled by a processor.",
-        lambda core: core.operators.workshop.answered,
+        lambda core: core.operators.processors.answered,
     ),
     (
         "images_failed",
         "Publications that no processor handled: busy, too slow, or crashed.",
-        lambda core: core.operators.workshop.failed,
+        lambda core: core.operators.processors.failed,
     ),
 )
 ROOM_GAUGES: Final[tuple[tuple[str, str, Reading], ...]] = (
@@ -56,12 +56,12 @@ ROOM_GAUGES: Final[tuple[tuple[str, str, Reading], ...]] = (
     (
         "images_waiting",
         "Publications queued for a processor.",
-        lambda core: core.operators.workshop.waiting,
+        lambda core: core.operators.processors.waiting,
     ),
     (
         "images_weaknesses",
         "Confinement measures that image workers lack.",
-        lambda core: core.operators.workshop.weaknesses,
+        lambda core: core.operators.processors.weaknesses,
     ),
     ("positions", "Clients whose position is known.", lambda core: core.locations.counts()[0]),
     ("areas", "Areas that located subscriptions watch.", lambda core: core.locations.counts()[1]),
