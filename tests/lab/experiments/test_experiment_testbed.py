@@ -9,8 +9,8 @@ import pytest
 from gossamer_lab.experiments.experiment import PAPER, SMALL, ResultRow, ResultRows
 from gossamer_lab.experiments.studies import testbed_grid as grid_study
 from gossamer_lab.experiments.studies import testbed_shapes as shapes_study
-from gossamer_lab.experiments.testbed import grid, simulated
-from gossamer_lab.experiments.testbed.shapes import publisher_of, subscriber_of
+from gossamer_lab.experiments.studies.testbed_shapes import publisher_of, subscriber_of
+from gossamer_lab.experiments.testbed import line
 from gossamer_lab.experiments.testbed.workload import (
     BROKERS,
     equation_5,
@@ -45,9 +45,9 @@ def test_every_pair_of_brokers_has_as_many_topics(scale: str) -> None:
 
 @pytest.mark.processes
 def test_a_tiny_grid_meets_the_equation() -> None:
-    (flooded,) = asyncio.run(grid.flooded_bytes(20, [0.5]))
+    (flooded,) = asyncio.run(line.flooded_bytes(20, [0.5]))
     assert flooded == pytest.approx(LINKS * 20 * publication_bytes(payload_for(0.5)), rel=0.1)
-    found = asyncio.run(grid.told(3, 20, [0.5]))
+    found = asyncio.run(line.told(3, 20, [0.5]))
     assert found.told_bytes <= LINKS * 20 * subscription_bytes()
     assert found.forwarded_bytes[0] / flooded == pytest.approx(
         equation_5(3, 0.0), abs=grid_study.TOLERANCE
@@ -57,8 +57,8 @@ def test_a_tiny_grid_meets_the_equation() -> None:
 
 @pytest.mark.parametrize("interested", [1, 4, 7])
 def test_simulated_brokers_meet_the_equation(interested: int) -> None:
-    (flooded,) = simulated.flooded_bytes(10, [0.5])
-    found = simulated.told(interested, 10, [0.5])
+    (flooded,) = line.simulated_flooded_bytes(10, [0.5])
+    found = line.simulated_told(interested, 10, [0.5])
     assert found.told_messages == found.single_messages == LINKS * 10
     assert found.told_bytes == LINKS * 10 * subscription_bytes()
     ratio = (found.told_bytes + found.forwarded_bytes[0]) / flooded
@@ -84,11 +84,11 @@ def made_up(grouping: float = 1.0, **changed: Any) -> ResultRows:
     return ResultRows(rows)
 
 
-@pytest.mark.parametrize(("grouping", "line"), [(1.0, "holds"), (0.5, "differs")])
-def test_the_dividing_line_is_that_of_the_plain_equation(grouping: float, line: str) -> None:
+@pytest.mark.parametrize(("grouping", "verdict"), [(1.0, "holds"), (0.5, "differs")])
+def test_the_dividing_line_is_that_of_the_plain_equation(grouping: float, verdict: str) -> None:
     pytest.importorskip("matplotlib")
     (figure,) = grid_study.figures(made_up(grouping))
-    assert [claim.verdict for claim in figure.claims] == ["holds", line, "holds"]
+    assert [claim.verdict for claim in figure.claims] == ["holds", verdict, "holds"]
 
 
 def test_what_grouping_does_not_explain_is_missed() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from gossamer_lab.experiments.experiment import ResultRow, ResultRows
-from gossamer_lab.experiments.geo.city import drive
 from gossamer_lab.experiments.studies import geo_matching, geo_traffic, plus_images, plus_scalars
+from gossamer_lab.experiments.studies.geo_traffic import drive
 
 pytest.importorskip("matplotlib")
 

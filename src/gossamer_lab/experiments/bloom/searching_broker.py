@@ -1,4 +1,5 @@
-"""The shipping broker on a real socket, with a number of Bloom look-ups put before every message.
+"""The shipping broker on a real socket, with a number of Bloom look-ups put before every message,
+and its load: messages a second, and the time of one alone.
 
 That is how the paper made its Figure 7. The broker itself asks a summary once a topic and remembers
 the route; this is what it would be without.
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.connection import Connection as Pipe
+from statistics import fmean
 from typing import Final
 
 from gossamer.bloom.filter import BloomFilter, sized_filter
@@ -21,11 +23,18 @@ from gossamer.broker.settings import Settings
 from gossamer.net.transport import ConnectionPolicy, Host, SocketSink
 from gossamer.session.journal import Journal
 from gossamer.wire.frames import packet_length
+from gossamer_lab.bench.load import packets
+from gossamer_lab.bench.load.client import LoadClient, close
 
 ELEMENTS: Final = 10_000  # as in the paper, at its error rate
 ERROR_RATE: Final = 0.001
 _PUBLISH: Final = 3
 _START_SECONDS: Final = 60.0
+
+TOPIC: Final = "figure/7"
+PAYLOAD: Final = bytes(1024)  # as in the paper
+WINDOW: Final = 64  # messages on their way: enough that the broker never waits for the publisher
+ALONE: Final = 200  # messages sent one at a time
 
 
 class Lookups:
@@ -112,3 +121,30 @@ async def _serve_for_ever(queries: int, told: Pipe) -> None:
     server = await loop.create_server(accept, "127.0.0.1", 0)
     told.send(server.sockets[0].getsockname()[1])
     await server.serve_forever()
+
+
+def measure_load(port: int, seconds: float) -> dict[str, float]:
+    """Of one publisher and one subscriber; the latency is that of a message that finds the broker
+    idle."""
+    subscriber = LoadClient(("127.0.0.1", port), "subscriber")
+    subscriber.subscribe([TOPIC], 0)
+    publisher = LoadClient(("127.0.0.1", port), "publisher")
+    packet = packets.publish(TOPIC, PAYLOAD)
+    size = len(packet)
+    latencies = []
+    for _ in range(ALONE):
+        began = time.perf_counter()
+        publisher.socket.sendall(packet)
+        subscriber.receive(size)
+        latencies.append(time.perf_counter() - began)
+    half = packet * (WINDOW // 2)
+    publisher.socket.sendall(half)
+    count = 0
+    began = time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        publisher.socket.sendall(half)
+        subscriber.receive(len(half))
+        count += WINDOW // 2
+    spent = time.perf_counter() - began
+    close([publisher, subscriber])
+    return {"messages_a_second": count / spent, "latency_ms": fmean(latencies) * 1000}

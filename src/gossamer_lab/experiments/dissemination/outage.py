@@ -8,20 +8,20 @@ nothing, less the time between two messages.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from random import Random
 from statistics import fmean
 from typing import Final
 
 from gossamer.sim.cable import Cable
-from gossamer.sim.crowd import CrowdEnd, Tally
-from gossamer.sim.host import Disk, HostClock, SimulatedHost, WorkCost
-from gossamer.sim.network import Road
-from gossamer.sim.timeline import Timeline
-from gossamer.wire.codec import encode
-from gossamer.wire.packets import V5, Connect, Request, Subscribe
-from gossamer_lab.experiments.dissemination.graphs import choose_link, draw_graph
+from gossamer.sim.host import SimulatedHost
+from gossamer.wire.packets import Request, Subscribe
 from gossamer_lab.experiments.experiment import CellFailed
 from gossamer_lab.scenarios.scenario import publish_head
+from gossamer_lab.scenarios.small_mesh import SmallMesh
+from gossamer_lab.scenarios.workload import tree
 
+SHORTEST, LONGEST = 0.001, 0.010  # latency of a link in seconds
+SPARE: Final = 2  # a spare link for so many brokers
 CUT: Final = "a link is cut"  # both ends know at once
 CRASH: Final = "a broker is gone"  # its neighbours find out by its silence
 TOPIC: Final = "pulse"
@@ -33,6 +33,60 @@ TICK: Final = 0.25  # seconds after which a broker looks around, if nothing come
 
 
 @dataclass(frozen=True)
+class Graph:
+    """`random` goes on from where the drawing ended."""
+
+    brokers: int
+    links: list[tuple[int, int]]
+    latencies: list[tuple[float, float]]  # of each link, there and back
+    random: Random
+
+
+def draw_graph(brokers: int, seed: int) -> Graph:
+    """A random tree, and more links between any two."""
+    random = Random(seed)
+    links = dict.fromkeys(
+        (parent, number) for number, parent in enumerate(tree(brokers, random), 1)
+    )
+    wanted = len(links) + max(1, brokers // SPARE)
+    while len(links) < min(wanted, brokers * (brokers - 1) // 2):
+        one, other = sorted(random.sample(range(brokers), 2))
+        links[one, other] = None
+    latencies = [
+        (random.uniform(SHORTEST, LONGEST), random.uniform(SHORTEST, LONGEST)) for _ in links
+    ]
+    return Graph(brokers, list(links), latencies, random)
+
+
+def choose_link(graph: Graph, carrying: list[int]) -> int:
+    """Which link to take away: one of these that another way leads around, if any is."""
+    left = list(carrying)
+    while len(left) > 1:
+        chosen = graph.random.choice(left)
+        if _has_way_around(graph, chosen):
+            return chosen
+        left.remove(chosen)
+    return left[0]
+
+
+def _has_way_around(graph: Graph, cut: int) -> bool:
+    neighbours: list[list[int]] = [[] for _ in range(graph.brokers)]
+    for number, (one, other) in enumerate(graph.links):
+        if number != cut:
+            neighbours[one].append(other)
+            neighbours[other].append(one)
+    start, end = graph.links[cut]
+    found = {start}
+    waiting = [start]
+    while waiting and end not in found:
+        for other in neighbours[waiting.pop()]:
+            if other not in found:
+                found.add(other)
+                waiting.append(other)
+    return end in found
+
+
+@dataclass(frozen=True)
 class Outage:
     longest: float  # seconds, of any subscriber whose broker is there
     average: float  # of those that noticed
@@ -40,57 +94,41 @@ class Outage:
     silent: int  # subscribers that heard nothing more to the end: cut off for good
 
 
-class _Graph:
+class _WatchedMesh(SmallMesh):
     def __init__(self, brokers: int, seed: int) -> None:
         self.graph = graph = draw_graph(brokers, seed)
-        self.timeline = Timeline()
-        self.tally = Tally()
-        self.hosts = [
-            SimulatedHost(
-                self.timeline,
-                f"b{n}",
-                "ssf",
-                Disk(),
-                HostClock(),
-                WorkCost(),
-                tick=TICK,
-            )
-            for n in range(brokers)
-        ]
-        self.cables = [
-            Cable(self.hosts[other], self.hosts[one], Road(there), Road(back))
-            for (one, other), (there, back) in zip(graph.links, graph.latencies, strict=True)
-        ]
+        joined = zip(graph.links, graph.latencies, strict=True)
+        super().__init__(
+            [f"b{number}" for number in range(brokers)],
+            "ssf",
+            [(other, one, there, back) for (one, other), (there, back) in joined],
+            TICK,
+        )
         for cable in self.cables:
             cable.begin(graph.random.random())
-        self.timeline.run(JOINING)
-        self.subscribers = [self._client(number, f"s{number}") for number in range(brokers)]
-        self.timeline.run(self.timeline.now + 1.0)
+        self.rest(JOINING)
+        self.subscribers = [self.client(number, f"s{number}") for number in range(brokers)]
+        self.rest(1.0)
         for end in self.subscribers:
-            self._say(end, encode(Subscribe(1, [Request(TOPIC, 0)]), V5))
-        self.publisher = self._client(0, "p")
-        self.timeline.run(self.timeline.now + 5.0)
-
-    def _client(self, broker: int, name: str) -> CrowdEnd:
-        end = CrowdEnd(self.hosts[broker], Road(0.0), self.tally)
-        self._say(end, encode(Connect(name), V5))
-        return end
-
-    def _say(self, end: CrowdEnd, data: bytes, at: float = 0.0) -> None:
-        end.host.arrive(at or self.timeline.now, end, data, 0, 0)
+            self.say(end, Subscribe(1, [Request(TOPIC, 0)]))
+        self.publisher = self.client(0, "p")
+        self.rest(5.0)
 
     def publish_for(self, seconds: float) -> None:
         start = self.timeline.now
         for number in range(int(seconds / PERIOD)):
-            self._say(self.publisher, publish_head(TOPIC, 0), start + number * PERIOD)
+            self.say(self.publisher, publish_head(TOPIC, 0), start + number * PERIOD)
 
     def carrying(self) -> list[int]:
         """The links that messages use: those whose counts grow."""
-        before = [cable.there.publications + cable.back.publications for cable in self.cables]
-        self.timeline.run(self.timeline.now + 1.0)
-        after = [cable.there.publications + cable.back.publications for cable in self.cables]
+        before = self._carried()
+        self.rest(1.0)
+        after = self._carried()
         grown = zip(before, after, strict=True)
         return [number for number, (old, new) in enumerate(grown) if new > old]
+
+    def _carried(self) -> list[int]:
+        return [cable.there.publications + cable.back.publications for cable in self.cables]
 
     def cut(self, cable: Cable) -> None:
         cable.is_cut = True
@@ -108,29 +146,29 @@ class _Graph:
 
 
 def outage(brokers: int, fault: str, seed: int) -> Outage:
-    graph = _Graph(brokers, seed)
-    graph.publish_for(WATCHED + 10.0)
-    graph.timeline.run(graph.timeline.now + 2.0)
-    carrying = graph.carrying()
+    mesh = _WatchedMesh(brokers, seed)
+    mesh.publish_for(WATCHED + 10.0)
+    mesh.rest(2.0)
+    carrying = mesh.carrying()
     if not carrying:
         raise CellFailed(f"no message crosses a link of {brokers} brokers after {JOINING} s")
-    cable = graph.cables[choose_link(graph.graph, carrying)]
+    cable = mesh.cables[choose_link(mesh.graph, carrying)]
     if fault == CUT:
-        graph.cut(cable)
+        mesh.cut(cable)
     else:
-        graph.crash(next(h for h in (cable.dialler, cable.acceptor) if h is not graph.hosts[0]))
-    return _watch(graph)
+        mesh.crash(next(h for h in (cable.dialler, cable.acceptor) if h is not mesh.hosts[0]))
+    return _watch(mesh)
 
 
-def _watch(graph: _Graph) -> Outage:
-    watched = [end for end in graph.subscribers if end.host.is_up]
-    start = graph.timeline.now
+def _watch(mesh: _WatchedMesh) -> Outage:
+    watched = [end for end in mesh.subscribers if end.host.is_up]
+    start = mesh.timeline.now
     heard = dict.fromkeys(range(len(watched)), start)
     counts = [end.got for end in watched]
     gaps = [0.0] * len(watched)
-    while graph.timeline.now < start + WATCHED:
-        graph.timeline.run(graph.timeline.now + LOOK)
-        now = graph.timeline.now
+    while mesh.timeline.now < start + WATCHED:
+        mesh.rest(LOOK)
+        now = mesh.timeline.now
         for number, end in enumerate(watched):
             if end.got > counts[number]:
                 counts[number] = end.got

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from gossamer.mesh.tree.heartbeat import cost_of
 from gossamer.mesh.tree.spanning_tree import Announcement, TreeView, encode_announcement, view_of
 from gossamer.mesh.tree.tree_links import MANY_BROKERS, PAUSE_SECONDS
-from gossamer_lab.experiments.dissemination.graphs import Graph, choose_link, draw_graph
+from gossamer_lab.experiments.dissemination.outage import Graph, choose_link, draw_graph
 from gossamer_lab.experiments.experiment import CellFailed
 
 Roads = list[dict[int, float]]  # by broker: latency to each neighbour

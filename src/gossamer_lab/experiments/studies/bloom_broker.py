@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any, Final
 
-from gossamer_lab.experiments.bloom.load import load
-from gossamer_lab.experiments.bloom.searching_broker import running
+from gossamer_lab.experiments.bloom.searching_broker import measure_load, running
 from gossamer_lab.experiments.experiment import Claim, Experiment, Figure, Grid, ResultRows, Scaled
 from gossamer_lab.experiments.plots import STYLES, curve, from_zero, panels
 
@@ -20,7 +18,7 @@ METHODS: Final = {"BF": 2_047, "BFP": 1_570, "prefix": 30, "hybrid": 10}
 def measure(parameters: dict[str, Any], seed: int) -> dict[str, Any]:
     """Nothing in it is random: seeds are repetitions."""
     with running(parameters["queries"]) as port:
-        return asdict(load(port, parameters["seconds"]))
+        return measure_load(port, parameters["seconds"])
 
 
 def figures(rows: ResultRows) -> list[Figure]:

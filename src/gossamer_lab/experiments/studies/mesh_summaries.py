@@ -1,12 +1,20 @@
-"""Beyond the papers: many distinct filters on one broker, told as filters and as a summary."""
+"""Beyond the papers: many distinct filters on one broker, told as filters and as a summary.
+
+    a (all subscribers) - b - c (all publishers)
+
+Either the filters are there and the links come up, or the links stand and the filters come, in ten
+seconds. Then topics are published at `c` that some filter matches, or none does.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from itertools import product
+from random import Random
 from typing import Any, Final
 
-from gossamer_lab.experiments.dissemination.storm import measure_storm
+from gossamer.sim.network import Road
+from gossamer.wire.packets import Request, Subscribe
+from gossamer_lab.bench.topic_sets import sensor_topic
 from gossamer_lab.experiments.experiment import (
     Claim,
     Experiment,
@@ -17,17 +25,82 @@ from gossamer_lab.experiments.experiment import (
     Scaled,
 )
 from gossamer_lab.experiments.plots import STYLES, curve, from_zero, panels
+from gossamer_lab.scenarios.scenario import publish_head
+from gossamer_lab.scenarios.small_mesh import SmallMesh
 
 FILTERS: Final = Scaled((10_000, 3_000, 1_000), (100_000, 30_000, 10_000, 3_000, 1_000))
 FEWER_BYTES: Final = 5.0
 MOST_NEEDLESS: Final = 0.01
 MODES: Final = ("ssf", "bloom")
 STORMY: Final = (False, True)
+CLIENT_FILTERS: Final = 500  # of one subscriber
+PACKET_FILTERS: Final = 50  # of one SUBSCRIBE
+STORM_SECONDS: Final = 10.0
+REST: Final = 20.0  # seconds; links stand and everything is told long before
+PROBES: Final = 20_000  # topics that nobody wants; a tenth as many that somebody does
+LATENCY: Final = 0.005
 
 
 def measure(parameters: dict[str, Any], seed: int) -> dict[str, Any]:
-    storm = asdict(measure_storm(**parameters, seed=seed))
-    return {name: value for name, value in storm.items() if name not in parameters}
+    filters, is_storm = parameters["filters"], parameters["is_storm"]
+    random = Random(seed)
+    wanted = _distinct(filters, random)
+    line = SmallMesh(
+        "abc", parameters["mode"], [(0, 1, LATENCY, LATENCY), (1, 2, LATENCY, LATENCY)]
+    )
+    if is_storm:
+        line.join()
+        line.rest(1.0)
+    _subscribe(line, wanted, STORM_SECONDS if is_storm else 0.0)
+    line.rest(STORM_SECONDS + 1.0)
+    if not is_storm:
+        line.join()
+    line.rest(REST)
+    control_bytes = line.hosts[0].mesh.by_name["b"].interest_bytes
+    probes = _distinct(filters + PROBES, random, wanted)
+    back = line.cables[1].back  # from c to b
+    needless = _publish(line, back, list(probes)[filters:])
+    before = line.tally.deliveries
+    some = random.sample(list(wanted), min(filters, PROBES // 10))
+    _publish(line, back, some)
+    return {
+        "control_bytes": control_bytes,  # of interest, from a to b
+        "needless": needless,  # publications that c sent and nobody wanted
+        "unwanted": PROBES,  # of so many
+        "missed": len(some) - (line.tally.deliveries - before),  # wanted ones that did not arrive
+        "wanted": len(some),  # of so many
+    }
+
+
+def _distinct(count: int, random: Random, known: dict[str, None] | None = None) -> dict[str, None]:
+    """Different topics, the known ones first."""
+    topics = dict(known or {})
+    while len(topics) < count:
+        topics[sensor_topic(random)] = None
+    return topics
+
+
+def _subscribe(line: SmallMesh, wanted: dict[str, None], seconds: float) -> None:
+    filters = list(wanted)
+    start = line.timeline.now + 0.1
+    for first in range(0, len(filters), CLIENT_FILTERS):
+        end = line.client(0, f"s{first}")
+        own = filters[first : first + CLIENT_FILTERS]
+        for index in range(0, len(own), PACKET_FILTERS):
+            requests = [Request(filter, 0) for filter in own[index : index + PACKET_FILTERS]]
+            at = start + seconds * (first + index) / len(filters)
+            line.say(end, Subscribe(1, requests), at)
+
+
+def _publish(line: SmallMesh, road: Road, topics: list[str]) -> int:
+    """How many of them the road carried."""
+    before = road.publications
+    publisher = line.client(2, f"p{before}")
+    line.rest(1.0)
+    for topic in topics:
+        line.say(publisher, publish_head(topic, 0))
+    line.rest(5.0)
+    return road.publications - before
 
 
 def figures(rows: ResultRows) -> list[Figure]:

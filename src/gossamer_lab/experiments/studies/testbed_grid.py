@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from gossamer_lab.experiments.experiment import Claim, Experiment, Figure, Grid, ResultRows, Scaled
 from gossamer_lab.experiments.plots import heat, panels
-from gossamer_lab.experiments.testbed import grid as real
-from gossamer_lab.experiments.testbed import simulated
+from gossamer_lab.experiments.testbed import line
 from gossamer_lab.experiments.testbed.workload import BROKERS, equation_5, payload_for, spr_of
 
 REAL, SIMULATED = "seven brokers", "simulated"
@@ -28,11 +27,11 @@ def measure(parameters: dict[str, Any], seed: int) -> dict[str, Any]:
     count, topics, ratios = (parameters[name] for name in ("interested", "topics", "ratios"))
     if parameters["way"] == SIMULATED:
         if count == 0:
-            return {"flooded_bytes": simulated.flooded_bytes(topics, ratios)}
-        return asdict(simulated.told(count, topics, ratios))
+            return {"flooded_bytes": line.simulated_flooded_bytes(topics, ratios)}
+        return asdict(line.simulated_told(count, topics, ratios))
     if count == 0:
-        return {"flooded_bytes": asyncio.run(real.flooded_bytes(topics, ratios))}
-    return asdict(asyncio.run(real.told(count, topics, ratios)))
+        return {"flooded_bytes": asyncio.run(line.flooded_bytes(topics, ratios))}
+    return asdict(asyncio.run(line.told(count, topics, ratios)))
 
 
 def figures(rows: ResultRows) -> list[Figure]:

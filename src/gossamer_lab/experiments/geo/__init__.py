@@ -1,1 +1,0 @@
-"""A city of moving clients, for what geofences save."""
