@@ -10,7 +10,7 @@ from gossamer_lab.experiments.experiment import PAPER, SMALL, ResultRow, ResultR
 from gossamer_lab.experiments.studies import testbed_grid as grid_study
 from gossamer_lab.experiments.studies import testbed_shapes as shapes_study
 from gossamer_lab.experiments.studies.testbed_shapes import publisher_of, subscriber_of
-from gossamer_lab.experiments.testbed import line
+from gossamer_lab.experiments.testbed.line import LINKS, REAL, SIMULATED, measure_line
 from gossamer_lab.experiments.testbed.workload import (
     BROKERS,
     equation_5,
@@ -19,8 +19,6 @@ from gossamer_lab.experiments.testbed.workload import (
     spr_of,
     subscription_bytes,
 )
-
-LINKS = BROKERS - 1
 
 
 @pytest.mark.parametrize("spr", grid_study.RATIOS.paper)
@@ -43,25 +41,29 @@ def test_every_pair_of_brokers_has_as_many_topics(scale: str) -> None:
     assert all(near != far for near, far in pairs)
 
 
+def measured(way: str, interested: int, count: int) -> dict[str, Any]:
+    return asyncio.run(measure_line(way, interested, count, [0.5]))
+
+
 @pytest.mark.processes
 def test_a_tiny_grid_meets_the_equation() -> None:
-    (flooded,) = asyncio.run(line.flooded_bytes(20, [0.5]))
+    (flooded,) = measured(REAL, 0, 20)["flooded_bytes"]
     assert flooded == pytest.approx(LINKS * 20 * publication_bytes(payload_for(0.5)), rel=0.1)
-    found = asyncio.run(line.told(3, 20, [0.5]))
-    assert found.told_bytes <= LINKS * 20 * subscription_bytes()
-    assert found.forwarded_bytes[0] / flooded == pytest.approx(
+    found = measured(REAL, 3, 20)
+    assert found["told_bytes"] <= LINKS * 20 * subscription_bytes()
+    assert found["forwarded_bytes"][0] / flooded == pytest.approx(
         equation_5(3, 0.0), abs=grid_study.TOLERANCE
     )
-    assert 0 < found.told_messages <= found.single_messages == LINKS * 20
+    assert 0 < found["told_messages"] <= found["single_messages"] == LINKS * 20
 
 
 @pytest.mark.parametrize("interested", [1, 4, 7])
 def test_simulated_brokers_meet_the_equation(interested: int) -> None:
-    (flooded,) = line.simulated_flooded_bytes(10, [0.5])
-    found = line.simulated_told(interested, 10, [0.5])
-    assert found.told_messages == found.single_messages == LINKS * 10
-    assert found.told_bytes == LINKS * 10 * subscription_bytes()
-    ratio = (found.told_bytes + found.forwarded_bytes[0]) / flooded
+    (flooded,) = measured(SIMULATED, 0, 10)["flooded_bytes"]
+    found = measured(SIMULATED, interested, 10)
+    assert found["told_messages"] == found["single_messages"] == LINKS * 10
+    assert found["told_bytes"] == LINKS * 10 * subscription_bytes()
+    ratio = (found["told_bytes"] + found["forwarded_bytes"][0]) / flooded
     assert ratio == pytest.approx(equation_5(interested, spr_of(payload_for(0.5))), abs=0.02)
 
 
@@ -69,7 +71,7 @@ def made_up(grouping: float = 1.0, **changed: Any) -> ResultRows:
     """As if everything went by the equation, but for real subscriptions that share messages."""
     ratios = [0.1, 0.55, 1.0]
     rows = []
-    for way, share in ((grid_study.REAL, grouping), (grid_study.SIMULATED, 1.0)):
+    for way, share in ((REAL, grouping), (SIMULATED, 1.0)):
         flooded = [round(10_000 / spr_of(payload_for(spr))) for spr in ratios]
         size = {"way": way, "topics": 100, "ratios": ratios}
         rows.append(ResultRow({**size, "interested": 0}, 1, {"flooded_bytes": flooded}))
@@ -78,7 +80,7 @@ def made_up(grouping: float = 1.0, **changed: Any) -> ResultRows:
                 "told_bytes": round(10_000 * share),
                 "forwarded_bytes": [round(count * (interested - 1) / LINKS) for count in flooded],
             }
-            if way == grid_study.REAL:
+            if way == REAL:
                 measures.update(changed)
             rows.append(ResultRow({**size, "interested": interested}, 1, measures))
     return ResultRows(rows)

@@ -11,7 +11,6 @@ from gossamer_lab.bench.bloom_workload import Parameters, Preparation, draw_filt
 
 BF, BFP, PREFIX, HYBRID = "BF", "BFP", "prefix", "hybrid"
 METHODS = (BF, BFP, PREFIX, HYBRID)
-OTHERS = (BF, BFP, PREFIX)
 
 _ELEMENTS = 100_000
 _ERROR_RATE = 0.001

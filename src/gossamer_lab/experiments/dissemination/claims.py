@@ -36,6 +36,15 @@ def _alphas(rows: ResultRows) -> list[float]:
     return sorted(rows.where(mode="ssf").distinct("alpha"))
 
 
+def _ssf_over(rows: ResultRows, name: str, mode: str = "sf") -> dict[float, float]:
+    """That of SSF as a part of another mode's, by wildcard rate; as far as that mode has run."""
+    return {
+        alpha: rows.mean(name, mode="ssf", alpha=alpha) / rows.mean(name, mode=mode, alpha=alpha)
+        for alpha in _alphas(rows)
+        if len(rows.where(mode=mode, alpha=alpha))
+    }
+
+
 def output_falls(rows: ResultRows) -> Claim:
     found = {}
     for mode in ("pf", "sf", "ssf"):
@@ -88,11 +97,7 @@ def throughput(rows: ResultRows) -> Claim:
 
 
 def subscriptions(rows: ResultRows) -> list[Claim]:
-    shares = [
-        rows.mean("subscriptions", mode="ssf", alpha=alpha)
-        / rows.mean("subscriptions", mode="sf", alpha=alpha)
-        for alpha in _alphas(rows)
-    ]
+    shares = list(_ssf_over(rows, "subscriptions").values())
     constant = [rows.mean("subscriptions", mode="sf", alpha=alpha) for alpha in _alphas(rows)]
     spread = max(constant) / min(constant) - 1
     return [
@@ -121,12 +126,7 @@ def subscriptions(rows: ResultRows) -> list[Claim]:
 
 
 def share(rows: ResultRows) -> list[Claim]:
-    cuts = [
-        1
-        - rows.mean("subscription_share", mode="ssf", alpha=alpha)
-        / rows.mean("subscription_share", mode="sf", alpha=alpha)
-        for alpha in _alphas(rows)
-    ]
+    cuts = [1 - part for part in _ssf_over(rows, "subscription_share").values()]
     return [
         Claim(
             "SSF reduces the share of subscription traffic by",
@@ -140,8 +140,8 @@ def share(rows: ResultRows) -> list[Claim]:
 
 def queues_grow(rows: ResultRows) -> Claim:
     found = {
-        mode: [rows.mean("longest_average_queue", mode=mode, alpha=alpha) for alpha in alphas]
-        for mode, alphas in (("pf", (0.0, 0.9)), ("sf", (0.0, 0.9)), ("ssf", (0.0, 0.9)))
+        mode: [rows.mean("longest_average_queue", mode=mode, alpha=alpha) for alpha in (0.0, 0.9)]
+        for mode in ("pf", "sf", "ssf")
     }
     flat = found["pf"][1] / max(1e-9, found["pf"][0]) - 1
     return Claim(
@@ -172,15 +172,11 @@ def subscription_queues(rows: ResultRows) -> Claim:
 
 def latency(rows: ResultRows) -> list[Claim]:
     """Printed without the wildcard rate that it is for; this is the best of ours."""
-    alphas = [alpha for alpha in _alphas(rows) if len(rows.where(mode="pf", alpha=alpha))]
     claims = []
+    swept = rows.where(mode="pf").distinct("alpha")
     for mode, printed in (("pf", 0.51), ("sf", 0.20)):
-        cuts = {
-            alpha: 1
-            - rows.mean("latency_median", mode="ssf", alpha=alpha)
-            / rows.mean("latency_median", mode=mode, alpha=alpha)
-            for alpha in alphas
-        }
+        parts = _ssf_over(rows, "latency_median", mode)
+        cuts = {alpha: 1 - part for alpha, part in parts.items() if alpha in swept}
         best = max(cuts.values())
         claims.append(
             Claim(

@@ -59,8 +59,7 @@ def throughput(rows: ResultRows) -> Any:
                 if mode != "pf":  # as in the paper: it is constant
                     _over_seconds(axis, group, name, MODE_STYLES[mode], mode)
             axis.set_title(f"{kind}, α = {alpha:g}", fontsize=10)
-            axis.set_ylabel("bytes a second")
-            axis.set_xlabel("second")
+            axis.set(xlabel="second", ylabel="bytes a second")
     from_zero(*axes)
     legend_above(drawing, axes[0])
     return drawing
@@ -74,9 +73,8 @@ def queues(rows: ResultRows, name: str, modes: Sequence[str]) -> Any:
         for alpha, group in _by_alpha(rows.where(mode=mode)):
             _over_seconds(axis, group, name, styles[alpha], f"α = {alpha:g}")
         axis.set_title(mode, fontsize=10)
-        axis.set_xlabel("second")
+        axis.set(xlabel="second", ylabel="messages waiting, average")
         axis.set_yscale("symlog", linthresh=0.1)
-        axis.set_ylabel("messages waiting, average")
     from_zero(*axes)
     for axis in axes[len(modes) :]:
         axis.set_visible(False)

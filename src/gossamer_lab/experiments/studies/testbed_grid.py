@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict
 from typing import Any, Final
 
 from gossamer_lab.experiments.experiment import Claim, Experiment, Figure, Grid, ResultRows, Scaled
 from gossamer_lab.experiments.plots import heat, panels
-from gossamer_lab.experiments.testbed import line
+from gossamer_lab.experiments.testbed.line import REAL, SIMULATED, measure_line
 from gossamer_lab.experiments.testbed.workload import BROKERS, equation_5, payload_for, spr_of
 
-REAL, SIMULATED = "seven brokers", "simulated"
 WAYS: Final = (REAL, SIMULATED)
 # 0 stands for publication flooding.
 INTERESTED: Final = Scaled((0, 1, 3, 5, 7), tuple(range(BROKERS + 1)))
@@ -24,14 +22,10 @@ TOLERANCE: Final = 0.05
 
 def measure(parameters: dict[str, Any], seed: int) -> dict[str, Any]:
     """Nothing in it is random."""
-    count, topics, ratios = (parameters[name] for name in ("interested", "topics", "ratios"))
-    if parameters["way"] == SIMULATED:
-        if count == 0:
-            return {"flooded_bytes": line.simulated_flooded_bytes(topics, ratios)}
-        return asdict(line.simulated_told(count, topics, ratios))
-    if count == 0:
-        return {"flooded_bytes": asyncio.run(line.flooded_bytes(topics, ratios))}
-    return asdict(asyncio.run(line.told(count, topics, ratios)))
+    way, interested, topics, ratios = (
+        parameters[name] for name in ("way", "interested", "topics", "ratios")
+    )
+    return asyncio.run(measure_line(way, interested, topics, ratios))
 
 
 def figures(rows: ResultRows) -> list[Figure]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gossamer.mesh.settings import MODES
@@ -26,19 +25,6 @@ SPR: Final = 1.0
 SAMPLE_SECONDS: Final = 0.25
 
 
-@dataclass
-class Curve:
-    """Cumulative bytes over time, and what of them each phase brought."""
-
-    samples: list[tuple[float, int]] = field(default_factory=list)
-    subscribing: int = 0
-    publishing: int = 0
-
-    @property
-    def total(self) -> int:
-        return self.subscribing + self.publishing
-
-
 def subscriber_of(number: int) -> int:
     """The broker where the topic of that number is wanted."""
     return number % BROKERS
@@ -50,41 +36,49 @@ def publisher_of(number: int) -> int:
     return (number + step) % BROKERS
 
 
-async def measure_shape(topology: str, mode: str, count: int, phase_seconds: float) -> Curve:
-    """`count` topics; each of the two phases takes so long (15 s in the paper)."""
-    async with running_bed(topology, mode) as bed:
-        return await _measure(bed, mode, topics(count), phase_seconds)
+def measure(parameters: dict[str, Any], seed: int) -> dict[str, Any]:
+    """Nothing in it is random."""
+    return asyncio.run(_measure(**parameters))
 
 
-async def _measure(bed: Bed, mode: str, names: list[str], phase_seconds: float) -> Curve:
-    """In mode pf no broker is told anything, so publishing starts at once."""
-    curve = Curve()
-    start = await bed.traffic()
-    began = time.monotonic()
-    sampler = asyncio.ensure_future(_sample(bed, curve, start, began))
-
-    async def subscribe(number: int) -> None:
-        client = await bed.client(subscriber_of(number), "subscriber")
-        await client.subscribe(names[number], qos=1)
-
-    async def publish(number: int) -> None:
-        client = await bed.client(publisher_of(number), "publisher")
-        await client.publish(names[number], payload, qos=1)
-
+async def _measure(topology: str, mode: str, count: int, phase_seconds: float) -> dict[str, Any]:
+    """Cumulative bytes over time, and what of them each of the two phases brought. In mode pf no
+    broker is told anything, so publishing starts at once."""
+    names = topics(count)
     payload = b"x" * payload_for(SPR)
-    told = start
-    if mode == "pf":
-        for number in range(len(names)):
-            await subscribe(number)
-    else:
-        await _paced(subscribe, len(names), phase_seconds)
-        told = await bed.settled()
-        curve.subscribing = (told - start).all_bytes
-    await _paced(publish, len(names), phase_seconds)
-    curve.publishing = (await bed.settled() - told).all_bytes
-    sampler.cancel()
-    curve.samples.append((time.monotonic() - began, curve.total))
-    return curve
+    samples: list[tuple[float, int]] = []
+    subscribing = 0
+    async with running_bed(topology, mode) as bed:
+
+        async def subscribe(number: int) -> None:
+            client = await bed.client(subscriber_of(number), "subscriber")
+            await client.subscribe(names[number], qos=1)
+
+        async def publish(number: int) -> None:
+            client = await bed.client(publisher_of(number), "publisher")
+            await client.publish(names[number], payload, qos=1)
+
+        told = start = await bed.traffic()
+        began = time.monotonic()
+        sampler = asyncio.ensure_future(_sample(bed, samples, start, began))
+        if mode == "pf":
+            for number in range(count):
+                await subscribe(number)
+        else:
+            await _paced(subscribe, count, phase_seconds)
+            told = await bed.settled()
+            subscribing = (told - start).all_bytes
+        await _paced(publish, count, phase_seconds)
+        publishing = (await bed.settled() - told).all_bytes
+        sampler.cancel()
+        samples.append((time.monotonic() - began, subscribing + publishing))
+    return {
+        "seconds": [seconds for seconds, _ in samples],
+        "bytes": [size for _, size in samples],
+        "subscribing": subscribing,
+        "publishing": publishing,
+        "total": subscribing + publishing,
+    }
 
 
 async def _paced(act: Callable[[int], Awaitable[None]], count: int, seconds: float) -> None:
@@ -97,23 +91,13 @@ async def _paced(act: Callable[[int], Awaitable[None]], count: int, seconds: flo
             await asyncio.sleep(ahead)
 
 
-async def _sample(bed: Bed, curve: Curve, start: BedTraffic, began: float) -> None:
+async def _sample(
+    bed: Bed, samples: list[tuple[float, int]], start: BedTraffic, began: float
+) -> None:
     """Until cancelled."""
     while True:
-        curve.samples.append((time.monotonic() - began, (await bed.traffic() - start).all_bytes))
+        samples.append((time.monotonic() - began, (await bed.traffic() - start).all_bytes))
         await asyncio.sleep(SAMPLE_SECONDS)
-
-
-def measure(parameters: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Nothing in it is random."""
-    curve = asyncio.run(measure_shape(**parameters))
-    return {
-        "seconds": [seconds for seconds, _ in curve.samples],
-        "bytes": [count for _, count in curve.samples],
-        "subscribing": curve.subscribing,
-        "publishing": curve.publishing,
-        "total": curve.total,
-    }
 
 
 def figures(rows: ResultRows) -> list[Figure]:

@@ -85,9 +85,6 @@ class Bed:
         for filter in filters:
             await client.subscribe(filter, qos=1)
 
-    async def unsubscribe(self, broker: int, filters: Sequence[str]) -> None:
-        await (await self.client(broker, "subscriber")).unsubscribe(*filters)
-
     async def publish(self, broker: int, names: Sequence[str], payload: bytes) -> None:
         client = await self.client(broker, "publisher")
         for start in range(0, len(names), WINDOW):
