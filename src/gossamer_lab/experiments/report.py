@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import gossamer
 from gossamer_lab.experiments.experiment import Claim, Experiment, Figure
-from gossamer_lab.experiments.run import is_compiled, plan
+from gossamer_lab.experiments.run import ExperimentPlan, is_compiled, plan
 
 PNG_DPI: Final = 120
 PAGE_DPI: Final = 112
@@ -61,17 +61,16 @@ a { color: #0b5394; }
 class ReportSection:
     """One experiment: what it shows, or why it shows nothing."""
 
-    experiment: Experiment
+    plan: ExperimentPlan
     figures: list[Figure]
-    finished: int
-    cells: int
-    seeds: list[int]
-    seconds: float  # added up over the cells
-    processor_seconds: float
     problem: str = ""
 
     def headlines(self) -> list[Claim]:
         return [claim for figure in self.figures for claim in figure.claims if claim.headline]
+
+    def total(self, column: str) -> float:
+        """Of `seconds` or `processor_seconds`, over the cells."""
+        return self.plan.table.total(column, self.plan.grid)
 
 
 @dataclass
@@ -83,44 +82,26 @@ class ExperimentReport:
     machine: str = field(default_factory=lambda: _machine())
     remark: str = ""  # what a reader of this copy must know
 
-    @property
-    def seconds(self) -> float:
-        return sum(section.seconds for section in self.sections)
-
-    @property
-    def processor_seconds(self) -> float:
-        return sum(section.processor_seconds for section in self.sections)
+    def total(self, column: str) -> float:
+        return sum(section.total(column) for section in self.sections)
 
 
 def gather(experiments: Iterable[Experiment], scale: str, folder: Path) -> ExperimentReport:
     """From the tables in that folder; what has not run is said, not left out."""
     return ExperimentReport(
-        scale, [_gathered(experiment, scale, folder) for experiment in experiments]
+        scale, [_gathered(plan(experiment, scale, folder)) for experiment in experiments]
     )
 
 
-def _gathered(experiment: Experiment, scale: str, folder: Path) -> ReportSection:
-    planned = plan(experiment, scale, folder)
+def _gathered(planned: ExperimentPlan) -> ReportSection:
     rows = planned.table.rows(planned.grid)
-    figures: list[Figure] = []
-    problem = ""
-    if len(rows):
-        try:
-            figures = experiment.figures(rows)
-        except (LookupError, ValueError) as missing:
-            problem = f"too few of its cells have run for its figures ({missing})"
-    else:
-        problem = "it has not run at this scale"
-    return ReportSection(
-        experiment,
-        figures,
-        planned.finished,
-        len(planned.grid),
-        sorted({cell.seed for cell in planned.grid}),
-        planned.table.total("seconds", planned.grid),
-        planned.table.total("processor_seconds", planned.grid),
-        problem,
-    )
+    if not len(rows):
+        return ReportSection(planned, [], "it has not run at this scale")
+    try:
+        return ReportSection(planned, planned.experiment.figures(rows))
+    except (LookupError, ValueError) as missing:
+        problem = f"too few of its cells have run for its figures ({missing})"
+        return ReportSection(planned, [], problem)
 
 
 def _machine() -> str:
@@ -140,7 +121,7 @@ def write_pictures(report: ExperimentReport, folder: Path) -> list[Path]:
     """Each figure as PNG, named after its experiment and place in it."""
     folder.mkdir(parents=True, exist_ok=True)
     return [
-        _save_png(figure.drawing, folder / f"{section.experiment.name}-{number}.png")
+        _save_png(figure.drawing, folder / f"{section.plan.experiment.name}-{number}.png")
         for section in report.sections
         for number, figure in enumerate(section.figures, 1)
     ]
@@ -170,11 +151,11 @@ def _head(report: ExperimentReport) -> Iterable[str]:
     )
     if report.remark:
         yield f'<p class="remark">{escape(report.remark)}</p>'
+    clock, processor = (_duration(report.total(c)) for c in ("seconds", "processor_seconds"))
     yield (
         f'<p class="soft">Scale <b>{report.scale}</b>, version {escape(report.version)}, made '
         f"{report.made} on {escape(report.machine)}. One after the other, the cells took "
-        f"{_duration(report.seconds)} by the clock and {_duration(report.processor_seconds)} of "
-        "processor time. To make it again:</p>"
+        f"{clock} by the clock and {processor} of processor time. To make it again:</p>"
     )
     yield (
         f"<pre><code>gossamer experiment run all --scale {report.scale}\n"
@@ -182,8 +163,8 @@ def _head(report: ExperimentReport) -> Iterable[str]:
     )
     yield "<nav><ol>"
     for section in report.sections:
-        name = section.experiment.name
-        yield f'<li><a href="#{name}">{escape(section.experiment.title)}</a></li>'
+        name = section.plan.experiment.name
+        yield f'<li><a href="#{name}">{escape(section.plan.experiment.title)}</a></li>'
     yield "</ol></nav>"
 
 
@@ -214,18 +195,19 @@ def _table(claims: Iterable[Claim]) -> Iterable[str]:
 
 
 def _section(section: ReportSection, scale: str) -> Iterable[str]:
-    experiment = section.experiment
+    experiment = section.plan.experiment
     yield f'<h2 id="{experiment.name}">{escape(experiment.title)}</h2>'
     yield f'<p class="source">{escape(experiment.source)}</p><p>{escape(experiment.about)}</p>'
     if section.problem:
         yield f'<p class="remark">Nothing to show: {escape(section.problem)}.</p>'
     for figure in section.figures:
         yield from _figure(figure)
-    seeds = _seeds(section.seeds)
+    grid = section.plan.grid
+    seeds = _seeds(sorted({cell.seed for cell in grid}))
+    clock, processor = (_duration(section.total(c)) for c in ("seconds", "processor_seconds"))
     yield (
-        f'<p class="soft">{section.finished} of {section.cells} cells, {seeds}, '
-        f"{_duration(section.seconds)} ({_duration(section.processor_seconds)} of processor time). "
-        "Again: "
+        f'<p class="soft">{section.plan.finished} of {len(grid)} cells, {seeds}, '
+        f"{clock} ({processor} of processor time). Again: "
         f"<code>gossamer experiment run {experiment.name} --scale {scale} --again</code></p>"
     )
 
