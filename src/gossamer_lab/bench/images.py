@@ -185,54 +185,42 @@ def run_crowd(
     settings: WorkerSettings,
 ) -> CrowdRun:
     """`way` is MQTT (every image to every subscriber) or CNTPPL."""
-    filter = f"{TOPIC}/+" if way == "MQTT" else f"{OPERATOR}/{TOPIC}/+"
-    crowd = _Crowd(filter, subscribers, workers, installed, settings)
+    crowd = _Crowd(way, subscribers, workers, installed)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds, broker_cpu, longest = asyncio.run(crowd.run(images, way != "MQTT"))
+    seconds, broker_cpu = asyncio.run(crowd.run(images, settings))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     worker_cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    downlink = sum(reader.sink.bytes for reader in crowd.readers)
     return CrowdRun(
-        way, workers, len(images), seconds, crowd.downlink(), broker_cpu, worker_cpu, longest * 1000
+        way, workers, len(images), seconds, downlink, broker_cpu, worker_cpu, crowd.longest * 1000
     )
 
 
 class _Crowd:
-    def __init__(
-        self,
-        filter: str,
-        subscribers: int,
-        workers: int,
-        installed: Installed,
-        settings: WorkerSettings,
-    ) -> None:
-        engine = Engine(Vocabulary(processors=installed.kinds))
-        self.broker = quiet_broker(engine, time.time())
-        self.places = installed.usable
-        self.settings = settings
-        self.limits = PoolLimits(workers, queue=1_000_000, queue_bytes=1 << 40)
+    def __init__(self, way: str, subscribers: int, workers: int, installed: Installed) -> None:
         now = time.time()
-        self.readers = [
-            LoopbackClient(self.broker, f"reader{number}", now) for number in range(subscribers)
-        ]
+        self.broker = quiet_broker(Engine(Vocabulary(processors=installed.kinds)), now)
+        self.is_answered = way != "MQTT"
+        self.workers = workers
+        self.places = installed.usable
+        self.readers = [LoopbackClient(self.broker, f"reader{n}", now) for n in range(subscribers)]
         for reader in self.readers:
-            reader.subscribe(filter, now)
+            reader.subscribe(f"{OPERATOR}/{TOPIC}/+" if self.is_answered else f"{TOPIC}/+", now)
         self.waiting = 0
         self.longest = 0.0
 
-    def downlink(self) -> int:
-        return sum(reader.sink.bytes for reader in self.readers)
-
-    async def run(self, images: list[bytes], answers: bool) -> tuple[float, float, float]:
-        """Seconds in all, processor seconds of the broker, and the loop's longest wait."""
-        pool = Pool(self.places, self.settings, self.limits, self._answered)
+    async def run(self, images: list[bytes], settings: WorkerSettings) -> tuple[float, float]:
+        """Seconds in all, and processor seconds of the broker."""
+        limits = PoolLimits(self.workers, queue=1_000_000, queue_bytes=1 << 40)
+        pool = Pool(self.places, settings, limits, self._answered)
         self.broker.core.operators.processors = pool
         writer = LoopbackClient(self.broker, "writer", time.time())
-        if answers:
+        if self.is_answered:
             await self._warm(writer, images[0])
         looking = asyncio.create_task(self._look())
         begun, cpu = time.perf_counter(), time.process_time()
         for number, image in enumerate(images):
-            self.waiting += answers
+            self.waiting += self.is_answered
             writer.send(publication(f"{TOPIC}/{number:08d}", image), time.time())
             await asyncio.sleep(0)
         while self.waiting:
@@ -240,12 +228,12 @@ class _Crowd:
         seconds, cpu = time.perf_counter() - begun, time.process_time() - cpu
         looking.cancel()
         await pool.close()
-        return seconds, cpu, self.longest
+        return seconds, cpu
 
     async def _warm(self, writer: LoopbackClient, image: bytes) -> None:
         """Workers start with their first image; that is not what is measured."""
-        self.waiting = self.limits.workers
-        for number in range(self.limits.workers):
+        self.waiting = self.workers
+        for number in range(self.workers):
             writer.send(publication(f"{TOPIC}/warm{number}", image), time.time())
         while self.waiting:
             await asyncio.sleep(LOOK_SECONDS)

@@ -291,8 +291,8 @@ def _pass(
 ) -> tuple[int, float]:
     engine = Engine(Vocabulary(processors=[ProcessorKind("CNTPPL", "counts people", "value")]))
     broker = quiet_broker(engine)
-    workshop = _SeesTwelve(broker)
-    broker.core.operators.processors = workshop
+    recogniser = _SeesTwelve(broker)
+    broker.core.operators.processors = recogniser
     readers = [LoopbackClient(broker, f"reader{number}") for number in range(subscribers)]
     for reader in readers:
         reader.subscribe(filter)
@@ -300,7 +300,7 @@ def _pass(
     begun = time.process_time()
     now = 0.0
     while now < duration:
-        workshop.now = now
+        recogniser.now = now
         for packet in packets:
             writer.send(packet, now)
         now += SENSOR_PERIOD

@@ -6,7 +6,7 @@ All devices follow from a seed, so that two runs show the same city.
 import math
 from dataclasses import dataclass
 from random import Random
-from typing import Final, Protocol
+from typing import Final
 
 from gossamer_lab.demo.city_map import BLOCK_METRES, BLOCKS, DISTRICTS, Spot, corner, spot
 from gossamer_lab.demo.street_images import street_picture
@@ -28,25 +28,28 @@ class SensorReading:
     at: Spot | None = None
 
 
-class Device(Protocol):
-    """One client."""
+class Device:
+    """One client; what it does follows from its number and from chance."""
 
-    name: str
-    district: int
-    seconds: float  # between two publications
+    seconds = 1.0  # between two publications
+    kind = ""
 
-    def readings(self, now: float) -> list[SensorReading]: ...
+    def __init__(self, district: int, number: int, chance: Random) -> None:
+        self.district = district
+        self.name = f"{self.kind}{DISTRICTS[district]}-{number}"
+        self._chance = Random(chance.random())
+
+    def readings(self, now: float) -> list[SensorReading]:
+        raise NotImplementedError
 
 
-class Sensor:
+class Sensor(Device):
     """Temperature and noise at a crossing: warm afternoons, loud mornings, chance on top."""
 
     seconds = 5.0
 
     def __init__(self, district: int, number: int, chance: Random) -> None:
-        self.district = district
-        self.name = f"{DISTRICTS[district]}-{number}"
-        self._chance = Random(chance.random())
+        super().__init__(district, number, chance)
         self._bias = self._chance.gauss(0.0, 1.5)
         self._at = spot(*corner(district, number % BLOCKS, number // BLOCKS % BLOCKS))
 
@@ -62,16 +65,14 @@ class Sensor:
         ]
 
 
-class Vehicle:
+class Vehicle(Device):
     """Drives along the streets of its district, turning by chance; says where it is."""
 
-    seconds = 1.0
+    kind = "bus-"
     _metres_a_second = 12.0
 
     def __init__(self, district: int, number: int, chance: Random) -> None:
-        self.district = district
-        self.name = f"bus-{DISTRICTS[district]}-{number}"
-        self._chance = Random(chance.random())
+        super().__init__(district, number, chance)
         self._column = self._chance.randrange(BLOCKS + 1)
         self._row = self._chance.randrange(BLOCKS + 1)
         self._heading = (1, 0)
@@ -110,15 +111,11 @@ class Vehicle:
         self._heading = self._chance.choice([way for way in ways if way != back] + 3 * ahead)
 
 
-class Camera:
+class Camera(Device):
     """Shows a street, as a picture of a few kilobytes."""
 
     seconds = 4.0
-
-    def __init__(self, district: int, number: int, chance: Random) -> None:
-        self.district = district
-        self.name = f"camera-{DISTRICTS[district]}-{number}"
-        self._chance = Random(chance.random())
+    kind = "camera-"
 
     def readings(self, now: float) -> list[SensorReading]:
         daylight = 0.5 - 0.5 * math.cos(now % DAY_SECONDS / DAY_SECONDS * 2 * math.pi)
