@@ -178,7 +178,7 @@ class Broker:
     def committed(self, batch: int, now: float) -> None:
         """The journal's transaction is on disk: what waited for it goes out."""
         self.core.hub.committed(batch)
-        self.was_read(now)
+        self.was_read(now)  # what was spilled by then can be read back
 
     def was_read(self, now: float) -> None:
         """Something that was spilled may be had again: whoever waits for it asks."""

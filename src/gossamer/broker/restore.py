@@ -45,10 +45,14 @@ def restore(core: Core, snapshot: Snapshot, now: float) -> None:
             core.shared.restore(message)
         else:
             core.journal.drop(SHARED_ROOM, topic)
+    # Subscriptions look for both when they are entered: for the windows of their operators, and
+    # for where their clients are.
     core.operators.restore(snapshot.operators, now)
     core.locations.load({stored.record.client_id for stored in snapshot.sessions})
     sessions = [_restore_session(core, stored, now) for stored in snapshot.sessions]
     restore_owed(core, core.rooms.pop(OWED_ROOM, {}))
+    # Only when all sessions are there: a will that is due now has subscribers among them, and what
+    # one that expired leaves of a shared group has other members.
     for session in sessions:
         _resume_time(core, session, now)
 

@@ -114,7 +114,7 @@ def enter(login: AcceptedLogin, now: float) -> None:
     # The first packet but AUTH [MQTT-3.2.0-1], and once, since this stage is left [MQTT-3.2.0-2].
     connection.outbox.put(encode(answer, connect.version))  # [MQTT-3.1.4-5]
     core.counters.connections_accepted += 1
-    session.outbox = connection.outbox
+    session.outbox = connection.outbox  # not before: nothing may go out ahead of the CONNACK
     core.neighbours.presence_changed(session)
     if not connection.is_peer:
         core.neighbours.entered(login, session, now)

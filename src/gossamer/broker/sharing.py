@@ -34,7 +34,8 @@ class Group:
                 self.turn = (self.turn + step + 1) % count
                 return member
             if outbox is None and not session.persistent:
-                continue
+                continue  # what it is given ends with it, which is about now
+            # Nobody is idle so far: better a queue with room than one that would drop it.
             if fallback is None or (fallback.session.is_full and not session.is_full):
                 fallback = member
         if fallback is not None:
