@@ -43,6 +43,7 @@ FILES = (
     "storage/memory_journal.py",
     "storage/sqlite_store.py",
     "net/clock.py",
+    "net/turns.py",
     "net/transport.py",
     "sim/timeline.py",
     "sim/network.py",

@@ -13,15 +13,8 @@ from gossamer.broker.broker import Broker
 from gossamer.broker.policy import Authenticator, Origin, Verdict
 from gossamer.broker.settings import Settings
 from gossamer.broker.subscribe import CHECKED, PART
-from gossamer.net.transport import (
-    FIRST_SLICE_BYTES,
-    LINE_SECONDS,
-    MOST_WAITING_BYTES,
-    SLICE_BYTES,
-    ConnectionPolicy,
-    Host,
-    SocketSink,
-)
+from gossamer.net.transport import FIRST_SLICE_BYTES, SLICE_BYTES, ConnectionPolicy, SocketSink
+from gossamer.net.turns import LINE_SECONDS, MOST_WAITING_BYTES, Host
 from gossamer.session.journal import Journal
 from gossamer.session.session import TURN_MESSAGES
 from gossamer.wire.codec import encode

@@ -8,7 +8,8 @@ import pytest
 
 from gossamer.broker.broker import Broker
 from gossamer.broker.settings import Settings
-from gossamer.net.transport import BEHIND_BYTES, ConnectionPolicy, Host, SocketSink
+from gossamer.net.transport import BEHIND_BYTES, ConnectionPolicy, SocketSink
+from gossamer.net.turns import Host
 from gossamer.session.journal import Journal
 
 

@@ -14,7 +14,7 @@ from gossamer.mesh.mesh import Mesh
 from gossamer.net.config.mesh import BridgeSection
 from gossamer.net.outbound import Outbound, OutboundSink, backoff
 from gossamer.net.resolved_config import bridge_settings
-from gossamer.net.transport import Host
+from gossamer.net.turns import Host
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,8 @@ from gossamer.net.config.listeners import Listener
 from gossamer.net.connection_limits import ListenerPolicy
 from gossamer.net.early_accept import EarlyAcceptor
 from gossamer.net.proxy_protocol import TrustedProxies
-from gossamer.net.transport import ConnectionPolicy, Host, SocketSink
+from gossamer.net.transport import ConnectionPolicy, SocketSink
+from gossamer.net.turns import Host
 from gossamer.net.websocket import HandshakePolicy, WebSocketServer
 
 BACKLOG = 1024

@@ -16,7 +16,7 @@ from gossamer.net.config.listeners import Listener
 from gossamer.net.connection_limits import AddressLimits, ConnectionCounts, ListenerPolicy
 from gossamer.net.listener_socket import OpenListener
 from gossamer.net.resolved_config import ResolvedConfig, load_resolved, settings_of
-from gossamer.net.transport import Host
+from gossamer.net.turns import Host
 from gossamer.wire.reasons import NOT_AUTHORIZED
 
 logger = logging.getLogger(__name__)

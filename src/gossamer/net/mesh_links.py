@@ -14,7 +14,7 @@ from gossamer.mesh.mesh import Mesh
 from gossamer.mesh.settings import KEEP_ALIVE_SECONDS
 from gossamer.net.config.mesh import Peer
 from gossamer.net.outbound import Outbound, OutboundSink, backoff
-from gossamer.net.transport import Host
+from gossamer.net.turns import Host
 
 logger = logging.getLogger(__name__)
 

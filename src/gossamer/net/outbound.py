@@ -16,7 +16,8 @@ from gossamer.broker.connection import Connection
 from gossamer.broker.policy import Origin
 from gossamer.net.config.mesh import BridgeSection, Peer
 from gossamer.net.tls import certificate_user, client_context
-from gossamer.net.transport import ConnectionPolicy, Host, SocketSink
+from gossamer.net.transport import ConnectionPolicy, SocketSink
+from gossamer.net.turns import Host
 
 logger = logging.getLogger(__name__)
 

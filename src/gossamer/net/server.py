@@ -21,7 +21,7 @@ from gossamer.net.listeners import Listeners
 from gossamer.net.mesh_links import MeshLinks
 from gossamer.net.resolved_config import ResolvedConfig, read_resolved
 from gossamer.net.tracing import BrokerTracer, Spans
-from gossamer.net.transport import Host
+from gossamer.net.turns import Host
 from gossamer.storage.files import StoreError
 from gossamer.storage.writer import Store
 

@@ -20,7 +20,8 @@ from gossamer.bloom.filter import BloomFilter, sized_filter
 from gossamer.bloom.hashes import TopicHasher
 from gossamer.broker.broker import Broker
 from gossamer.broker.settings import Settings
-from gossamer.net.transport import ConnectionPolicy, Host, SocketSink
+from gossamer.net.transport import ConnectionPolicy, SocketSink
+from gossamer.net.turns import Host
 from gossamer.session.journal import Journal
 from gossamer.wire.frames import packet_length
 from gossamer_lab.bench.load import packets

@@ -1,0 +1,129 @@
+"""What all connections of a process share: the broker, and whose turn it is to be read.
+
+A connection that has more to do than one turn takes stands in line, so that one that sends little
+waits for a fraction of a millisecond and not for everybody. What a turn caused is written at its
+end, and the journal gets it when the loop has read all.
+"""
+
+from __future__ import annotations
+
+import time
+from asyncio import AbstractEventLoop
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from gossamer.broker.broker import Broker
+from gossamer.net.clock import Clock
+
+if TYPE_CHECKING:
+    from gossamer.net.transport import SocketSink
+
+# Work on all that stand in line, after which the loop looks at its sockets: a client that sends
+# little waits for this, and not for everybody. Once so much was done for those that have just sent,
+# the others among them stand in line as well, before those who had their turn and have more.
+LINE_SECONDS: Final = 0.000_5
+
+# Input of all connections that may wait in line; beyond it a chunk is handled to its end.
+MOST_WAITING_BYTES: Final = 64 << 20
+
+
+class Host:
+    """What all connections of a process share: the broker, and the end of each turn."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        loop: AbstractEventLoop,
+        end_turn: Callable[[], None],
+        clock: Clock | None = None,
+    ) -> None:
+        self.broker = broker
+        broker.divides = True
+        self.loop = loop
+        self.clock = clock if clock is not None else Clock()
+        self.journal = broker.core.journal
+        self._end_turn = end_turn
+        self._scheduled = False
+        self._newcomers: deque[SocketSink] = deque()  # connections that wait for their first turn
+        self._line: deque[SocketSink] = deque()  # those with more than one turn of work
+        self._line_moves = False
+        self.waiting_bytes = 0  # of input of those in line
+        self._spent = 0.0  # seconds of work since the line was served, while it moves
+
+    def stand_in_line(self, sink: SocketSink, is_first: bool = False) -> None:
+        """Its next turn comes when those before it have had theirs; a first turn comes sooner."""
+        if is_first:
+            self._newcomers.append(sink)
+        else:
+            self._line.append(sink)
+        self._move_line()
+
+    def is_late(self, seconds: float) -> bool:
+        """So much was done for somebody: whether the others had better stand in line."""
+        self._spent += seconds
+        if self._spent < LINE_SECONDS:
+            return False
+        self._move_line()
+        return not self.is_crowded()
+
+    def is_crowded(self) -> bool:
+        """Whether no more input should wait in line."""
+        return self.waiting_bytes > MOST_WAITING_BYTES
+
+    def _move_line(self) -> None:
+        if not self._line_moves:
+            self._line_moves = True
+            self.loop.call_soon(self._serve_line)
+
+    def _serve_line(self) -> None:
+        """A turn for each at most; who is left comes first the next time. Somebody who had a turn
+        before has another one every time. Queues that have more to send take turns with them."""
+        newcomers = self._newcomers
+        line = self._line
+        broker = self.broker
+        self._spent = 0.0
+        ends = time.perf_counter() + LINE_SECONDS
+        waiting = len(line)
+        if waiting > 0:
+            waiting -= 1
+            self._serve(line.popleft())
+        while time.perf_counter() < ends:
+            has_more = broker.has_more()
+            if has_more:
+                broker.go_on(self.clock.now())
+            if newcomers:
+                self._serve(newcomers.popleft())
+            elif waiting > 0:
+                waiting -= 1
+                self._serve(line.popleft())
+            elif not has_more:
+                break
+        self._line_moves = len(line) > 0 or len(newcomers) > 0 or broker.has_more()
+        if self._line_moves:
+            self.loop.call_soon(self._serve_line)
+        self._end_turn_soon()
+
+    def _serve(self, sink: SocketSink) -> None:
+        try:
+            sink.next_turn()
+        except Exception as error:  # it ends its connection, and not the line
+            self.broker.core.faults.note("a turn", error, "", self.clock.now())
+            sink.cut()
+
+    def after_chunk(self, now: float) -> None:
+        """Writes what the chunk caused; the journal gets its turn when the loop has read all."""
+        broker = self.broker
+        broker.end_turn(now)
+        if broker.has_more():
+            self._move_line()
+        self._end_turn_soon()
+
+    def _end_turn_soon(self) -> None:
+        if self.journal.dirty and not self._scheduled:
+            self._scheduled = True
+            self.loop.call_soon(self._finish_turn)
+
+    def _finish_turn(self) -> None:
+        self._scheduled = False
+        self._end_turn()
