@@ -4,20 +4,24 @@ A writer publishes at QoS 0 every few milliseconds, which waits for nothing and 
 nobody. The time from the cut until the next message arrives is what the reader sees of it.
 """
 
+from __future__ import annotations
+
 import asyncio
 import time
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from gossamer.cli.errors import CommandError
 from gossamer.net.client import Client
-from gossamer.net.local.broker import LocalBroker, LocalMeshError
-from gossamer.net.local.mesh import LocalMesh, LocalMeshPlan
 from gossamer_lab.quantiles import quantile
+
+if TYPE_CHECKING:
+    from gossamer.net.local.broker import LocalBroker
+    from gossamer.net.local.mesh import LocalMesh
 
 STEP_SECONDS: Final = 0.01
 PATIENCE: Final = 60.0
@@ -29,6 +33,8 @@ def heal(
     rounds: Annotated[int, typer.Option(min=1, help="Links cut, one after the other.")] = 30,
 ) -> None:
     """Measure how long a ring of brokers takes to recover from a cut link."""
+    from gossamer.net.local.broker import LocalMeshError
+
     try:
         with TemporaryDirectory() as folder:
             found = sorted(asyncio.run(measure(Path(folder), brokers, rounds)))
@@ -41,6 +47,8 @@ def heal(
 
 async def measure(folder: Path, brokers: int, rounds: int) -> list[float]:
     """Seconds, one for each cut."""
+    from gossamer.net.local.mesh import LocalMesh, LocalMeshPlan
+
     with LocalMesh(folder, LocalMeshPlan(brokers, "ring")) as mesh:
         await asyncio.to_thread(mesh.start)
         reader = Client(f"mqtt://127.0.0.1:{mesh.brokers[brokers // 2].port}", "reader")
@@ -54,13 +62,13 @@ async def measure(folder: Path, brokers: int, rounds: int) -> list[float]:
         return found
 
 
-async def _collect(reader: Client, arrivals: "asyncio.Queue[float]") -> None:
+async def _collect(reader: Client, arrivals: asyncio.Queue[float]) -> None:
     """When each message was published."""
     async for message in reader.messages():
         arrivals.put_nowait(float(message.payload))
 
 
-async def _round(mesh: LocalMesh, writer: Client, arrivals: "asyncio.Queue[float]") -> float:
+async def _round(mesh: LocalMesh, writer: Client, arrivals: asyncio.Queue[float]) -> float:
     await asyncio.to_thread(mesh.wait)
     await _until_one_after(time.monotonic(), writer, arrivals)
     dialler, neighbour = await asyncio.to_thread(_on_the_way, mesh)
@@ -71,9 +79,7 @@ async def _round(mesh: LocalMesh, writer: Client, arrivals: "asyncio.Queue[float
     return healed_at - cut_at
 
 
-async def _until_one_after(
-    moment: float, writer: Client, arrivals: "asyncio.Queue[float]"
-) -> float:
+async def _until_one_after(moment: float, writer: Client, arrivals: asyncio.Queue[float]) -> float:
     """Publishes until something that was published after the moment has arrived; when it did."""
     deadline = moment + PATIENCE
     while time.monotonic() < deadline:
@@ -82,7 +88,7 @@ async def _until_one_after(
         while not arrivals.empty():
             if arrivals.get_nowait() > moment:
                 return time.monotonic()
-    raise LocalMeshError("the mesh did not heal in time")
+    raise CommandError("the mesh did not heal in time")
 
 
 def _on_the_way(mesh: LocalMesh) -> tuple[LocalBroker, str]:
@@ -97,4 +103,4 @@ def _on_the_way(mesh: LocalMesh) -> tuple[LocalBroker, str]:
             chosen = found[len(found) // 2]
             dialler = next(broker for broker in mesh.brokers if broker.name == chosen.far)
             return dialler, chosen.near
-    raise LocalMeshError("no way leads from the writer to the reader")
+    raise CommandError("no way leads from the writer to the reader")

@@ -16,8 +16,6 @@ import typer
 
 from gossamer import __version__
 from gossamer.cli.errors import WrongUse
-from gossamer.net.local.broker import LocalMeshError
-from gossamer.net.local.mesh import LocalMesh, LocalMeshPlan
 from gossamer_lab import tables
 from gossamer_lab.bench import harness, peers, report
 from gossamer_lab.bench.harness import Results
@@ -125,6 +123,9 @@ class BrokerChain:
 
 def gossamer_chain(length: int) -> BrokerChain:
     def start(stack: ExitStack, cores: set[int]) -> BenchTarget:
+        from gossamer.net.local.broker import LocalMeshError
+        from gossamer.net.local.mesh import LocalMesh, LocalMeshPlan
+
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gossamer-bench-")))
         local = stack.enter_context(LocalMesh(folder, LocalMeshPlan(length, "linear")))
         try:

@@ -15,7 +15,6 @@ from urllib.request import urlopen
 import typer
 
 from gossamer import __version__
-from gossamer.net.auth.passwords import HASHER, write_entries
 from gossamer.net.local.ports import free_port
 from gossamer_lab.bench.attacks.shapes import ATTACKS, attackers
 from gossamer_lab.bench.harness import allow_many_connections, split_cores
@@ -225,6 +224,9 @@ def _broker(admin_port: int) -> PeerBroker:
     command = with_file("gossamer.toml", configuration, *SERVE, "--config")
 
     def with_passwords(port: int, folder: Path) -> list[str]:
+        # With it come the models of the whole configuration, which no help text waits for.
+        from gossamer.net.auth.passwords import HASHER, write_entries
+
         write_entries(folder / "passwords", {"ann": HASHER.hash("right")})
         return command(port, folder)
 
