@@ -1,4 +1,5 @@
-"""The archive of one broker: the writer's transactions, the readers' view, and its upkeep.
+"""The archive of one broker: the writer's transactions, the readers' view, its part of a backup,
+and what stands for the store of a broker that keeps nothing else.
 
 A transaction writes its blocks to the log, synchronises them, has the store commit, and only then
 lets readers see them. If the store cannot commit, the log is cut back: both have the transaction or

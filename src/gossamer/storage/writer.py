@@ -3,6 +3,9 @@
 A batch that cannot be written (the disk is full, the disk fails) stays and is tried again; what
 follows it joins it, so that deletions can make the room that it needs. Nothing that was handed over
 is let go before it is written.
+
+Here are the seams of a store too: `Store` is what a shell needs of one, `Participant` is whoever
+shares its transactions.
 """
 
 import logging
@@ -48,6 +51,49 @@ class NoRoom(Exception):
 
 # What a disk raises that takes nothing now and may take it later.
 NO_ROOM: Final = (sqlite3.OperationalError, NoRoom)
+
+
+class Store(Protocol):
+    """What a shell needs of whatever makes its broker's promises last."""
+
+    def start(
+        self,
+        committed: Callable[[int], None],
+        failed: Callable[[StoreError], None],
+        was_read: Callable[[], None],
+    ) -> None:
+        """Name the callbacks; all are called on the writer's thread."""
+
+    def end_turn(self) -> None:
+        """Have written what this turn changed, unless a batch is being written right now."""
+
+    def close(self) -> None:
+        """Write everything that is left."""
+
+
+class Target(Protocol):
+    """Where batches go."""
+
+    name: str  # such as "the store /var/lib/…", for people
+
+    def write(self, batch: Batch) -> None:
+        """Makes it last, whole or not at all."""
+
+    def tidy(self) -> bool:
+        """After a batch was reported; whether something is left to do when there is time."""
+
+    def failure(self, error: Exception) -> StoreError:
+        """What ends the writer, as the shell is to hear of it."""
+
+
+class Source(Protocol):
+    """Where batches come from: a journal."""
+
+    dirty: bool
+    accepts: bool
+    written: Written
+
+    def take(self) -> Batch: ...
 
 
 class Participant(Protocol):
@@ -103,49 +149,6 @@ def write(connection: sqlite3.Connection, batch: Batch, position: int | None = N
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
-
-
-class Store(Protocol):
-    """What a shell needs of whatever makes its broker's promises last."""
-
-    def start(
-        self,
-        committed: Callable[[int], None],
-        failed: Callable[[StoreError], None],
-        was_read: Callable[[], None],
-    ) -> None:
-        """Name the callbacks; all are called on the writer's thread."""
-
-    def end_turn(self) -> None:
-        """Have written what this turn changed, unless a batch is being written right now."""
-
-    def close(self) -> None:
-        """Write everything that is left."""
-
-
-class Target(Protocol):
-    """Where batches go."""
-
-    name: str  # such as "the store /var/lib/…", for people
-
-    def write(self, batch: Batch) -> None:
-        """Makes it last, whole or not at all."""
-
-    def tidy(self) -> bool:
-        """After a batch was reported; whether something is left to do when there is time."""
-
-    def failure(self, error: Exception) -> StoreError:
-        """What ends the writer, as the shell is to hear of it."""
-
-
-class Source(Protocol):
-    """Where batches come from: a journal."""
-
-    dirty: bool
-    accepts: bool
-    written: Written
-
-    def take(self) -> Batch: ...
 
 
 class SqliteTarget:
