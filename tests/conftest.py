@@ -36,7 +36,7 @@ def _no_faults(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.node.get_closest_marker("faults"):
         yield
         return
-    with log_of("gossamer.session.faults", logging.ERROR) as said:
+    with log_of("gossamer.session.counters", logging.ERROR) as said:
         yield
     if said:
         pytest.fail("the broker noted: " + "; ".join(said))

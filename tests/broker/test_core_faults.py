@@ -8,7 +8,7 @@ from gossamer.broker.connection import Connection
 from gossamer.broker.policy import Permissions
 from gossamer.broker.timers import Timer, Timers
 from gossamer.plus.operators.aggregate import Aggregate
-from gossamer.session.faults import Faults
+from gossamer.session.counters import Faults
 from gossamer.session.message import Message
 from gossamer.session.session import Identity, Session
 from gossamer.session.subscription import Receiver
@@ -19,7 +19,7 @@ from tests.support.memory import World
 
 pytestmark = pytest.mark.faults
 
-LOG = "gossamer.session.faults"
+LOG = "gossamer.session.counters"
 
 
 class _Bad(Timer):

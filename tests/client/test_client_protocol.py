@@ -6,6 +6,7 @@ from gossamer.client.login import EnhancedAuthentication
 from gossamer.client.protocol import ClientProtocol, Refused
 from gossamer.wire.codec import decode, encode
 from gossamer.wire.errors import ProtocolError
+from gossamer.wire.frames import PacketStream
 from gossamer.wire.packets import (
     PUBACK,
     PUBCOMP,
@@ -37,7 +38,6 @@ from gossamer.wire.reasons import (
     QUOTA_EXCEEDED,
     TOPIC_ALIAS_INVALID,
 )
-from gossamer.wire.stream import PacketStream
 from tests.support.packet_bytes import properties, said
 
 

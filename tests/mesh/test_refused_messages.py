@@ -95,7 +95,7 @@ def test_what_is_behind_it_arrives(
     assert b.broker.core.faults.by_place["a neighbour's message"] == 4
     assert a.mesh.router.set_aside == (4 if qos else 0)
     # Once for what happened, and once for the neighbour that it happened with.
-    assert sum(record.name == "gossamer.session.faults" for record in caplog.records) == 1
+    assert sum(record.name == "gossamer.session.counters" for record in caplog.records) == 1
     texts = [record.getMessage() for record in caplog.records]
     assert sum("cannot be taken in" in text for text in texts) == 1
     assert not a.mesh.by_name["b"].session.left_over()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.session.message_bytes import stored_bytes
 from gossamer.session.records import QUEUED, SENT, DeliveryRecord, SessionRecord
-from gossamer.session.sizes import stored_bytes
 from gossamer.storage.lane_inflight import MOST_RUNS, LaneInflight
 from gossamer.storage.repair import check
 from gossamer.storage.rows import UnreadableRow

@@ -5,8 +5,8 @@ from types import TracebackType
 from typing import Self
 
 from gossamer.wire.codec import decode
+from gossamer.wire.frames import PacketStream
 from gossamer.wire.packets import Packet
-from gossamer.wire.stream import PacketStream
 from tests.support.polling import PATIENCE
 
 CONNECT_V311 = bytes.fromhex("100c 0004 4d515454 04 02 0000 0000")

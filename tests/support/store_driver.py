@@ -4,6 +4,7 @@ import random
 
 from gossamer.session.journal import Journal
 from gossamer.session.message import Message
+from gossamer.session.message_bytes import stored_bytes
 from gossamer.session.records import (
     QUEUED,
     SENT,
@@ -12,7 +13,6 @@ from gossamer.session.records import (
     Snapshot,
     SubscriptionRecord,
 )
-from gossamer.session.sizes import stored_bytes
 from gossamer.storage.journal import CollectingJournal
 from tests.support.store_model import Model, a_message
 

@@ -5,10 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.wire.errors import ProtocolError
-from gossamer.wire.frames import VARINT_MAX, encode_varint, frame, header_length, packet_length
+from gossamer.wire.frames import (
+    VARINT_MAX,
+    PacketStream,
+    encode_varint,
+    frame,
+    header_length,
+    packet_length,
+)
 from gossamer.wire.reasons import MALFORMED_PACKET, PACKET_TOO_LARGE
 from gossamer.wire.scalars import Reader
-from gossamer.wire.stream import PacketStream
 
 
 @pytest.mark.parametrize(

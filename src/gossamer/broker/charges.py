@@ -16,9 +16,9 @@ from gossamer.budget.ledger import Charge, Owner
 from gossamer.geo.glp import PREFIX
 from gossamer.plus.engine import AskedOperator
 from gossamer.session.message import Message
+from gossamer.session.message_bytes import message_bytes, pairs_bytes, properties_bytes
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
-from gossamer.session.sizes import message_bytes, pairs_bytes, properties_bytes
 from gossamer.topics.names import split_share
 from gossamer.wire.packets import Connect
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.session.message import Message
+from gossamer.session.message_bytes import message_bytes
 from gossamer.session.queue import count_dropped, enqueue_over
 from gossamer.session.queue_policy import QueueRefused, Withheld
-from gossamer.session.sizes import message_bytes
 from gossamer.wire import reasons
 from gossamer.wire.packets import V5
 from gossamer.wire.publish_codec import IDENTIFIERS, PUBACK_HEAD, PUBREC_HEAD

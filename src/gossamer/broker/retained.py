@@ -27,7 +27,7 @@ from gossamer.budget.ledger import NOBODY, Account, Owner
 from gossamer.session.counters import Counters
 from gossamer.session.journal import Journal
 from gossamer.session.message import Message
-from gossamer.session.sizes import MESSAGE_BYTES, PROPERTIES_BYTES, message_bytes
+from gossamer.session.message_bytes import MESSAGE_BYTES, PROPERTIES_BYTES, message_bytes
 from gossamer.topics.name_tree import NameTree
 
 # Brokers compare their retained messages in this many parts.

@@ -21,9 +21,8 @@ from gossamer.broker.operation import OperatorSubscription
 from gossamer.broker.retained import is_shown
 from gossamer.geo.overlap import Effort
 from gossamer.session.message import Message
-from gossamer.session.retained_owed import Owed
 from gossamer.session.session import Session
-from gossamer.session.subscription import Receiver, Subscription
+from gossamer.session.subscription import Owed, Receiver, Subscription
 
 OWED_ROOM: Final = "owed"
 # So many wait in the queue at once; the next come when those are sent. One turn of a session is a

@@ -11,7 +11,7 @@ from typing import Final
 from mypy_extensions import mypyc_attr
 
 from gossamer.backoff import pause_after
-from gossamer.session.faults import Faults
+from gossamer.session.counters import Faults
 
 # A timer that failed is tried again after one second, then two, four, … and at most this many.
 LONGEST_RETRY_SECONDS: Final = 60.0

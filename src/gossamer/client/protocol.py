@@ -18,6 +18,7 @@ from mypy_extensions import mypyc_attr
 from gossamer.client.login import EnhancedAuthentication, Login, auth_packet, respond, verify
 from gossamer.wire.codec import decode, encode
 from gossamer.wire.errors import ProtocolError
+from gossamer.wire.frames import PacketStream
 from gossamer.wire.packets import (
     AUTH,
     CONNACK,
@@ -55,7 +56,6 @@ from gossamer.wire.reasons import (
     TOPIC_ALIAS_INVALID,
     UNSPECIFIED_ERROR,
 )
-from gossamer.wire.stream import PacketStream
 
 # A packet identifier has 16 bits and is never 0.
 LAST_PACKET_ID: Final = 65_535

@@ -55,8 +55,8 @@ class Message:
     `properties` holds only what travels on to subscribers (no alias, no subscription identifier).
     `expires_at` is in absolute seconds of the wall clock, 0 for never; `properties.message_expiry`
     is the interval as published. `stored` is the number under which a store keeps the message, 0
-    while none does; `holders` is how many queues and windows in memory it is in (`deliveries.py`).
-    `name` is what neighbours know it by, empty while it has not been given one.
+    while none does; `holders` is how many queues and windows in memory it is in (`Deliveries` of
+    `queue_policy.py`). `name` is what neighbours know it by, empty while it has not been given one.
     """
 
     __slots__ = (

@@ -12,13 +12,11 @@ from mypy_extensions import mypyc_attr
 
 from gossamer.budget.ledger import Account, Owner
 from gossamer.session.aliases import TopicAliases
-from gossamer.session.counters import Counters
-from gossamer.session.deliveries import UNBOUNDED, Deliveries
-from gossamer.session.faults import Faults
+from gossamer.session.counters import Counters, Faults
 from gossamer.session.journal import Journal
 from gossamer.session.message import Message, MessageNamer
 from gossamer.session.onward_acks import Passing
-from gossamer.session.queue_policy import Guard, QueueRefused
+from gossamer.session.queue_policy import UNBOUNDED, Deliveries, Guard, QueueRefused
 from gossamer.session.subscription import NO_IDENTIFIERS
 from gossamer.wire.packets import V5
 from gossamer.wire.publish_codec import IDENTIFIERS, PUBACK_HEAD, PUBREC_HEAD

@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from gossamer.session.message import NAME_BYTES, Message
+from gossamer.session.message_bytes import message_bytes, stored_bytes
 from gossamer.session.queue_policy import (
     CONSEQUENCES,
     DROP_OLDEST,
@@ -20,7 +21,6 @@ from gossamer.session.queue_policy import (
     Withheld,
 )
 from gossamer.session.records import DeliveryRecord
-from gossamer.session.sizes import message_bytes, stored_bytes
 
 if TYPE_CHECKING:
     from gossamer.session.session import Session

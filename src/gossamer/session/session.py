@@ -18,6 +18,7 @@ from typing import Final
 from gossamer.budget.ledger import Owner
 from gossamer.session.lane import Lane
 from gossamer.session.message import NAME_BYTES, Message
+from gossamer.session.message_bytes import stored_bytes
 from gossamer.session.outbox import Hub, Outbox
 from gossamer.session.queue import (
     append,
@@ -32,10 +33,8 @@ from gossamer.session.queue import (
 )
 from gossamer.session.queue_policy import NO_LIMITS, QueueLimits, Withheld
 from gossamer.session.records import QUEUED, RELEASED, SENT, DeliveryRecord, SessionRecord
-from gossamer.session.retained_owed import Owed
 from gossamer.session.seen_names import Seen
-from gossamer.session.sizes import stored_bytes
-from gossamer.session.subscription import NO_IDENTIFIERS, Receiver, Subscription
+from gossamer.session.subscription import NO_IDENTIFIERS, Owed, Receiver, Subscription
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.publish_codec import IDENTIFIERS, PUBCOMP_HEAD, PUBREL_HEAD
 

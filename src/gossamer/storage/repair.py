@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from gossamer.session.message_bytes import stored_bytes
 from gossamer.session.queue import AWAY_MESSAGES
 from gossamer.session.records import QUEUED, Snapshot
-from gossamer.session.sizes import stored_bytes
 from gossamer.storage.files import DAMAGE, StoreDamaged, companions, open_existing, open_store
 from gossamer.storage.index import Index
 from gossamer.storage.journal import CollectingJournal

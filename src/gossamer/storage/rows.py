@@ -10,6 +10,7 @@ from typing import Any, Final
 from zlib import crc32
 
 from gossamer.session.message import Message
+from gossamer.session.message_bytes import STORED_BYTES, stored_bytes
 from gossamer.session.records import (
     QUEUED,
     RELEASED,
@@ -18,7 +19,6 @@ from gossamer.session.records import (
     SessionRecord,
     SubscriptionRecord,
 )
-from gossamer.session.sizes import STORED_BYTES, stored_bytes
 from gossamer.storage.schema import PLACES
 from gossamer.wire.properties import Properties
 

@@ -7,7 +7,7 @@ arrived.
 from typing import Final
 
 from gossamer.wire.errors import ProtocolError
-from gossamer.wire.reasons import MALFORMED_PACKET
+from gossamer.wire.reasons import MALFORMED_PACKET, PACKET_TOO_LARGE
 
 # [MQTT-1.5.5-1] Four bytes of seven bits: the largest number the standard can spell.
 VARINT_MAX: Final = 268_435_455
@@ -71,3 +71,41 @@ def frame(head: int, body: bytes) -> bytes:
     if size < 0x80:
         return bytes([head, size]) + body
     return bytes([head]) + encode_varint(size) + body
+
+
+class PacketStream:
+    """A stream of bytes cut into packets: feed it what arrives, get back what is whole.
+
+    Keeps only the unfinished packet; refuses one over `max_packet_size` before it arrives.
+    """
+
+    def __init__(self, max_packet_size: int = VARINT_MAX) -> None:
+        self.max_packet_size = max_packet_size
+        self._partial = bytearray()
+        self._needed = 0  # length of the partial packet; 0 while its header is incomplete
+
+    def feed(self, data: bytes) -> list[tuple[int, bytes]]:
+        """The packets that `data` completes, in order: first byte and body."""
+        if self._partial:
+            self._partial += data
+            if len(self._partial) < self._needed:
+                return []
+            data = bytes(self._partial)
+        packets: list[tuple[int, bytes]] = []
+        at = 0
+        length = self._length(data, at)
+        while length and at + length <= len(data):
+            packets.append((data[at], data[at + header_length(data, at) : at + length]))
+            at += length
+            length = self._length(data, at)
+        self._partial = bytearray(data[at:])
+        self._needed = length
+        return packets
+
+    def _length(self, data: bytes, at: int) -> int:
+        length = packet_length(data, at)
+        if length > self.max_packet_size:
+            raise ProtocolError(
+                PACKET_TOO_LARGE, f"packet of {length} bytes is over {self.max_packet_size}"
+            )
+        return length

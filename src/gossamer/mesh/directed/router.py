@@ -34,9 +34,8 @@ from gossamer.mesh.json_fields import malformed
 from gossamer.mesh.link import LimitedLog, Link
 from gossamer.session.contents import withdraw
 from gossamer.session.message import NAME_BYTES, Message
-from gossamer.session.message_bytes import packed_message, unpacked_message
+from gossamer.session.message_bytes import message_bytes, packed_message, unpacked_message
 from gossamer.session.records import RELEASED
-from gossamer.session.sizes import message_bytes
 from gossamer.wire.errors import ProtocolError
 
 if TYPE_CHECKING:

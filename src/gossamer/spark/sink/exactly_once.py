@@ -24,6 +24,7 @@ from gossamer.net.client_socket import DEFAULT_PORTS, parse_address
 from gossamer.spark.sink.publisher import Row, SinkError, message_of, pause_after, refused
 from gossamer.spark.sink.sink_options import SinkOptions
 from gossamer.wire.codec import decode, encode
+from gossamer.wire.frames import PacketStream
 from gossamer.wire.packets import (
     PUBREC,
     V5,
@@ -36,7 +37,6 @@ from gossamer.wire.packets import (
 )
 from gossamer.wire.properties import Properties
 from gossamer.wire.reasons import UNSPECIFIED_ERROR
-from gossamer.wire.stream import PacketStream
 
 # For so long after it was written, a batch may be written again.
 KEPT_SECONDS: Final = 86_400
