@@ -6,7 +6,7 @@ import pytest
 
 from gossamer.broker.policy import Permissions
 from gossamer.mesh.control_messages import FLOOD, HOLD, PING, PONG, control_packet
-from gossamer.mesh.gossip.item import GossipItem, encode_word
+from gossamer.mesh.gossip.item import GossipItem, encode_item
 from gossamer.mesh.handshake import Accepting, Dialling, Introduction, introduce
 from gossamer.mesh.settings import MeshSettings
 from gossamer.mesh.tree.spanning_tree import TOPOLOGY, Announcement, view_of
@@ -33,8 +33,8 @@ def is_linked(net: Net, name: str) -> bool:
 
 def announce(net: Net, body: bytes) -> None:
     """`evil` says this of its links, and it is later than what it said before."""
-    life = net.nodes["evil"].mesh.flooding.life + 1
-    packet = control_packet(FLOOD, encode_word(GossipItem("evil", life, 1, TOPOLOGY, True, body)))
+    life = net.nodes["evil"].mesh.gossip.life + 1
+    packet = control_packet(FLOOD, encode_item(GossipItem("evil", life, 1, TOPOLOGY, True, body)))
     net.nodes["evil"].mesh.by_name["b"].send([packet])
     net.run()
 

@@ -19,7 +19,7 @@ from gossamer.mesh.control_messages import (
     control_packet,
 )
 from gossamer.mesh.directed.message import DIRECTED_PROPERTY, DirectedMessage, packed, unpacked
-from gossamer.mesh.gossip.item import GossipItem, encode_word
+from gossamer.mesh.gossip.item import GossipItem, encode_item
 from gossamer.mesh.interest.branch_sums import decode as decode_sums
 from gossamer.mesh.json_fields import read_json
 from gossamer.mesh.overview import FIGURES
@@ -191,8 +191,8 @@ def is_linked(net: Net, name: str) -> bool:
 
 
 def word(net: Net, kind: int, body: bytes) -> bytes:
-    life = net.nodes["evil"].mesh.flooding.life + 1
-    return control_packet(FLOOD, encode_word(GossipItem("evil", life, 1, kind, False, body)))
+    life = net.nodes["evil"].mesh.gossip.life + 1
+    return control_packet(FLOOD, encode_item(GossipItem("evil", life, 1, kind, False, body)))
 
 
 CONTROL = [

@@ -307,12 +307,12 @@ def test_those_left_behind_are_sent_the_queue_before_the_neighbour(disk: Disk) -
     tree_links = mesh.near.mesh.tree_links
     link = mesh.near.mesh.by_name["far"]
     link.behind = {"far", "other"}
-    begun = tree_links.waves.begun
+    begun = tree_links.rebroadcast.begun
     mesh.join()
     for _ in range(10):
         mesh.wait(1)
         mesh.read()
-    assert tree_links.waves.begun >= begun + MESSAGES
+    assert tree_links.rebroadcast.begun >= begun + MESSAGES
     assert mesh.received == list(range(MESSAGES))
     assert mesh.spilled == 0
     assert mesh.longest <= READ_MESSAGES + AWAY_MESSAGES

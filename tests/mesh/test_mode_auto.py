@@ -165,7 +165,7 @@ def looked(net: Net, seconds: float) -> None:
     for _ in range(round(seconds / LOOK_SECONDS)):
         for node in net.nodes.values():
             node.now += LOOK_SECONDS
-            node.mesh.choosing.look(node.now)
+            node.mesh.auto.look(node.now)
         for _ in net.nodes:
             passed(net, PAUSE)
 
@@ -189,7 +189,7 @@ def test_sums_are_those_of_all_brokers_on_each_of_them() -> None:
     net.run()
     looked(net, 20.0)
     for node in net.nodes.values():
-        total = node.mesh.choosing.gathering.total()
+        total = node.mesh.auto.gathering.total()
         assert (total.brokers, total.everywhere) == (5, 1)
         assert total.interested("all") == 5
         assert total.interested("a") == 2
@@ -199,17 +199,17 @@ def test_sums_are_those_of_all_brokers_on_each_of_them() -> None:
 def test_what_is_behind_a_lost_link_is_not_counted() -> None:
     net = line_of(dict.fromkeys("abcd", "auto"))
     looked(net, 10.0)
-    assert net.nodes["a"].mesh.choosing.gathering.total().brokers == 4
+    assert net.nodes["a"].mesh.auto.gathering.total().brokers == 4
     net.cut("b", "c")
     looked(net, 10.0)
-    assert net.nodes["a"].mesh.choosing.gathering.total().brokers == 2
-    assert net.nodes["d"].mesh.choosing.gathering.total().brokers == 2
+    assert net.nodes["a"].mesh.auto.gathering.total().brokers == 2
+    assert net.nodes["d"].mesh.auto.gathering.total().brokers == 2
 
 
 def test_a_broker_of_another_mode_passes_sums_on() -> None:
     net = line_of({"a": "auto", "b": "ssf", "c": "auto"})
     looked(net, 20.0)
-    assert net.nodes["a"].mesh.choosing.gathering.total().brokers == 3
+    assert net.nodes["a"].mesh.auto.gathering.total().brokers == 3
 
 
 def test_a_link_carries_as_much_for_many_brokers_as_for_one() -> None:
@@ -233,9 +233,9 @@ def test_branches_that_nobody_uses_any_more_are_forgotten() -> None:
     net.nodes["a"].client("writer").publish("once/1", "x" * 100)
     net.run()
     looked(net, 20.0)
-    assert set(net.nodes["b"].mesh.choosing.choices) == {"once"}
+    assert set(net.nodes["b"].mesh.auto.choices) == {"once"}
     looked(net, 20 * HALF_LIFE)
-    assert not net.nodes["b"].mesh.choosing.choices
+    assert not net.nodes["b"].mesh.auto.choices
 
 
 def test_each_branch_is_told_in_its_own_way_and_says_why() -> None:
@@ -257,13 +257,13 @@ def test_each_branch_is_told_in_its_own_way_and_says_why() -> None:
             writer.publish(f"busy/{number}", "x")
         net.run()
         looked(net, 10.0)
-    chosen = net.nodes["a"].mesh.choosing.choices
+    chosen = net.nodes["a"].mesh.auto.choices
     assert chosen["busy"].is_flooded
     assert chosen["busy"].ibr() == 1.0
     assert not chosen["quiet"].is_flooded
     assert (chosen["quiet"].interested, chosen["quiet"].brokers) == (1, 4)
     for node in net.nodes.values():
-        assert set(node.mesh.choosing.flooded) == {"busy"}
+        assert set(node.mesh.auto.flooded) == {"busy"}
     held = net.nodes["a"].mesh.by_name["b"].session.subscriptions
     assert set(held) == {"busy/#", "quiet/1", "quiet/2"}
     told = net.nodes["b"].mesh.by_name["a"].advertiser.interests
@@ -282,7 +282,7 @@ def test_each_branch_is_told_in_its_own_way_and_says_why() -> None:
             writer.publish(f"busy/{number}", "x" * 1000)
         net.run()
         looked(net, 10.0)
-    assert not net.nodes["a"].mesh.choosing.choices["busy"].is_flooded
+    assert not net.nodes["a"].mesh.auto.choices["busy"].is_flooded
     held = net.nodes["a"].mesh.by_name["b"].session.subscriptions
     assert "busy/#" not in held
     assert "busy/more" in held

@@ -52,7 +52,7 @@ def test_nothing_is_lost_or_doubled_at_any_moment(before: str, after: str) -> No
     net.run()
     writers = [net.nodes[name].client(f"writer {name}") for name in "abcd"]
     sent: list[str] = []
-    net.nodes["b"].mesh.switching.decide(after, net.nodes["b"].now)
+    net.nodes["b"].mesh.mode_switch.decide(after, net.nodes["b"].now)
     is_busy = True
     while is_busy:
         is_busy = step(net)
@@ -75,7 +75,7 @@ def test_it_ends_as_if_it_had_started_so(before: str, after: str) -> None:
         net.nodes["a"].client("one").subscribe("t/#", "t/1", "u")
         net.nodes["c"].client("other").subscribe("t/+", "$app/x")
         net.run()
-    switched.nodes["c"].mesh.switching.decide(after, switched.nodes["c"].now)
+    switched.nodes["c"].mesh.mode_switch.decide(after, switched.nodes["c"].now)
     switched.run()
     for one, other in ("ab", "ba", "bc", "cb"):
         assert held(switched, one, other) == held(fresh, one, other)
@@ -104,8 +104,8 @@ def test_brokers_of_different_modes_understand_each_other(modes: tuple[str, ...]
 def test_a_broker_that_was_away_learns_the_newest_decision() -> None:
     net = mesh_of("ssf", "ssf", "ssf")
     net.cut("b", "c")
-    net.nodes["a"].mesh.switching.decide("bloom", net.nodes["a"].now)
-    net.nodes["c"].mesh.switching.decide("pf", net.nodes["c"].now + 1.0)
+    net.nodes["a"].mesh.mode_switch.decide("bloom", net.nodes["a"].now)
+    net.nodes["c"].mesh.mode_switch.decide("pf", net.nodes["c"].now + 1.0)
     net.run()
     assert [node.mesh.settings.mode for node in net.nodes.values()] == ["bloom", "bloom", "pf"]
     net.join("b", "c")
@@ -115,7 +115,7 @@ def test_a_broker_that_was_away_learns_the_newest_decision() -> None:
 def test_there_is_no_such_mode() -> None:
     net = mesh_of("ssf")
     with pytest.raises(ValueError, match="no mode 'fast'"):
-        net.nodes["a"].mesh.switching.decide("fast", 0.0)
+        net.nodes["a"].mesh.mode_switch.decide("fast", 0.0)
 
 
 def test_clients_decide_nothing() -> None:

@@ -190,9 +190,9 @@ def test_a_word_that_a_broker_fails_at_is_passed_on() -> None:
     def fail(origin: str, body: bytes, now: float) -> None:
         raise ZeroDivisionError
 
-    net.nodes["b"].mesh.flooding.handlers[kind] = fail
-    net.nodes["c"].mesh.flooding.handlers[kind] = lambda _origin, body, _now: heard.append(body)
-    net.nodes["a"].mesh.flooding.say(kind, b"word", net.nodes["a"].now)
+    net.nodes["b"].mesh.gossip.handlers[kind] = fail
+    net.nodes["c"].mesh.gossip.handlers[kind] = lambda _origin, body, _now: heard.append(body)
+    net.nodes["a"].mesh.gossip.say(kind, b"word", net.nodes["a"].now)
     net.run()
     assert heard == [b"word"]
     assert net.nodes["b"].broker.core.faults.by_place == {"a word": 1}

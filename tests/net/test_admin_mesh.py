@@ -192,7 +192,7 @@ def test_what_auto_chose_is_shown(
     writer.publish("site/1", b"x" * 5000)
     writer.send(Pingreq())
     writer.expect(Pingresp)
-    a.ask(lambda: _mesh(a).choosing.look(time.time()))
+    a.ask(lambda: _mesh(a).auto.look(time.time()))
     capsys.readouterr()
     assert main.run(["ctl", "mesh-choices", "--json", "--url", where]) == 0
     choice = json.loads(capsys.readouterr().out)

@@ -28,8 +28,8 @@ LEAVE: Final = 0x6F  # `o`: I hold nothing of yours any more
 PING: Final = 0x70  # `p`: the time here
 PONG: Final = 0x71  # `q`: the time there, given back
 MEASURES: Final = 0x6D  # `m`: sums of what was measured here and behind my other links
-FLOOD: Final = 0x66  # `f`: a word for everybody
-FLOOD_DIGEST: Final = 0x64  # `d`: a digest of the lasting words I have
+FLOOD: Final = 0x66  # `f`: a gossip item, for everybody
+FLOOD_DIGEST: Final = 0x64  # `d`: a digest of the lasting gossip items I have
 FLOOD_LIST: Final = 0x6C  # `l`: which ones those are
 # 0x77 (`w`) is taken: in 0.1.0 it said who was reached, in a mesh with topology = "tree".
 # What changes the interests that are held of a neighbour.

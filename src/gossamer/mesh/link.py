@@ -142,7 +142,7 @@ class Link:
         # While the neighbour tells all its interests anew: those named so far.
         self.is_restarting = False
         self.refreshed: set[str] = set()
-        self.listed: Listed = {}  # the flooded words that it has, while it names them
+        self.listed: Listed = {}  # the gossip items that it has, while it names them
         self.control_messages = 0
         self.control_bytes = 0
         self.interest_messages = 0  # of the control messages, those that advertise interest

@@ -55,9 +55,9 @@ class Mesh(MeshPort):
         self.core: Core = core
         self.settings: MeshSettings = settings
         self.by_name: dict[str, Link] = {}
-        self.notes: NeighbourRecords = NeighbourRecords(core)
+        self.neighbour_records: NeighbourRecords = NeighbourRecords(core)
         self.summaries: Summaries = Summaries(f"{settings.mesh}\0{settings.key}".encode())
-        self.flooding: Gossip = Gossip(core, settings.name, self.by_name)
+        self.gossip: Gossip = Gossip(core, settings.name, self.by_name)
         self.advertisements: Advertisements = Advertisements(self)
         self.remote_interest = RemoteInterest(self)
         self.neighbour_table = NeighbourTable(self)
@@ -65,7 +65,7 @@ class Mesh(MeshPort):
         self._last_micros = max(core.retained.latest_stamp(), core.shared.latest_stamp())
         core.join_mesh(self)
         self._stamp_kept()
-        self.reaching = Reachability(self)
+        self.reachability = Reachability(self)
         self.router = DirectedRouter(self)
         self.directory = GroupDirectory(self)
         self.overview = Overview(self)
@@ -79,8 +79,8 @@ class Mesh(MeshPort):
         if announcements is None:
             announcements = Announcements(settings.name)
         self.tree_links = TreeLinks(self, announcements)
-        self.choosing = AutoChoice(self)
-        self.switching = ModeSwitch(self)
+        self.auto = AutoChoice(self)
+        self.mode_switch = ModeSwitch(self)
         self._load(core.started_at)
 
     def _stamp_kept(self) -> None:
@@ -92,7 +92,7 @@ class Mesh(MeshPort):
 
     def _load(self, now: float) -> None:
         """What an earlier life left."""
-        self.switching.load(now)
+        self.mode_switch.load(now)
         self.neighbour_table.adopt_restored()
         if self.settings.is_joint:
             self.directory.load(now)
@@ -104,13 +104,13 @@ class Mesh(MeshPort):
     def wanted(self, filter: str, by: Session) -> None:
         if self.bridges is not None:
             self.bridges.wanted(filter, by)
-        self.choosing.wanted(filter, by)
+        self.auto.wanted(filter, by)
         self.advertisements.wanted(filter, by)
 
     def unwanted(self, filter: str, by: Session) -> None:
         if self.bridges is not None:
             self.bridges.unwanted(filter, by)
-        self.choosing.unwanted(filter, by)
+        self.auto.unwanted(filter, by)
         self.advertisements.unwanted(filter, by)
 
     def needs(self, subscription: Subscription) -> tuple[str, ...]:
@@ -155,7 +155,7 @@ class Mesh(MeshPort):
     def ended(self, session: Session, now: float) -> None:
         if session.is_peer:
             name = session.client_id[len(PEER_PREFIX) :]
-            self.notes.forget(name)
+            self.neighbour_records.forget(name)
             self.tree_links.behind.forget(name)
         if self._roams and not session.is_peer:
             self.roaming.ended(session, now)
@@ -232,8 +232,8 @@ class Mesh(MeshPort):
     # Turns ----------------------------------------------------------------------------------------
 
     def end_turn(self, now: float) -> None:
-        self.switching.end_turn()
-        self.flooding.begin_end(now)
+        self.mode_switch.end_turn()
+        self.gossip.begin_end(now)
         self.tree_links.adopt(now)
         if self.settings.is_joint:
             self.roaming.end_turn(now)
@@ -244,7 +244,7 @@ class Mesh(MeshPort):
         self.advertisements.end_turn(now)
         if self.tree_links.step(now):
             self.advertisements.end_turn(now)
-        self.flooding.end_turn()
+        self.gossip.end_turn()
 
 
 def listen(mesh: Mesh, link: Link, payload: bytes, now: float) -> None:
@@ -260,13 +260,13 @@ def listen(mesh: Mesh, link: Link, payload: bytes, now: float) -> None:
         missing = missing_there(mesh.core, payload[1:])
         link.session.enqueue_retained(missing, link.receiver, now)
     elif kind == control.MEASURES:
-        mesh.choosing.gathering.hear(link, payload[1:], now)
+        mesh.auto.gathering.hear(link, payload[1:], now)
     elif kind == control.FLOOD:
-        mesh.flooding.hear(link, payload, now)
+        mesh.gossip.hear(link, payload, now)
     elif kind == control.FLOOD_DIGEST:
-        mesh.flooding.hear_digest(link, payload)
+        mesh.gossip.hear_digest(link, payload)
     elif kind == control.FLOOD_LIST:
-        mesh.flooding.hear_list(link, payload)
+        mesh.gossip.hear_list(link, payload)
     elif kind == control.PING:
         mesh.tree_links.heartbeat.ping(link, payload)
     elif kind == control.PONG:

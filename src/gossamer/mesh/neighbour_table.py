@@ -19,8 +19,8 @@ from gossamer.broker.core import Core
 from gossamer.broker.mesh_port import PEER_PREFIX
 from gossamer.broker.session_end import end_session
 from gossamer.budget.ledger import NOBODY
-from gossamer.mesh.collision import Collisions
 from gossamer.mesh.control_messages import EPOCH, control_packet
+from gossamer.mesh.dial import Collisions
 from gossamer.mesh.handshake import Introduction
 from gossamer.mesh.link import Link
 from gossamer.mesh.settings import ENVELOPES, FIRST
@@ -79,7 +79,7 @@ class NeighbourTable:
         link = Link(name, session, self._mesh.advertisements.new_advertiser(name, session))
         self._by_name[name] = link
         self._mesh.tree_links.behind.recall(link)
-        if self._mesh.notes.of(name).is_forwarding or session.subscriptions:
+        if self._mesh.neighbour_records.of(name).is_forwarding or session.subscriptions:
             self.take_up(link)
         return link
 
@@ -127,7 +127,7 @@ class NeighbourTable:
         link.is_restarting = False
         link.is_compared = False
         link.send([control_packet(EPOCH, self._epoch(session).encode())])
-        mesh.flooding.opened(link)
+        mesh.gossip.opened(link)
         mesh.tree_links.opened(link, now)
 
     def closed(self, connection: Connection, now: float) -> None:
@@ -137,14 +137,14 @@ class NeighbourTable:
         if link.connection is connection:
             link.lost(now)
             self._mesh.tree_links.closed(link)
-            self._mesh.reaching.link_changed()
+            self._mesh.reachability.link_changed()
 
     def _epoch(self, session: Session) -> str:
         name = session.client_id[len(PEER_PREFIX) :]
-        note = self._mesh.notes.of(name)
+        note = self._mesh.neighbour_records.of(name)
         if not note.own:
             note.own = secrets.token_hex(_EPOCH_LETTERS // 2)
-            self._mesh.notes.save(name)
+            self._mesh.neighbour_records.save(name)
         return note.own
 
     def hear_epoch(self, link: Link, said: bytes) -> None:
@@ -154,7 +154,7 @@ class NeighbourTable:
         epoch = said[:_EPOCH_LETTERS].decode("ascii", "replace")
         if len(epoch) != _EPOCH_LETTERS or not epoch.isalnum() or not epoch.isascii():
             raise ProtocolError(reasons.MALFORMED_PACKET, f"{link.name} sent a malformed epoch")
-        note = self._mesh.notes.of(link.name)
+        note = self._mesh.neighbour_records.of(link.name)
         if note.theirs == epoch:
             return
         journal = self._core.journal
@@ -165,7 +165,7 @@ class NeighbourTable:
             withheld.cancel()
         session.withheld = None
         note.theirs = epoch
-        self._mesh.notes.save(link.name)
+        self._mesh.neighbour_records.save(link.name)
 
     # What is queued for whom ----------------------------------------------------------------------
 
@@ -194,7 +194,7 @@ class NeighbourTable:
         end_session(self._core, link.session, now)
         self._remove(link)
         self._speaks.pop(name, None)
-        self._mesh.reaching.forget(name)
+        self._mesh.reachability.forget(name)
         self._mesh.directory.forget(name, now)
         return True
 

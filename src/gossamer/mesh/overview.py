@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gossamer.mesh.mesh import Mesh
 
 PREFIX: Final = "$SYS/mesh/broker/"
-# The kind of the words in which brokers tell their figures.
+# The kind of gossip in which brokers tell their figures.
 FIGURES: Final = 0x46
 # Of the topics under `$SYS/broker/`, those that are told; with two of the mesh's own.
 MAIN: Final = (
@@ -60,7 +60,7 @@ class Overview(Timer):
     def __init__(self, mesh: Mesh) -> None:
         self._mesh = mesh
         self._known: dict[str, _Known] = {}
-        mesh.flooding.handlers[FIGURES] = self.hear
+        mesh.gossip.handlers[FIGURES] = self.hear
 
     def start(self, now: float) -> None:
         """Once; nothing where `$SYS` is switched off."""
@@ -73,7 +73,7 @@ class Overview(Timer):
             return 0.0
         figures = self._own(now)
         body = json.dumps({"interval": interval, "figures": figures}).encode()
-        self._mesh.flooding.say(FIGURES, body, now, lasting=False)
+        self._mesh.gossip.say(FIGURES, body, now, lasting=False)
         self._show(self._mesh.settings.name, figures, interval, now)
         for name in [name for name, known in self._known.items() if known.gone_at <= now]:
             for topic in self._known.pop(name).figures:

@@ -70,9 +70,9 @@ def tree_counts(mesh: Mesh) -> dict[str, int]:
         "brokers": len(tree_links.view.tree),
         "settled": int(tree_links.agreement.is_settled),
         "changes": tree_links.changes,
-        "waves": tree_links.waves.begun,
+        "waves": tree_links.rebroadcast.begun,
         "forged": tree_links.admission.forged,
-        "damped": mesh.flooding.damped,
+        "damped": mesh.gossip.damped,
     }
 
 
@@ -106,7 +106,7 @@ def statistics(mesh: Mesh) -> dict[str, str]:
         found[f"link/{link.name}/connected"] = "1" if link.connection is not None else "0"
         for field, count in link_counts(mesh, link).items():
             found[f"link/{link.name}/{field.replace('_', '/')}"] = str(count)
-    found.update(choice_statistics(mesh.choosing))
+    found.update(choice_statistics(mesh.auto))
     if mesh.bridges is not None:
         found.update(bridge_statistics(mesh.bridges))
     return found

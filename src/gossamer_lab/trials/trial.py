@@ -109,7 +109,7 @@ def wrong_interests(world: World) -> list[str]:
                 if session is not link.session:
                     held_here = session.subscriptions.values()
                     needed.update(each.filter for each in held_here if not each.share)
-            flooded = host.mesh.choosing.flooded
+            flooded = host.mesh.auto.flooded
             needed = {_collapsed(filter, flooded) for filter in needed}
             back = up[name].mesh.by_name[host.name]
             held = set(back.session.subscriptions)

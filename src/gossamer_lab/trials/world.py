@@ -137,7 +137,7 @@ class World:
         """An operator's decision, on one broker."""
         if host.is_up:
             self.trace(f"{host.name} decides for mode {mode}")
-            host.mesh.switching.decide(mode, host.clock.at(self.timeline.now))
+            host.mesh.mode_switch.decide(mode, host.clock.at(self.timeline.now))
             host.end_turn(self.timeline.now)
 
     # Trouble --------------------------------------------------------------------------------------

@@ -26,10 +26,10 @@ _GRACE_SECONDS: Final = 2.0
 # Time for the mesh to learn what a new owner exports, before the old one lets go.
 _HANDOVER_SECONDS: Final = 2.0
 _LOOK_SECONDS: Final = 0.5
-# The kind of these words among those that are flooded.
+# The kind of gossip in which it is said.
 BRIDGE_WORD: Final = 0x53
 SAY_SECONDS: Final = 2.0
-# Three words missed, and a bit of patience with a busy machine.
+# Three items of it missed, and a bit of patience with a busy machine.
 SILENCE_SECONDS: Final = 7.0
 _MOST_BRIDGES: Final = 1_000
 _REACHED: Final = 1
@@ -59,7 +59,7 @@ class Bridges:
                     for read in mesh.needed_by(session):
                         bridge.wants.add(read)
         mesh.bridges = self
-        mesh.flooding.handlers[BRIDGE_WORD] = self.hear
+        mesh.gossip.handlers[BRIDGE_WORD] = self.hear
         core.timers.add(now, _BridgeTimer(self))
 
     def hear(self, broker: str, body: bytes, now: float) -> None:
@@ -113,11 +113,11 @@ class Bridges:
         if claims != self._said or abs(now - self._said_at) >= SAY_SECONDS:
             self._said = claims
             self._said_at = now
-            self.mesh.flooding.say(BRIDGE_WORD, claims, now)
+            self.mesh.gossip.say(BRIDGE_WORD, claims, now)
 
     def leave(self, now: float) -> None:
         """This broker stops: another may take its place at once."""
-        self.mesh.flooding.say(BRIDGE_WORD, encode_claims(set(), set()), now)
+        self.mesh.gossip.say(BRIDGE_WORD, encode_claims(set(), set()), now)
 
     def _settle(self, bridge: Bridge, now: float) -> None:
         own = self.mesh.settings.name

@@ -99,7 +99,7 @@ class DirectedRouter:
 
     def send(self, directed: DirectedMessage, qos: int, now: float) -> bool:
         """False if no way leads there, or none that can carry it; then nothing has changed."""
-        link = self._mesh.reaching.next_hop(directed.to)
+        link = self._mesh.reachability.next_hop(directed.to)
         if link is None:
             return False
         if qos:
@@ -117,7 +117,7 @@ class DirectedRouter:
 
     def can_carry(self, directed: DirectedMessage) -> bool:
         """Whether `send` would, as far as the next neighbour goes."""
-        link = self._mesh.reaching.next_hop(directed.to)
+        link = self._mesh.reachability.next_hop(directed.to)
         try:
             message = packed(directed, 1)
         except ValueError:
@@ -147,7 +147,7 @@ class DirectedRouter:
                 directed = unpacked(message)
             except ProtocolError:
                 return  # nobody could name it
-            if self._mesh.reaching.next_hop(directed.to) is by and not _is_nothing(directed):
+            if self._mesh.reachability.next_hop(directed.to) is by and not _is_nothing(directed):
                 self._send_nothing(directed, message.qos, by, now)
 
     def refuse(self, by: str, what: str, now: float) -> None:
@@ -177,7 +177,7 @@ class DirectedRouter:
         if directed.to != self._mesh.settings.name:
             if not is_wave:
                 self._pass_on(directed, message, origin, now)
-            elif self._began_here(message) and not self._mesh.reaching.is_reached(directed.to):
+            elif self._began_here(message) and not self._mesh.reachability.is_reached(directed.to):
                 self._park(directed, message, now)
         elif not (self._is_early(directed) and self._waits(directed, message, origin, now)):
             self._run(directed, origin, now)
@@ -226,7 +226,7 @@ class DirectedRouter:
 
     def end_turn(self, now: float) -> None:
         """Sends on what had to wait for its broker to be reached."""
-        reaching = self._mesh.reaching
+        reaching = self._mesh.reachability
         if not self._parked.most or self._seen_changes == reaching.changes:
             return
         self._seen_changes = reaching.changes
@@ -244,7 +244,7 @@ class DirectedRouter:
     def _pass_on(
         self, directed: DirectedMessage, message: Message, origin: Link, now: float
     ) -> None:
-        reaching = self._mesh.reaching
+        reaching = self._mesh.reachability
         link = reaching.next_hop(directed.to)
         if link is None or link is origin:
             if link is None or not reaching.is_reached(directed.to):

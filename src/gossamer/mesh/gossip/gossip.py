@@ -1,13 +1,13 @@
-"""Words that every broker of the mesh hears: passed on over every link, each handled once.
+"""Gossip: items that every broker of the mesh hears, passed on over every link, each handled once.
 
-A *lasting* word stands until its broker says another of the same kind: whoever joins later is told
-it too, when a link comes up. A *passing* word reaches those who are joined now. A word is known by
+A *lasting* item stands until its broker says another of the same kind: whoever joins later is told
+it too, when a link comes up. A *passing* item reaches those who are joined now. An item is known by
 its origin, that broker's life and a counter, so it may come over many links and go round in
-circles. Of two lasting words the one with the later life wins, then the one with the higher
+circles. Of two lasting items the one with the later life wins, then the one with the higher
 counter; a life is the time of a start, and a broker that hears of a later one under its own name
 goes beyond it.
 
-Whoever says too much is damped: of lasting words the newest is taken a little later, passing words
+Whoever says too much is damped: of lasting items the newest is taken a little later, passing items
 are dropped.
 """
 
@@ -23,10 +23,10 @@ from gossamer.mesh.control_messages import FLOOD, FLOOD_DIGEST, FLOOD_LIST, cont
 from gossamer.mesh.gossip.item import (
     MOST_BODY,
     GossipItem,
+    decode_item,
     decode_list,
-    decode_word,
+    encode_item,
     encode_list,
-    encode_word,
     is_later,
 )
 from gossamer.mesh.link import LimitedLog
@@ -52,7 +52,7 @@ LASTING_A_SECOND: Final = 20.0  # that one broker may change, after a burst
 LASTING_BURST: Final = 60.0
 PASSING_A_SECOND: Final = 2_000.0
 PASSING_BURST: Final = 10_000.0
-# Passing words of one broker that may overtake each other; what is older has been heard.
+# Passing items of one broker that may overtake each other; what is older has been heard.
 _WINDOW: Final = 4_096
 
 
@@ -65,14 +65,14 @@ class Gossip:
         self.handlers: dict[int, Handler] = {}
         begun = int(core.common_time(core.started_at) * 1e6)
         self.life = (begun << _LIFE_SHIFT) | secrets.randbits(_LIFE_SHIFT)
-        self.damped = 0  # words that came too fast
+        self.damped = 0  # items that came too fast
         self._links = links
         self._counter = 0
         self._own: dict[int, GossipItem] = {}
         self._origins: dict[str, GossipSource] = {}
         self._outgoing: list[tuple[bytes, str]] = []  # packets, and the link not to send them to
-        self._digest = 0  # of all lasting words, in any order
-        self._restless: dict[str, None] = {}  # origins with words that wait
+        self._digest = 0  # of all lasting items, in any order
+        self._restless: dict[str, None] = {}  # origins with items that wait
         self._leap_beyond = 0  # a life under our name that is not ours, 0 for none
         self._leapt_at = 0.0
         self._complaints = LimitedLog(logger)
@@ -80,29 +80,21 @@ class Gossip:
     # Saying ---------------------------------------------------------------------------------------
 
     def say(self, kind: int, body: bytes, now: float, lasting: bool = True) -> None:
-        """To everybody, at the end of the turn; a lasting word replaces the last of its kind."""
+        """To everybody, at the end of the turn; a lasting item replaces the last of its kind."""
         if len(body) > MOST_BODY:
             raise ValueError(
                 f"a gossip entry of {len(body)} bytes is above the limit of {MOST_BODY}"
             )
-        word = self._spoken(kind, body, lasting)
+        item = self._spoken(kind, body, lasting)
         if lasting:
-            self._replace(self._own, word)
-        self._outgoing.append((control_packet(FLOOD, encode_word(word)), ""))
+            self._replace(self._own, item)
+        self._outgoing.append((control_packet(FLOOD, encode_item(item)), ""))
 
-    def last_word(self, origin: str, kind: int) -> bytes | None:
-        """The lasting word of that kind that stands."""
-        words = self._own if origin == self.name else self._lasting_of(origin)
-        word = words.get(kind)
-        return None if word is None else word.body
-
-    def forget(self, origin: str) -> None:
-        """That broker is no more part of the mesh; a later word of it is news again."""
-        known = self._origins.pop(origin, None)
-        if known is not None:
-            for word in known.lasting.values():
-                self._digest ^= _digest_of(word)
-            self._restless.pop(origin, None)
+    def last_item(self, origin: str, kind: int) -> bytes | None:
+        """The lasting item of that kind that stands."""
+        items = self._own if origin == self.name else self._lasting_of(origin)
+        item = items.get(kind)
+        return None if item is None else item.body
 
     # Hearing --------------------------------------------------------------------------------------
 
@@ -113,28 +105,28 @@ class Gossip:
             link.send([control_packet(FLOOD_DIGEST, self._digest.to_bytes(8, "big"))])
 
     def hear(self, link: Link, payload: bytes, now: float) -> None:
-        """A word, from anybody, over this link."""
-        word = decode_word(payload, 1)
+        """An item, from anybody, over this link."""
+        item = decode_item(payload, 1)
         latest = int(max(now, now + self.core.wall_offset) * 1e6)
-        if word.life >> _LIFE_SHIFT > latest + _AHEAD_MICROS:
+        if item.life >> _LIFE_SHIFT > latest + _AHEAD_MICROS:
             raise ProtocolError(
                 reasons.PROTOCOL_ERROR,
-                f"a gossip entry of {word.origin!r} from too far in the future",
+                f"a gossip entry of {item.origin!r} from too far in the future",
             )
-        if word.origin == self.name:
-            self._hear_own(link, word, now)
+        if item.origin == self.name:
+            self._hear_own(link, item, now)
             return
-        known = self._origins.get(word.origin)
+        known = self._origins.get(item.origin)
         if known is None:
             if len(self._origins) >= MOST_ORIGINS:
                 self._complain(link, "names more brokers than a mesh may have", now)
                 return
             known = GossipSource(now)
-            self._origins[word.origin] = known
-        if word.is_lasting:
-            self._hear_lasting(link, known, word, now)
+            self._origins[item.origin] = known
+        if item.is_lasting:
+            self._hear_lasting(link, known, item, now)
         else:
-            self._hear_passing(link, known, word, now)
+            self._hear_passing(link, known, item, now)
 
     def hear_digest(self, link: Link, payload: bytes) -> None:
         if len(payload) != 9:
@@ -152,10 +144,10 @@ class Gossip:
             return
         listed = link.listed
         link.listed = {}
-        for word in self._all():
-            held = listed.get((word.origin, word.kind))
-            if held is None or (word.life, word.counter) > held:
-                link.send([control_packet(FLOOD, encode_word(word))])
+        for item in self._all():
+            held = listed.get((item.origin, item.kind))
+            if held is None or (item.life, item.counter) > held:
+                link.send([control_packet(FLOOD, encode_item(item))])
 
     def begin_end(self, now: float) -> None:
         """The turn ends: takes what had to wait."""
@@ -174,43 +166,43 @@ class Gossip:
             if link.connection is not None:
                 link.send([packet for packet, source in outgoing if source != link.name])
 
-    def _hear_lasting(self, link: Link, known: GossipSource, word: GossipItem, now: float) -> None:
-        held = known.lasting.get(word.kind)
-        if held is not None and not is_later(word, held):
+    def _hear_lasting(self, link: Link, known: GossipSource, item: GossipItem, now: float) -> None:
+        held = known.lasting.get(item.kind)
+        if held is not None and not is_later(item, held):
             return
-        waiting = known.waiting.get(word.kind)
-        if waiting is not None and not is_later(word, waiting[0]):
+        waiting = known.waiting.get(item.kind)
+        if waiting is not None and not is_later(item, waiting[0]):
             return
         if not known.rate.take(now):
             self.damped += 1
-            known.waiting[word.kind] = (word, link)
-            self._restless[word.origin] = None
-            self._complain(link, f"{word.origin} changes its gossip entries too often", now)
+            known.waiting[item.kind] = (item, link)
+            self._restless[item.origin] = None
+            self._complain(link, f"{item.origin} changes its gossip entries too often", now)
             return
-        self._accept(link, known, word, now)
+        self._accept(link, known, item, now)
 
-    def _accept(self, link: Link, known: GossipSource, word: GossipItem, now: float) -> None:
-        known.waiting.pop(word.kind, None)
-        self._pass_on(link, word, now)
-        self._replace(known.lasting, word)
+    def _accept(self, link: Link, known: GossipSource, item: GossipItem, now: float) -> None:
+        known.waiting.pop(item.kind, None)
+        self._pass_on(link, item, now)
+        self._replace(known.lasting, item)
 
-    def _hear_passing(self, link: Link, known: GossipSource, word: GossipItem, now: float) -> None:
-        if known.has_heard(word):
+    def _hear_passing(self, link: Link, known: GossipSource, item: GossipItem, now: float) -> None:
+        if known.has_heard(item):
             return
         if not known.passing_rate.take(now):
             self.damped += 1
-            self._complain(link, f"{word.origin} sends too much gossip", now)
+            self._complain(link, f"{item.origin} sends too much gossip", now)
             return
-        known.heard(word)
-        self._pass_on(link, word, now)
+        known.heard(item)
+        self._pass_on(link, item, now)
 
-    def _hear_own(self, link: Link, word: GossipItem, now: float) -> None:
-        """Our own word came round; or one that we never said, of an earlier life whose clock was
+    def _hear_own(self, link: Link, item: GossipItem, now: float) -> None:
+        """Our own item came round; or one that we never said, of an earlier life whose clock was
         ahead or of somebody with our name: we go beyond it."""
         mine = (self.life, self._counter)
-        if (word.life, word.counter) > mine:
+        if (item.life, item.counter) > mine:
             self._complain(link, f"gossip entries in the name of this broker ({self.name})", now)
-            self._leap_beyond = max(self._leap_beyond, word.life)
+            self._leap_beyond = max(self._leap_beyond, item.life)
 
     def _leap(self, now: float) -> None:
         """Not often: somebody with our name does the same."""
@@ -222,27 +214,27 @@ class Gossip:
         for kind, old in list(self._own.items()):
             self.say(kind, old.body, now)
 
-    def _pass_on(self, link: Link, word: GossipItem, now: float) -> None:
+    def _pass_on(self, link: Link, item: GossipItem, now: float) -> None:
         """What its handler refuses with ProtocolError goes no further."""
-        handler = self.handlers.get(word.kind)
+        handler = self.handlers.get(item.kind)
         if handler is not None:
             try:
-                handler(word.origin, word.body, now)
+                handler(item.origin, item.body, now)
             except ProtocolError:
                 raise
             except Exception as error:
-                # Ours: the word is as good as any, and would come again over every link.
-                self.core.faults.note("a word", error, f"kind {word.kind} of {word.origin}", now)
-        self._outgoing.append((control_packet(FLOOD, encode_word(word)), link.name))
+                # Ours: the item is as good as any, and would come again over every link.
+                self.core.faults.note("a word", error, f"kind {item.kind} of {item.origin}", now)
+        self._outgoing.append((control_packet(FLOOD, encode_item(item)), link.name))
 
     def _take_waiting(self, now: float) -> None:
         for origin in list(self._restless):
             known = self._origins[origin]
-            for word, link in list(known.waiting.values()):
+            for item, link in list(known.waiting.values()):
                 if not known.rate.take(now):
                     break
                 try:
-                    self._accept(link, known, word, now)
+                    self._accept(link, known, item, now)
                 except ProtocolError as error:
                     if link.connection is not None:
                         link.connection.fail(error.reason, error.text, now)
@@ -255,29 +247,29 @@ class Gossip:
         self._counter += 1
         return GossipItem(self.name, self.life, self._counter, kind, lasting, body)
 
-    def _replace(self, words: dict[int, GossipItem], word: GossipItem) -> None:
-        old = words.get(word.kind)
+    def _replace(self, items: dict[int, GossipItem], item: GossipItem) -> None:
+        old = items.get(item.kind)
         if old is not None:
             self._digest ^= _digest_of(old)
-        words[word.kind] = word
-        self._digest ^= _digest_of(word)
+        items[item.kind] = item
+        self._digest ^= _digest_of(item)
 
     def _lasting_of(self, origin: str) -> dict[int, GossipItem]:
         known = self._origins.get(origin)
         return {} if known is None else known.lasting
 
     def _all(self) -> list[GossipItem]:
-        words = list(self._own.values())
+        items = list(self._own.values())
         for known in self._origins.values():
-            words.extend(known.lasting.values())
-        return words
+            items.extend(known.lasting.values())
+        return items
 
     def _complain(self, link: Link, what: str, now: float) -> None:
         self._complaints.say(link.name, what, now)
 
 
-def _digest_of(word: GossipItem) -> int:
-    identity = f"{word.origin}\0{word.kind}\0{word.life}\0{word.counter}".encode()
+def _digest_of(item: GossipItem) -> int:
+    identity = f"{item.origin}\0{item.kind}\0{item.life}\0{item.counter}".encode()
     return int.from_bytes(blake2b(identity, digest_size=8).digest(), "big")
 
 
@@ -291,26 +283,26 @@ class GossipSource:
         self.rate = TokenBucket(LASTING_A_SECOND, LASTING_BURST, now)
         self.passing_rate = TokenBucket(PASSING_A_SECOND, PASSING_BURST, now)
         self.waiting: dict[int, tuple[GossipItem, Link]] = {}  # damped, by kind
-        self._life = 0  # of the passing words heard
+        self._life = 0  # of the passing items heard
         self._highest = 0
         self._passing: set[int] = set()
 
-    def has_heard(self, word: GossipItem) -> bool:
-        """Of a passing word: whether it came before, or is too old to tell. A later life begins
+    def has_heard(self, item: GossipItem) -> bool:
+        """Of a passing item: whether it came before, or is too old to tell. A later life begins
         anew: what was heard of the one before is forgotten."""
-        if word.life != self._life:
-            if word.life < self._life:
+        if item.life != self._life:
+            if item.life < self._life:
                 return True
-            self._life = word.life
+            self._life = item.life
             self._highest = 0
             self._passing = set()
-        return word.counter <= self._highest - _WINDOW or word.counter in self._passing
+        return item.counter <= self._highest - _WINDOW or item.counter in self._passing
 
-    def heard(self, word: GossipItem) -> None:
-        """A passing word, of the life that was asked for last."""
+    def heard(self, item: GossipItem) -> None:
+        """A passing item, of the life that was asked for last."""
         passing = self._passing
-        passing.add(word.counter)
-        self._highest = max(self._highest, word.counter)
+        passing.add(item.counter)
+        self._highest = max(self._highest, item.counter)
         if len(passing) > 2 * _WINDOW:
             oldest = self._highest - _WINDOW
             self._passing = {counter for counter in passing if counter > oldest}

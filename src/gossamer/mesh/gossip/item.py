@@ -1,11 +1,11 @@
-"""A word that is flooded, on the wire; whatever is wrong with one is the neighbour's error."""
+"""An item that is flooded, on the wire; whatever is wrong with one is the neighbour's error."""
 
 from typing import Final
 
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
 
-# Larger than any word of ours; it bounds what a peer can make every broker hold and pass on.
+# Larger than any item of ours; it bounds what a peer can make every broker hold and pass on.
 MOST_BODY: Final = 1_048_576
 MOST_NAME: Final = 64
 _LIST_BYTES: Final = 60_000  # about the size of a part of a list
@@ -32,8 +32,8 @@ class GossipItem:
         self.body = body
 
 
-def is_later(word: GossipItem, other: GossipItem) -> bool:
-    return (word.life, word.counter) > (other.life, other.counter)
+def is_later(item: GossipItem, other: GossipItem) -> bool:
+    return (item.life, item.counter) > (other.life, other.counter)
 
 
 def is_name(name: str) -> bool:
@@ -41,11 +41,11 @@ def is_name(name: str) -> bool:
     return 0 < len(name) <= MOST_NAME and not any(letter in name for letter in "/+#")
 
 
-def encode_word(word: GossipItem) -> bytes:
-    return _head(word, _LASTING if word.is_lasting else 0) + word.body
+def encode_item(item: GossipItem) -> bytes:
+    return _head(item, _LASTING if item.is_lasting else 0) + item.body
 
 
-def decode_word(data: bytes, position: int) -> GossipItem:
+def decode_item(data: bytes, position: int) -> GossipItem:
     flags, kind, life, counter, origin, position = _read_head(data, position)
     if len(data) - position > MOST_BODY:
         raise _malformed("a gossip entry that is too long")
@@ -54,17 +54,17 @@ def decode_word(data: bytes, position: int) -> GossipItem:
     return GossipItem(origin, life, counter, kind, flags == _LASTING, data[position:])
 
 
-def encode_list(words: list[GossipItem]) -> list[bytes]:
+def encode_list(items: list[GossipItem]) -> list[bytes]:
     """What somebody has, in parts of a bearable size; the first byte of the last one is 1."""
     parts: list[bytes] = []
     part: list[bytes] = []
     size = 0
-    for word in words:
+    for item in items:
         if size >= _LIST_BYTES:
             parts.append(b"\0" + b"".join(part))
             part = []
             size = 0
-        head = _head(word, 0)
+        head = _head(item, 0)
         part.append(head)
         size += len(head)
     parts.append(b"\1" + b"".join(part))
@@ -83,12 +83,12 @@ def decode_list(data: bytes) -> tuple[Listed, bool]:
     return listed, data[1] == 1
 
 
-def _head(word: GossipItem, flags: int) -> bytes:
-    name = word.origin.encode()
+def _head(item: GossipItem, flags: int) -> bytes:
+    name = item.origin.encode()
     return (
-        bytes((flags, word.kind))
-        + word.life.to_bytes(10, "big")
-        + word.counter.to_bytes(6, "big")
+        bytes((flags, item.kind))
+        + item.life.to_bytes(10, "big")
+        + item.counter.to_bytes(6, "big")
         + bytes((len(name),))
         + name
     )

@@ -116,9 +116,9 @@ class Advertisements:
     def begin_mode(self) -> None:
         """What the mode of the settings needs before anybody is told in it."""
         if self._settings.mode == "auto":
-            self._mesh.choosing.start()
+            self._mesh.auto.start()
         else:
-            self._mesh.choosing.stop()
+            self._mesh.auto.stop()
         self._is_summing = self._settings.mode == "bloom"
         filters: list[str] = []
         if self._is_summing:
@@ -157,7 +157,7 @@ def advertiser_for(mesh: Mesh, name: str) -> Advertiser:
     if mode == "ssf":
         return SelectiveAdvertiser()
     if mode == "auto":
-        return AutoAdvertiser(mesh.choosing.flooded)
+        return AutoAdvertiser(mesh.auto.flooded)
     if mode == "bloom":
         return SummaryAdvertiser(mesh.summaries, name)
     return Advertiser()

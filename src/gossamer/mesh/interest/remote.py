@@ -64,7 +64,7 @@ class RemoteInterest:
     def begin(self, link: Link) -> None:
         """The neighbour counts from now on, by the filters that it named in an earlier life. One
         that names none may want anything until it has spoken."""
-        told_in = self._mesh.notes.of(link.name).mode or self._mesh.settings.mode
+        told_in = self._mesh.neighbour_records.of(link.name).mode or self._mesh.settings.mode
         if told_in in WITHOUT_FILTERS:
             self._expect_all(link)
         self._note(link)
@@ -159,10 +159,10 @@ class RemoteInterest:
 
     def _note(self, link: Link) -> None:
         """Of the neighbour: the mode of its interests, and whether it is queued for."""
-        note = self._mesh.notes.of(link.name)
+        note = self._mesh.neighbour_records.of(link.name)
         note.is_forwarding = link.is_forwarding
         note.mode = form_of(link) if link.is_forwarding else ""
-        self._mesh.notes.save(link.name)
+        self._mesh.neighbour_records.save(link.name)
 
 
 def held_digest(link: Link) -> bytes:

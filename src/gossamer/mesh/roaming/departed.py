@@ -86,7 +86,7 @@ class DepartedSessions(DirectedHandler):
 
     def give(self, session: Session, to: str, now: float) -> bool:
         """Sends the session away, with everything it has; False if no way leads there."""
-        if self._mesh.reaching.next_hop(to) is None:
+        if self._mesh.reachability.next_hop(to) is None:
             return False
         own = self._mesh.settings.name
         if not self._mesh.router.can_carry(end_directed(own, session.client_id, to)):
@@ -201,7 +201,7 @@ class DepartedSessions(DirectedHandler):
         """Whether the departed session is still needed; if not, it ends."""
         if self._by_client.get(departed.session.client_id) is not departed:
             return False
-        reaching = self._mesh.reaching
+        reaching = self._mesh.reachability
         is_changing = not reaching.is_reached(departed.to) or reaching.changes != departed.changes
         if is_changing or departed.session.lane.messages:
             departed.changes = reaching.changes
@@ -210,7 +210,7 @@ class DepartedSessions(DirectedHandler):
         return False
 
     def _send_after(self, departed: DepartedSession, now: float) -> None:
-        if self._mesh.reaching.next_hop(departed.to) is None:
+        if self._mesh.reachability.next_hop(departed.to) is None:
             return
         own = self._mesh.settings.name
         session = departed.session

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _PREFIX: Final = SHARED_TOPICS + "sessions/"
 # As long as a removal is remembered: who was away for longer may bring a discarded session back.
 _CLEARED_SECONDS: Final = 7 * 86_400
-# The kind of the words that name such clients.
+# The kind of gossip that names such clients.
 CONNECTED: Final = 0x43
 
 
@@ -143,7 +143,7 @@ class Presence:
     def __init__(self, mesh: Mesh) -> None:
         self._mesh = mesh
         self._since: dict[str, int] = {}  # by client id, in microseconds of the hybrid clock
-        mesh.flooding.handlers[CONNECTED] = self.heard
+        mesh.gossip.handlers[CONNECTED] = self.heard
 
     def since(self, client_id: str) -> int:
         """0 if it is not connected here."""
@@ -157,14 +157,14 @@ class Presence:
 
     def tell(self, session: Session, now: float) -> None:
         at = self.since(session.client_id)
-        word = {"client": session.client_id, "user": session.user, "at": at}
-        self._mesh.flooding.say(CONNECTED, json.dumps(word).encode(), now, lasting=False)
+        item = {"client": session.client_id, "user": session.user, "at": at}
+        self._mesh.gossip.say(CONNECTED, json.dumps(item).encode(), now, lasting=False)
 
     def heard(self, origin: str, body: bytes, now: float) -> None:
-        word = read_fields(body, "a word of a client")
-        client_id = word.text("client")
-        user = word.text("user")
-        at = word.number("at")
+        item = read_fields(body, "a word of a client")
+        client_id = item.text("client")
+        user = item.text("user")
+        at = item.number("at")
         mesh = self._mesh
         mesh.saw_micros(at)
         session = mesh.core.sessions.get(client_id)

@@ -202,8 +202,8 @@ class Roaming(ClaimListener):
     def end_turn(self, now: float) -> None:
         self.departed_sessions.end_turn(now)
         self.incoming_sessions.names.end_turn()
-        if self._stuck and self._seen_changes != self.mesh.reaching.changes:
-            self._seen_changes = self.mesh.reaching.changes
+        if self._stuck and self._seen_changes != self.mesh.reachability.changes:
+            self._seen_changes = self.mesh.reachability.changes
             for client_id in list(self._stuck):
                 claim = self.claims.find(client_id, now)
                 if claim is None:

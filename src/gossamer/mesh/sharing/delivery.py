@@ -65,7 +65,7 @@ class MeshSharing(Sharing):
         own = self._mesh.settings.name
         levels = {own: self._mesh.directory.own_level(name)}
         for broker, level in self._mesh.directory.elsewhere.get(name, {}).items():
-            if self._mesh.reaching.is_reached(broker):
+            if self._mesh.reachability.is_reached(broker):
                 levels[broker] = level
         best = max(levels.values())
         return own == min(broker for broker, level in levels.items() if level == best)
@@ -93,7 +93,7 @@ class MeshSharing(Sharing):
         levels = self._mesh.directory.elsewhere.get(name)
         if not levels or len(visited) >= _MOST_VISITS:
             return []
-        reaching = self._mesh.reaching
+        reaching = self._mesh.reachability
         turns = self._mesh.directory.turns
         ranked: dict[tuple[bool, bool, int], list[str]] = {}
         for broker, level in levels.items():

@@ -33,7 +33,7 @@ class Admission:
         self._core: Core = tree_links.core
         self._memory: SeenMessages = tree_links.memory
         self._agreement: TreeAgreement = tree_links.agreement
-        self._waves: Rebroadcast = tree_links.waves
+        self._waves: Rebroadcast = tree_links.rebroadcast
         self._complaints = LimitedLog(logger)
         self.forged = 0  # messages that claimed to have begun here
         self._remember_queues()
@@ -58,6 +58,8 @@ class Admission:
     def admit(self, link: Link, message: Message, now: float) -> tuple[int, Message]:
         """What to do with it, and the message, by another name if it becomes a wave here."""
         tree_links = self._tree_links
+        # What puts this link into the tree may have come a moment ago. By the old view the message
+        # would seem to come by a link that is not in use, and would go round for nothing.
         if not link.in_tree and (tree_links.has_news or tree_links.is_dirty):
             tree_links.adopt(now)
         name = message.name
@@ -73,6 +75,8 @@ class Admission:
             return (NEW if self._is_missing(first, message) else REPEATED), message
         if not memory.is_new(name[:NAME_BYTES], message.qos):
             return REPEATED, message
+        # Once a neighbour has our marker, all count on it that what was sent by the old tree has
+        # been passed on. This was not, so it goes to everybody.
         is_late = not link.in_tree and self._agreement.has_sent()
         if is_wave and stamp is not None and stamp.is_replay:
             is_news = self._is_missing(first, message)

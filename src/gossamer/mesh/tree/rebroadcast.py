@@ -92,12 +92,15 @@ class Rebroadcast:
         is_complete = True
         for link in self._mesh.by_name.values():
             is_back = link.name in reachable
+            # A link that stands empties its queue itself, in the tree or on its way out of it.
             if link.in_tree or (is_back and link.connection is not None) or not waits(link):
                 continue
             owed = self._owed(link, view)
             is_new = link.session.last_number() > link.reached_number
             if not is_back and not (owed if is_new else owed - link.reached):
                 continue
+            # One that is reached in another way needs its queue here no more. One that is not keeps
+            # it, since nobody else has it for that broker; those behind it need not wait.
             if is_back:
                 is_sent = self._send_off(link, owed, view, now)
             else:
@@ -166,8 +169,8 @@ class Rebroadcast:
         self._send(window, link, brokers, view, now)
         if window:
             withdraw(session, window)
-            self._mesh.notes.of(link.name).own = ""
-            self._mesh.notes.save(link.name)
+            self._mesh.neighbour_records.of(link.name).own = ""
+            self._mesh.neighbour_records.save(link.name)
         if not session.lane.messages:
             return True
         refill(session)
@@ -201,6 +204,7 @@ class Rebroadcast:
             name = self._new_name(message, first)
             sent = message.changed(retain=delivery.retain, name=name)
             self._known[known_as] = (*sent_to, *[other.name for other in missing])
+            # Who waits for the link's acknowledgement now waits for these too.
             before = passing.carry(delivery.ticket)
             for other in missing:
                 other.session.deliver(sent, other.receiver, now)

@@ -18,7 +18,7 @@ from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
 
 DIGEST_BYTES = 16
-TOPOLOGY: Final = 1  # the kind of word that an announcement is
+TOPOLOGY: Final = 1  # the kind of gossip that an announcement is
 # Links of one broker; a peer that announces more is no broker of ours.
 MOST_LINKS: Final = 1_024
 _VERSION_BYTES: Final = 16
@@ -47,10 +47,6 @@ class TreeView:
 
     def neighbours(self) -> list[str]:
         return self.tree.get(self.name, [])
-
-    def root(self) -> str:
-        """For people: something to call the tree by."""
-        return min(self.tree)
 
     def next_hop(self, name: str) -> str:
         """The neighbour on the way to that broker, "" if there is none."""

@@ -1,7 +1,7 @@
 """Any graph of links, one tree in use: which links carry what, while the tree changes and after.
 
 *In the tree*: carries everything. *Leaving*: was in the tree; it carries QoS 1 and 2 until all
-agree on a tree without it, and then what is left in its queue. *Standby*: carries words only, and
+agree on a tree without it, and then what is left in its queue. *Standby*: carries gossip only, and
 is told no interests. *Away*: not connected.
 
 QoS 1 and 2 go over the tree of the last agreement, the present tree, and all between: nothing falls
@@ -46,7 +46,7 @@ class TreeLinks:
         self.announcements = announcements
         self.agreement = TreeAgreement()
         self.markers = Markers(mesh, self.agreement)
-        self.waves = Rebroadcast(mesh, self.memory)
+        self.rebroadcast = Rebroadcast(mesh, self.memory)
         self.behind = Behind(self.core)
         self.admission = Admission(self)
         self.heartbeat = Heartbeat(self)
@@ -57,7 +57,7 @@ class TreeLinks:
         self._viewed_at = 0.0
         self._is_untidy = True  # something is left to do once settled
         self._held: dict[str, None] = {}  # links in the tree whose queue is sent to others first
-        mesh.flooding.handlers[TOPOLOGY] = self._hear_announcement
+        mesh.gossip.handlers[TOPOLOGY] = self._hear_announcement
         self.agreement.adopt(self.announcements.view.digest, [])
         self.core.timers.add(self.core.started_at, self.heartbeat)
 
@@ -71,7 +71,7 @@ class TreeLinks:
         """A link stands; it is announced when the neighbour has answered once."""
         link.round_trip = RoundTrip()
         self._exclude(link)
-        self.waves.stop(link)
+        self.rebroadcast.stop(link)
         # Nothing goes out before it is known whether this link is in the tree.
         link.session.window = 0
         link.session.is_awaited = True
@@ -85,7 +85,7 @@ class TreeLinks:
     def forget(self, link: Link) -> None:
         """The neighbour will not come back."""
         self._held.pop(link.name, None)
-        self.waves.stop(link)
+        self.rebroadcast.stop(link)
 
     def _exclude(self, link: Link) -> None:
         """Not in the tree, or not any more."""
@@ -97,7 +97,7 @@ class TreeLinks:
         session.gives_plain = False
         if session.takes_plain:
             session.takes_plain = False
-            self.core.routes.changes += 1
+            self.core.routes.changes += 1  # routes that are cached have it as a receiver
 
     def _include(self, link: Link, now: float) -> None:
         """In the tree from now on: it is asked what is wanted behind it."""
@@ -113,7 +113,7 @@ class TreeLinks:
 
     def _release(self, link: Link, now: float) -> None:
         """Its queue goes to the neighbour, once those have it who were left behind."""
-        if self.waves.send_to_others(link, self.view, now):
+        if self.rebroadcast.send_to_others(link, self.view, now):
             self._held.pop(link.name, None)
             self._resume(link, now)
         else:
@@ -121,7 +121,7 @@ class TreeLinks:
 
     def _resume(self, link: Link, now: float) -> None:
         session = link.session
-        self.waves.stop(link)
+        self.rebroadcast.stop(link)
         if session.window == 0 and session.outbox is not None:
             session.window = _WINDOW
             session.resume(now)
@@ -140,7 +140,7 @@ class TreeLinks:
         before = self.view
         if self.announcements.refresh():
             if self.agreement.is_settled and not self._is_untidy:
-                self.waves.note_reached(before)
+                self.rebroadcast.note_reached(before)
             self._use_view(now)
 
     def step(self, now: float) -> bool:
@@ -154,7 +154,7 @@ class TreeLinks:
         self._is_untidy = False
         self.settled_at = now
         self._use_for_all()
-        if not self.waves.send_round(self.view, now):
+        if not self.rebroadcast.send_round(self.view, now):
             self._is_untidy = True
         return self._tidy(now)
 
@@ -164,10 +164,10 @@ class TreeLinks:
             round_trip = link.round_trip
             if link.connection is not None and round_trip is not None and round_trip.is_measured:
                 costs[link.name] = round_trip.cost
-        flooding = self.mesh.flooding
-        announcement = self.announcements.announce(flooding.life, costs)
+        gossip = self.mesh.gossip
+        announcement = self.announcements.announce(gossip.life, costs)
         if announcement:
-            flooding.say(TOPOLOGY, announcement, now)
+            gossip.say(TOPOLOGY, announcement, now)
 
     def _hear_announcement(self, origin: str, body: bytes, now: float) -> None:
         self.announcements.heard(origin, body)
@@ -176,6 +176,7 @@ class TreeLinks:
     def _may_look(self, now: float) -> bool:
         if self.announcements.known() < MANY_BROKERS:
             return True
+        # A clock that was set back must not stop it.
         return not 0.0 <= now - self._viewed_at < PAUSE_SECONDS
 
     def _use_view(self, now: float) -> None:
@@ -199,7 +200,7 @@ class TreeLinks:
         for link in returned:
             self._release(link, now)
         if self.mesh.settings.is_joint:
-            self.mesh.reaching.view_changed()
+            self.mesh.reachability.view_changed()
 
     def _use_for_all(self) -> None:
         """Settled: the links of the tree carry QoS 0 too."""

@@ -125,7 +125,7 @@ def bridge_views(mesh: Mesh) -> list[StockView]:
 def choices_view(core: Core, query: dict[str, str]) -> Page[ChoiceView]:
     """By what they carry, the busiest first."""
     choices = sorted(
-        mesh_in(core).choosing.choices.items(),
+        mesh_in(core).auto.choices.items(),
         key=lambda item: (-item[1].published - item[1].subscribed, item[0]),
     )
     return cut(
@@ -136,7 +136,7 @@ def choices_view(core: Core, query: dict[str, str]) -> Page[ChoiceView]:
 def decide_mode(core: Core, mode: str, now: float) -> None:
     """HttpError 400 if there is no such mode."""
     try:
-        mesh_in(core).switching.decide(mode, now)
+        mesh_in(core).mode_switch.decide(mode, now)
     except ValueError as error:
         raise HttpError(400, str(error)) from None
 

@@ -322,11 +322,11 @@ class BrokerCollector(Collector):
 
     def _choice_metrics(self) -> Iterator[Metric]:
         mesh = mesh_of(self._core)
-        if mesh is None or not mesh.choosing.choices:
+        if mesh is None or not mesh.auto.choices:
             return
         counts = {
             branch: {**choice_view(choice), "flooded": int(choice.is_flooded)}
-            for branch, choice in mesh.choosing.choices.items()
+            for branch, choice in mesh.auto.choices.items()
         }
         yield from _labelled("auto", "branch", counts, (), CHOICE_GAUGES)
 

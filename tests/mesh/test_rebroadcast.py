@@ -80,7 +80,7 @@ def test_what_comes_late_as_many_waves_goes_on_as_one() -> None:
     assert message.name[NAME_BYTES:] == first
     assert node.mesh.tree_links.memory.is_own(message.name)
     assert [arrives(number)[0] for number in range(2, 9)] == [REPEATED] * 7
-    assert node.mesh.tree_links.waves.begun == 1
+    assert node.mesh.tree_links.rebroadcast.begun == 1
 
     # In another view somebody may be missing again.
     digest = node.mesh.tree_links.view.digest
@@ -107,7 +107,7 @@ def test_a_neighbour_that_returns_is_not_alone_with_what_waited_for_those_behind
     net.run()
     tree_links, link = a.mesh.tree_links, a.mesh.by_name["b"]
     assert waiting(a, "b") == 1
-    waves = tree_links.waves
+    waves = tree_links.rebroadcast
     for behind, begun in (({"b"}, 0), ({"b", "c"}, 1), ({"b", "c"}, 1)):
         link.behind = behind
         waves.send_to_others(link, tree_links.view, a.now)
@@ -133,7 +133,7 @@ def test_what_waits_goes_to_nobody_who_was_not_behind_the_link() -> None:
     net.cut("b", "c")
     net.join("d", "c")
     tree_links = a.mesh.tree_links
-    assert tree_links.waves.begun == 1
+    assert tree_links.rebroadcast.begun == 1
     assert reader.payloads() == ["x"]
     assert late.payloads() == []
 
@@ -163,7 +163,7 @@ def test_who_was_behind_a_link_is_known_after_a_restart() -> None:
     late = net.nodes["d"].client("late")
     late.subscribe("#", qos=1)
     net.join("a", "d")
-    assert a.mesh.tree_links.waves.begun == 0
+    assert a.mesh.tree_links.rebroadcast.begun == 0
     net.join("a", "b")
     assert waiting(a, "b") == 0
     # A neighbour that is forgotten is forgotten with all that.
@@ -202,7 +202,7 @@ def test_what_is_queued_after_a_queue_was_sent_round_is_sent_round_too() -> None
     publish(a.broker.core, Message("t", b"2", 1, False, None, 0.0, "", ""), None, 0.0)
     net.run()
     assert reader.payloads() == ["2"]
-    begun = a.mesh.tree_links.waves.begun
+    begun = a.mesh.tree_links.rebroadcast.begun
     net.node("e")
     net.join("d", "e")
-    assert a.mesh.tree_links.waves.begun == begun
+    assert a.mesh.tree_links.rebroadcast.begun == begun

@@ -8,7 +8,7 @@ import pytest
 from gossamer.broker.mesh_port import CONTROL_TOPIC
 from gossamer.mesh.control_messages import FLOOD, FLOOD_LIST, control_packet
 from gossamer.mesh.gossip.gossip import LASTING_BURST
-from gossamer.mesh.gossip.item import GossipItem, decode_list, decode_word, encode_list, encode_word
+from gossamer.mesh.gossip.item import GossipItem, decode_item, decode_list, encode_item, encode_list
 from gossamer.wire.errors import ProtocolError
 from tests.support.meshes import Net, Node, Wire
 
@@ -27,12 +27,12 @@ def listening(net: Net, names: str) -> Heard:
         def note(origin: str, body: bytes, now: float, notes: list = notes) -> None:  # type: ignore[type-arg]
             notes.append((origin, body))
 
-        net.nodes[name].mesh.flooding.handlers[KIND] = note
+        net.nodes[name].mesh.gossip.handlers[KIND] = note
     return heard
 
 
 def say(node: Node, body: bytes, lasting: bool = True) -> None:
-    node.mesh.flooding.say(KIND, body, node.now, lasting)
+    node.mesh.gossip.say(KIND, body, node.now, lasting)
 
 
 @pytest.mark.parametrize("lasting", [True, False])
@@ -63,7 +63,7 @@ def test_who_comes_later_is_told_what_still_stands() -> None:
     assert heard["c"] == [("d", b"there"), ("a", b"new")]
     assert heard["d"] == [("a", b"new")]
     assert heard["a"] == [("d", b"there")]
-    assert net.nodes["d"].mesh.flooding.last_word("a", KIND) == b"new"
+    assert net.nodes["d"].mesh.gossip.last_item("a", KIND) == b"new"
     net.cut("b", "c")
     net.join("b", "c")
     assert heard["d"] == [("a", b"new")]
@@ -110,7 +110,7 @@ def test_a_start_whose_clock_was_set_back_is_still_heard() -> None:
     net.run()
     net.cut("a", "b")
     net.node("a")
-    flooding = net.nodes["a"].mesh.flooding
+    flooding = net.nodes["a"].mesh.gossip
     flooding.life -= 1 << 40
     say(net.nodes["a"], b"after")
     net.join("a", "b")
@@ -140,7 +140,7 @@ def test_a_broker_that_changes_its_words_all_the_time_is_damped(
 
 def forged(net: Net, word: GossipItem) -> None:
     """`a` sends `b` what it should not."""
-    net.nodes["a"].mesh.by_name["b"].send([control_packet(FLOOD, encode_word(word))])
+    net.nodes["a"].mesh.by_name["b"].send([control_packet(FLOOD, encode_item(word))])
     net.run()
 
 
@@ -151,10 +151,10 @@ def test_a_word_in_ones_own_name_is_answered_by_a_later_one() -> None:
     net.join("b", "c")
     say(net.nodes["b"], b"mine")
     net.run()
-    life = net.nodes["b"].mesh.flooding.life
+    life = net.nodes["b"].mesh.gossip.life
     forged(net, GossipItem("b", life + 5, 1, KIND, True, b"forged"))
     assert heard["c"] == [("b", b"mine"), ("b", b"mine")]
-    assert net.nodes["a"].mesh.flooding.last_word("b", KIND) == b"mine"
+    assert net.nodes["a"].mesh.gossip.last_item("b", KIND) == b"mine"
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_what_is_no_word_ends_its_link_only(word: GossipItem) -> None:
 def test_words_and_lists_come_back_as_they_were() -> None:
     words = [GossipItem(f"b{n}", n << 60, n, n % 256, n % 2 == 0, b"x" * n) for n in range(3_000)]
     for word in words[:50]:
-        again = decode_word(b"?" + encode_word(word), 1)
+        again = decode_item(b"?" + encode_item(word), 1)
         assert (again.origin, again.life, again.counter, again.kind, again.is_lasting) == (
             *(word.origin, word.life, word.counter, word.kind, word.is_lasting),
         )
@@ -199,6 +199,6 @@ def test_words_and_lists_come_back_as_they_were() -> None:
 
 @pytest.mark.parametrize("cut", range(20))
 def test_a_word_that_is_cut_off_is_none(cut: int) -> None:
-    data = encode_word(GossipItem("ab", 1, 1, KIND, True, b""))
+    data = encode_item(GossipItem("ab", 1, 1, KIND, True, b""))
     with pytest.raises(ProtocolError):
-        decode_word(data[:cut], 0)
+        decode_item(data[:cut], 0)
