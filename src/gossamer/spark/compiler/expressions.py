@@ -30,6 +30,7 @@ ORDER: Final = "order"
 _SQUARE: Final = "square"
 _ERROR: Final = "square_error"
 
+# Ranks, from 1, as in `plus/operators/quantile.py`.
 _LOW: Final = "(count + 1) div 2"
 _HIGH: Final = "count div 2 + 1"
 _P95: Final = "(count * 95 + 99) div 100"
