@@ -26,7 +26,7 @@ from gossamer.broker.session_end import end_connection
 from gossamer.broker.settings import peer_settings
 from gossamer.broker.timers import Timer
 from gossamer.budget.ledger import Owner
-from gossamer.session.outbox import Outbox, Sink
+from gossamer.session.outbox import UNWANTED_BYTES, Outbox, Sink
 from gossamer.session.session import Identity, Session
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
@@ -333,6 +333,9 @@ class Connection:
         outbox = self.outbox
         if self.version != V5 or reason == reasons.SUCCESS:
             outbox.acknowledge(qos, packet_id, is_kept)
+            return
+        if reason == reasons.NO_MATCHING_SUBSCRIBERS and outbox.maximum_packet >= UNWANTED_BYTES:
+            outbox.acknowledge(qos, packet_id, is_kept, is_wanted=False)
             return
         properties: Properties | None = None
         if text and self.wants_problems:  # [MQTT-3.1.2-29]

@@ -71,9 +71,9 @@ def publish_plain(
         session.user,
         route.topic_bytes,
     )
-    # What came in can go out as it is: up to the packet identifier, and behind it.
-    tail = data[after_topic + 2 : stop] if version == V5 else content
-    message.preset_head(version, data[start:after_topic], tail)
+    if route.sure:  # what came in can go out as it is: up to the packet identifier, and behind it
+        tail = data[after_topic + 2 : stop] if version == V5 else content
+        message.preset_head(version, data[start:after_topic], tail)
     take(connection, route, message, packet_id, False, None, now)
     return True
 

@@ -145,7 +145,8 @@ class SocketSink(Sink):
             self._wait_for_turn(data, 0, is_first=True)
         else:
             self._receive_slices(connection, data, 0, now)
-        self.host.after_chunk(now)
+        self.host.broker.end_turn(now)
+        self.host.go_on_later()
 
     def eof_received(self) -> bool:
         return False  # closes the transport

@@ -112,10 +112,14 @@ class Host:
             sink.cut()
 
     def after_chunk(self, now: float) -> None:
-        """Writes what the chunk caused; the journal gets its turn when the loop has read all."""
-        broker = self.broker
-        broker.end_turn(now)
-        if broker.has_more():
+        """Writes what the chunk caused, and sees to what is left."""
+        self.broker.end_turn(now)
+        self.go_on_later()
+
+    def go_on_later(self) -> None:
+        """Who has more to send than one turn takes stands in line; the journal gets its turn when
+        the loop has read all."""
+        if self.broker.has_more():
             self._move_line()
         self._end_turn_soon()
 

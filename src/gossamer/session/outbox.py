@@ -6,7 +6,7 @@ committed; held chunks keep their order.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import mypyc_attr
 
@@ -23,6 +23,12 @@ from gossamer.wire.publish_codec import IDENTIFIERS, PUBACK_HEAD, PUBREC_HEAD
 
 if TYPE_CHECKING:
     from gossamer.session.session import Session
+
+# An answer of five bytes: head, packet identifier, and the reason NO_MATCHING_SUBSCRIBERS.
+UNWANTED_BYTES: Final = 5
+_UNWANTED_PUBACK: Final = b"\x40\x03"
+_UNWANTED_PUBREC: Final = b"\x50\x03"
+_UNWANTED: Final = b"\x10"
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -292,9 +298,17 @@ class Outbox:
         held.append(chunk)
         batches.append(needed)
 
-    def acknowledge(self, qos: int, packet_id: int, is_kept: bool = True) -> None:
-        """PUBACK or PUBREC without a reason [MQTT-2.2.1-5]; a promise, if something is kept."""
-        answer = (PUBACK_HEAD if qos == 1 else PUBREC_HEAD) + IDENTIFIERS[packet_id]
+    def acknowledge(
+        self, qos: int, packet_id: int, is_kept: bool = True, is_wanted: bool = True
+    ) -> None:
+        """PUBACK or PUBREC without a reason [MQTT-2.2.1-5], or with that of a 5.0 publication that
+        nobody wants; a promise, if something is kept."""
+        if is_wanted:
+            answer = (PUBACK_HEAD if qos == 1 else PUBREC_HEAD) + IDENTIFIERS[packet_id]
+        else:
+            # Said as often as clients publish: not worth a packet to encode.
+            head = _UNWANTED_PUBACK if qos == 1 else _UNWANTED_PUBREC
+            answer = head + IDENTIFIERS[packet_id] + _UNWANTED
         if is_kept:
             self.put_promise(answer)
         else:
