@@ -113,10 +113,11 @@ def run(
     """Run a pipeline until Ctrl-C; the next run continues where it stopped."""
     from datetime import timedelta
 
+    found = pipelines()  # before anything that needs Spark
     from gossamer.spark.pipelines.pipeline import PipelineError, PipelineSettings
 
     try:
-        pipeline = pipelines().find(name)
+        pipeline = found.find(name)
     except PipelineError as problem:
         raise WrongUse(str(problem)) from None
     settings = PipelineSettings(
