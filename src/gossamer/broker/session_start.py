@@ -14,7 +14,7 @@ from gossamer.budget.ledger import Account
 from gossamer.geo.glp import Glp
 from gossamer.session.message import Message
 from gossamer.session.outbox import Outbox
-from gossamer.session.queue_policy import QueueLimits
+from gossamer.session.queue_policy import queue_limits
 from gossamer.session.records import SessionRecord
 from gossamer.session.session import Session
 from gossamer.wire import reasons
@@ -165,7 +165,7 @@ def bound_queue(session: Session, settings: Settings) -> None:
     if session.is_peer:
         return
     session.bound(
-        QueueLimits(
+        queue_limits(
             settings.max_queued,
             settings.max_queued_bytes,
             settings.max_queued_memory,

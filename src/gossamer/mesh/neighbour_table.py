@@ -24,7 +24,7 @@ from gossamer.mesh.dial import Collisions
 from gossamer.mesh.handshake import Introduction
 from gossamer.mesh.link import Link
 from gossamer.mesh.settings import ENVELOPES, FIRST
-from gossamer.session.queue_policy import DROP_NEWEST, NO_BYTES_LIMIT, REFUSE, QueueLimits
+from gossamer.session.queue_policy import DROP_NEWEST, NO_BYTES_LIMIT, REFUSE, queue_limits
 from gossamer.session.records import SessionRecord
 from gossamer.session.session import NEVER, Session
 from gossamer.session.subscription import Receiver
@@ -216,7 +216,7 @@ def _unbind(session: Session) -> None:
     # What cannot be kept for a neighbour is not taken from a publisher either; without a store
     # nobody relies on it.
     policy = REFUSE if session.hub.journal.spills else DROP_NEWEST
-    session.bound(QueueLimits(0, NO_BYTES_LIMIT, _MEMORY_BYTES, policy))
+    session.bound(queue_limits(0, NO_BYTES_LIMIT, _MEMORY_BYTES, policy))
 
 
 class NeighbourRecord:

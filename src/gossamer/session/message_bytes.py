@@ -29,7 +29,7 @@ _EXPIRY: Final = struct.Struct(">d")
 _MOST_PROPERTIES: Final = 65_535
 
 # The object, its encodings' list and the headers of its strings.
-MESSAGE_BYTES: Final = 400
+MESSAGE_BYTES: Final = 424
 PROPERTIES_BYTES: Final = 384
 # A pair of User Properties: the tuple, its place in the list, the headers of two texts.
 PAIR_BYTES: Final = 184

@@ -9,6 +9,7 @@ refuse        the publisher is told (5.0), or waits for its acknowledgement (3.1
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from gossamer.budget.ledger import LITTLE, RESERVED_PART, Account
@@ -43,7 +44,7 @@ DELIVERY_BYTES: Final = 280
 
 
 class QueueLimits:
-    """How long a queue may become, and what happens then; one object for all that have the same."""
+    """How long a queue may become, and what happens then."""
 
     __slots__ = ("memory_bytes", "messages", "policy", "stored_bytes")
 
@@ -52,6 +53,12 @@ class QueueLimits:
         self.stored_bytes = stored_bytes  # where the store holds what memory should not
         self.memory_bytes = memory_bytes  # where memory holds everything
         self.policy = policy
+
+
+@lru_cache(maxsize=64)
+def queue_limits(messages: int, stored_bytes: int, memory_bytes: int, policy: int) -> QueueLimits:
+    """One object for all sessions that have the same."""
+    return QueueLimits(messages, stored_bytes, memory_bytes, policy)
 
 
 NO_BYTES_LIMIT: Final = 1 << 62
