@@ -121,13 +121,14 @@ class BrokerChain:
             yield self.start(stack, cores)
 
 
-def gossamer_chain(length: int) -> BrokerChain:
+def gossamer_chain(length: int, *, memory: bool = True) -> BrokerChain:
     def start(stack: ExitStack, cores: set[int]) -> BenchTarget:
         from gossamer.net.local.broker import LocalMeshError
         from gossamer.net.local.mesh import LocalMesh, LocalMeshPlan
 
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gossamer-bench-")))
-        local = stack.enter_context(LocalMesh(folder, LocalMeshPlan(length, "linear")))
+        plan = LocalMeshPlan(length, "linear", memory=memory)
+        local = stack.enter_context(LocalMesh(folder, plan))
         try:
             local.start()
         except LocalMeshError as error:

@@ -11,9 +11,12 @@ from gossamer_lab.bench.brokers import brokers as brokers
 from gossamer_lab.bench.durable import durable as durable
 from gossamer_lab.bench.flood import flood as flood
 from gossamer_lab.bench.geo import geo as geo
+from gossamer_lab.bench.growth import growth as growth
 from gossamer_lab.bench.heal import heal as heal
 from gossamer_lab.bench.images import images as images
+from gossamer_lab.bench.memory import memory as memory
 from gossamer_lab.bench.mesh import mesh as mesh
 from gossamer_lab.bench.plus import plus as plus
 from gossamer_lab.bench.spark.command import spark as spark
+from gossamer_lab.bench.stalls import stalls as stalls
 from gossamer_lab.bench.topics import topics as topics

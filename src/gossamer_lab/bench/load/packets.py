@@ -62,13 +62,19 @@ def subscribe(packet_id: int, filters: Sequence[str], qos: int) -> bytes:
     return _packet(0x82, packet_id.to_bytes(2, "big") + wishes)
 
 
+def unsubscribe(packet_id: int, filter: str) -> bytes:
+    return _packet(0xA2, packet_id.to_bytes(2, "big") + _text(filter))
+
+
 def suback_size(filters: int) -> int:
     return len(_packet(0x90, bytes(2 + filters)))
 
 
-def publish(topic: str, payload: bytes, qos: int = 0, packet_id: int = 0) -> bytes:
+def publish(
+    topic: str, payload: bytes, qos: int = 0, packet_id: int = 0, *, retain: bool = False
+) -> bytes:
     identity = packet_id.to_bytes(2, "big") if qos else b""
-    return _packet(0x30 | qos << 1, _text(topic) + identity + payload)
+    return _packet(0x30 | qos << 1 | retain, _text(topic) + identity + payload)
 
 
 def packet_id_offset(topic: str, packet_size: int) -> int:

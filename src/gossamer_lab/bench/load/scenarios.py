@@ -11,7 +11,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import NamedTuple
 
-from gossamer_lab.bench.load import bursts, paced
+from gossamer_lab.bench.load import bursts, paced, state
 from gossamer_lab.bench.load.client import GeneratorError
 from gossamer_lab.bench.measurement import BenchTarget, Measurement
 
@@ -62,9 +62,31 @@ MESH_SCENARIOS = (
     LoadScenario("mesh-qos1", "20 pairs in bursts, QoS 1", _pairs_qos_1),
     LoadScenario("mesh-qos2", "20 pairs in bursts, QoS 2", _pairs_qos_2),
 )
+# What a delivery costs by how much a broker holds: by what grows, its scenarios by size.
+_TO_A_MILLION = (1_000, 10_000, 100_000, 1_000_000)
+GROWTH_SCENARIOS = {
+    growing: {
+        size: LoadScenario(
+            f"growth-{growing}-{size}", f"{size:,} {growing}", partial(run, count=size)
+        )
+        for size in sizes
+    }
+    for growing, sizes, run in (
+        ("topics", _TO_A_MILLION, state.wildcards_over_topics),
+        ("subscriptions", _TO_A_MILLION, state.one_of_subscriptions),
+        ("retained", _TO_A_MILLION, state.wildcards_beside_retained),
+        ("connections", (100, 1_000, 10_000), state.one_of_connections),
+    )
+}
 BY_NAME = {
     scenario.name: scenario
-    for scenario in (*SCENARIOS, *DURABLE_SCENARIOS, *FLOOD_SCENARIOS, *MESH_SCENARIOS)
+    for scenario in (
+        *SCENARIOS,
+        *DURABLE_SCENARIOS,
+        *FLOOD_SCENARIOS,
+        *MESH_SCENARIOS,
+        *(one for by_size in GROWTH_SCENARIOS.values() for one in by_size.values()),
+    )
 }
 
 
