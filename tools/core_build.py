@@ -39,7 +39,7 @@ HOT_PARTS = frozenset(
         *("broker.archive_port", "broker.broker", "broker.client_topics", "broker.connection"),
         *("broker.core", "broker.delivery", "broker.dispatch", "broker.keep_alive"),
         *("broker.memory_report", "broker.operators", "broker.policy", "broker.publish"),
-        *("broker.publish_from_neighbour", "broker.publish_runs", "broker.rates"),
+        *("broker.publish_from_neighbour", "broker.publish_bursts", "broker.rates"),
         *("broker.retained", "broker.retained_delivery", "broker.revocation", "broker.routes"),
         *("broker.timers",),
         *("plus.engine", "plus.filter_operator", "plus.operators", "plus.plan"),

@@ -16,7 +16,7 @@ from gossamer.archive.archive import Archive
 from gossamer.archive.catalog import now_micros
 from gossamer.archive.folder import ArchiveError
 from gossamer.archive.sealed_segment import SealedSegment, open_folder
-from gossamer.archive.upkeep import Upkeep
+from gossamer.archive.segment_lifecycle import Upkeep
 from tests.support.archives import BROKER, Row, keep_up, read, settings, write
 
 BUCKET = "lake"

@@ -15,9 +15,9 @@ from gossamer.archive.archive import Archive, ArchiveFull, ArchiveOnlyStore
 from gossamer.archive.catalog import now_micros
 from gossamer.archive.collector import MOST_BLOCK_BYTES, Collector
 from gossamer.archive.folder import ArchiveError
-from gossamer.archive.seal import SealingWorker, seal
+from gossamer.archive.parquet_seal import SealingWorker, seal
 from gossamer.archive.sealed_segment import TIMES_KEY, TOPICS_KEY, SealedSegment
-from gossamer.archive.upkeep import Upkeep
+from gossamer.archive.segment_lifecycle import Upkeep
 from gossamer.broker.archive_port import MOST_WAITING_BYTES
 from tests.support.archives import BROKER, Row, keep_up, read, seal_here, settings, write
 from tests.support.polling import eventually

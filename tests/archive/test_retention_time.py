@@ -7,7 +7,7 @@ import pytest
 from gossamer.archive.archive import Archive
 from gossamer.archive.catalog import now_micros
 from gossamer.archive.collector import MICROSECONDS
-from gossamer.archive.upkeep import RetentionTime, expired
+from gossamer.archive.segment_lifecycle import RetentionTime, expired
 from tests.support.archives import Row, settings, write
 
 DAY = 86_400 * MICROSECONDS

@@ -8,10 +8,10 @@ from gossamer.geo.areas import NO_AREAS, Areas, GlpError
 from gossamer.geo.circle import Circle
 from gossamer.geo.earth import Point
 from gossamer.geo.geojson import read_geojson
+from gossamer.geo.geolocation import place_of
 from gossamer.geo.glp import parse
 from gossamer.geo.interest import Interest
 from gossamer.geo.line import Line
-from gossamer.geo.located import place_of
 from gossamer.geo.overlap import delivers, meet
 from gossamer.geo.polygon import Polygon
 from gossamer.geo.rectangle import Rectangle

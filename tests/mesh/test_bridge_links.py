@@ -4,8 +4,8 @@ from itertools import pairwise
 
 from gossamer.broker.policy import Origin
 from gossamer.mesh.bridges.bridge import Bridge, BridgeSettings
+from gossamer.mesh.bridges.bridge_dial import BridgeDial
 from gossamer.mesh.bridges.bridges import SILENCE_SECONDS, Bridges
-from gossamer.mesh.bridges.dial import BridgeDial
 from tests.support.memory import World
 from tests.support.meshes import Net, Node, Wire
 

@@ -86,7 +86,7 @@ def test_a_message_with_a_forged_origin_is_dropped_and_named(
         line.run()
     assert reader.messages() == []
     tree_links = line.nodes["b"].mesh.tree_links
-    assert tree_links.admission.forged == 1
+    assert tree_links.deduplication.forged == 1
     assert any("link to evil" in record.getMessage() for record in caplog.records)
 
 

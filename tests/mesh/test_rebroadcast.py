@@ -4,7 +4,7 @@ often it has it; and they go to nobody whom they are not for."""
 from itertools import combinations
 
 from gossamer.broker.delivery import publish
-from gossamer.broker.mesh_port import REPEATED, WAVE
+from gossamer.broker.mesh_port import REBROADCAST, REPEATED
 from gossamer.mesh.link import Link
 from gossamer.session.message import NAME_BYTES, Message
 from gossamer.storage.memory_journal import MemoryJournal
@@ -76,7 +76,7 @@ def test_what_comes_late_as_many_waves_goes_on_as_one() -> None:
         return node.mesh.admit(link.session, message, node.now)
 
     verdict, message = arrives(1)
-    assert verdict == WAVE
+    assert verdict == REBROADCAST
     assert message.name[NAME_BYTES:] == first
     assert node.mesh.tree_links.memory.is_own(message.name)
     assert [arrives(number)[0] for number in range(2, 9)] == [REPEATED] * 7

@@ -14,12 +14,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from gossamer.cli import main
 from gossamer.net.admin import http, tokens
-from gossamer.net.admin.routes import Route
+from gossamer.net.admin.endpoints import Endpoint
 from gossamer.net.admin.server import AdminServer
 from gossamer.net.config import ConfigError
 from gossamer.net.config.root import Admin
 from gossamer.net.listeners import Reloader
-from gossamer.net.login_places import MOST_STRANGERS
+from gossamer.net.login_slots import MOST_STRANGERS
 from gossamer.wire import reasons
 from gossamer.wire.packets import Connack, Disconnect, Publish, Request, Suback, Subscribe
 from tests.support.admin_service import assert_as_documented
@@ -197,7 +197,7 @@ def test_everything_else_needs_the_token(admin: AdminClient) -> None:
     assert admin.call("GET", "/v1/sessions", token=TOKEN + "x")[0] in (401, 429)
 
 
-def _routes(admin: AdminClient) -> list[Route]:
+def _routes(admin: AdminClient) -> list[Endpoint]:
     return _server(admin).routes
 
 

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from gossamer.broker.policy import Verdict
-from gossamer.net.auth import assembly
+from gossamer.net.auth import from_config
 from gossamer.net.auth.backend import Attempt, Backend, CertificateBackend, Chain
 from gossamer.net.auth.passwords import (
     HASHER,
@@ -337,16 +337,16 @@ def test_plugins_are_found_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
         def load(self) -> Any:
             return here[self.name]
 
-    installed = EntryPoints(Stub(name, "x:y", assembly.GROUP) for name in here)
-    monkeypatch.setattr(assembly, "entry_points", lambda **query: installed.select(**query))
-    assert isinstance(assembly.load_plugin("fixed", {}), Fixed)
+    installed = EntryPoints(Stub(name, "x:y", from_config.GROUP) for name in here)
+    monkeypatch.setattr(from_config, "entry_points", lambda **query: installed.select(**query))
+    assert isinstance(from_config.load_plugin("fixed", {}), Fixed)
     for name, options, said in [
         ("ldap", {}, "ldap is not installed; installed are: fixed, nothing"),
         ("fixed", {"fail": True}, "does not start"),
         ("nothing", {}, "is not a gossamer"),
     ]:
         with pytest.raises(ConfigError) as caught:
-            assembly.load_plugin(name, options)
+            from_config.load_plugin(name, options)
         assert said in str(caught.value)
 
 

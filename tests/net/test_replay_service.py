@@ -23,8 +23,8 @@ from gossamer.archive.client import (
 )
 from gossamer.archive.folder import ArchiveError
 from gossamer.archive.replay_protocol import BAD, DENIED, FAILED, REFUSED, frame, read_frame
+from gossamer.archive.segment_lifecycle import Upkeep
 from gossamer.archive.selection import Selection
-from gossamer.archive.upkeep import Upkeep
 from gossamer.net.auth.passwords import HASHER, write_entries
 from gossamer.net.rule_file import RulePermissions
 from gossamer.wire.packets import Acknowledgement, Publish

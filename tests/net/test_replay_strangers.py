@@ -23,7 +23,7 @@ from gossamer.archive.replay_protocol import (
     frame,
 )
 from gossamer.net import replay_service as replay
-from gossamer.net.login_places import MOST_STRANGERS, LoginPlaces, UserShares
+from gossamer.net.login_slots import MOST_STRANGERS, LoginSlots, UserShares
 from gossamer.net.replay_service import ReplayService
 from tests.support.certificates import authority
 from tests.support.live import LiveBroker
@@ -265,7 +265,7 @@ def test_a_user_leaves_a_quarter_of_the_places_to_others(tmp_path: Path) -> None
 
 
 def test_the_address_that_holds_most_loses_its_oldest() -> None:
-    places, cut = LoginPlaces(1.0, most=4), []
+    places, cut = LoginSlots(1.0, most=4), []
 
     def enter(address: str, now: float, name: str) -> bool:
         return places.enter(address, now, lambda: cut.append(name)) is not None
@@ -281,7 +281,7 @@ def test_the_address_that_holds_most_loses_its_oldest() -> None:
 
 
 def test_who_has_been_heard_is_not_cut() -> None:
-    places, cut = LoginPlaces(0.0, most=1), []
+    places, cut = LoginSlots(0.0, most=1), []
     first = places.enter("10.0.0.1", 0.0, lambda: cut.append("first"))
     assert first is not None
     assert places.heard(first)
@@ -297,7 +297,7 @@ def test_who_has_been_heard_is_not_cut() -> None:
 
 
 def test_one_host_of_ipv6_has_many_addresses_and_one_share() -> None:
-    places, cut = LoginPlaces(0.0, most=3), []
+    places, cut = LoginSlots(0.0, most=3), []
     places.enter("10.0.0.1", 0.0, lambda: cut.append("honest"))
     for number in range(5):
         places.enter(f"2001:db8:1:2:{number}::1", 1.0, lambda: cut.append("slow"))

@@ -10,11 +10,11 @@ import pyarrow as pa
 from gossamer.archive.archive import Archive
 from gossamer.archive.collector import Collector
 from gossamer.archive.folder import ArchiveSettings
+from gossamer.archive.parquet_seal import seal
 from gossamer.archive.schema import SCHEMA, projection
-from gossamer.archive.seal import seal
 from gossamer.archive.sealed_segment import open_folder
+from gossamer.archive.segment_lifecycle import Upkeep
 from gossamer.archive.selection import FOREVER, Selection
-from gossamer.archive.upkeep import Upkeep
 from gossamer.broker.archive_port import RETAIN_FLAG
 from gossamer.wire.packets import PUBLISH
 from gossamer.wire.properties import Properties

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.vision.catalogue import Model
+from gossamer.vision.model_catalog import Model
 from gossamer.vision.models import INSTALLED, ModelError, install, models_folder, state_of
 
 # For one package; a machine without a way to a registry should not hold the tests up.

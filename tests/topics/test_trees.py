@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gossamer.topics.filter_tree import FilterTree, TreeEntry
 from gossamer.topics.name_tree import NameTree
 from gossamer.topics.names import matches
-from gossamer.topics.tree import FilterTree, TreeEntry
 from tests.support.topic_strategies import filters, topics
 
 # Most rows are the examples of section 4.7 of the standard.

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.vision.catalogue import SSD
+from gossamer.vision.model_catalog import SSD
 from gossamer.vision.models import default_models
 from tests.support.model_folders import folder_with
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gossamer.plus.vocabulary import Vocabulary
-from gossamer.vision.catalogue import EFFICIENTDET
+from gossamer.vision.model_catalog import EFFICIENTDET
 from gossamer.vision.models import is_installed
 from gossamer.vision.registry import find_processors
 from gossamer.vision.settings import DetectorSettings, WorkerSettings

@@ -12,7 +12,7 @@ import pytest
 
 from gossamer.cli.main import run
 from gossamer.vision import models as models_module
-from gossamer.vision.catalogue import MODELS, YUNET, Model, ModelFile
+from gossamer.vision.model_catalog import MODELS, YUNET, Model, ModelFile
 from gossamer.vision.models import (
     DAMAGED,
     INSTALLED,

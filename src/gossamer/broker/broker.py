@@ -6,7 +6,7 @@ from gossamer.broker.connection import Connection
 from gossamer.broker.core import CLOSED, DECIDING, Core
 from gossamer.broker.delivery import publish
 from gossamer.broker.keep_alive import expect_login
-from gossamer.broker.operation import RESULT_QOS
+from gossamer.broker.operator_subscriptions import RESULT_QOS
 from gossamer.broker.policy import Origin, Permissions, Verdict
 from gossamer.broker.restore import ClockSaver, keep_clock, restore
 from gossamer.broker.retained import Retained

@@ -18,8 +18,8 @@ from gossamer.broker.dispatch import dispatch, handle_acknowledgement, handle_lo
 from gossamer.broker.keep_alive import keep_alive
 from gossamer.broker.policy import Exchange, Origin
 from gossamer.broker.publish import publish_plain
+from gossamer.broker.publish_bursts import forward_run
 from gossamer.broker.publish_from_neighbour import pass_on_plain, set_aside
-from gossamer.broker.publish_runs import forward_run
 from gossamer.broker.rates import network_of
 from gossamer.broker.replies import promise, refuse, spelled
 from gossamer.broker.session_end import end_connection

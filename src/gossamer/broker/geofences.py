@@ -15,9 +15,9 @@ from gossamer.broker.routes import Tap
 from gossamer.broker.timers import Timer
 from gossamer.geo.earth import Point
 from gossamer.geo.fences import FenceEvent, FenceEvents, Watch
+from gossamer.geo.geolocation import Located, Place
 from gossamer.geo.glp import PREFIX, position_entry
 from gossamer.geo.interest import Interest
-from gossamer.geo.located import Located, Place
 from gossamer.geo.overlap import delivers
 from gossamer.geo.spatial_index import SpatialIndex
 from gossamer.session.message import Message

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 from gossamer.broker.geofences import LocatedFilter, LocatedSubscription
 from gossamer.geo.areas import MAX_FOLLOWING, GlpError, refused
 from gossamer.geo.earth import Point
+from gossamer.geo.geolocation import NOT_LOCATED, Located, Place, place_of
 from gossamer.geo.glp import POSITION, Glp, parse_sent, position_entry
 from gossamer.geo.interest import Interest
-from gossamer.geo.located import NOT_LOCATED, Located, Place, place_of
 from gossamer.geo.overlap import Effort
 from gossamer.session.message import Message
 from gossamer.session.records import SubscriptionRecord

@@ -28,7 +28,7 @@ MARKER_TOPIC: Final = "$gossamer/settle"
 # What is to be done with a message that came over a link.
 REPEATED: Final = 0  # nothing: it came before, by another way
 NEW: Final = 1  # what is done with any message
-WAVE: Final = 2  # it is delivered here, and goes to every neighbour
+REBROADCAST: Final = 2  # it is delivered here, and goes to every neighbour
 PASSED: Final = 3  # it was delivered here before, and goes to every neighbour
 # What is for one broker only, and reaches it by way of others.
 DIRECTED_TOPIC: Final = "$gossamer/errand"
@@ -78,7 +78,9 @@ class MeshPort:
     def check_directed(self, message: Message) -> None:
         """ProtocolError if what a neighbour passed on is malformed; nothing has changed then."""
 
-    def directed(self, session: Session, message: Message, is_wave: bool, now: float) -> None:
+    def directed(
+        self, session: Session, message: Message, is_rebroadcast: bool, now: float
+    ) -> None:
         """A neighbour passed something on that is for one broker only."""
 
     def refuses_client(self, client_id: str, user: str, now: float) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.charges import charge_of_operation
 from gossamer.broker.offload import ANSWER, OffloadAnswers, want, want_no_more
-from gossamer.broker.operation import Operation, OperatorSubscription, forwarded, made
+from gossamer.broker.operator_subscriptions import Operation, OperatorSubscription, forwarded, made
 from gossamer.broker.ports import ProcessorPort
 from gossamer.broker.retained import is_shown
 from gossamer.broker.sharing import Group

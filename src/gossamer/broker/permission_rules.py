@@ -17,8 +17,8 @@ from typing import Final
 from gossamer.budget.division import MIB
 from gossamer.budget.ledger import Account
 from gossamer.topics.containment import contains, meet
+from gossamer.topics.filter_tree import FilterTree, TreeEntry
 from gossamer.topics.names import TopicError, check_filter
-from gossamer.topics.tree import FilterTree, TreeEntry
 
 ANY_NAMED_USER: Final = "*"
 UNKNOWN_ADDRESS: Final = -1  # Of a message whose publisher's address was not kept.

@@ -4,7 +4,7 @@ Two readers make the same of a packet, a `Message` and the route of its topic, a
 `take`. `publish_plain` reads packets without flags and properties where they lie in the chunk: they
 are nearly all that comes, and a decoded packet would cost more than the rest of their way.
 `handle_publish` has what the codec decoded, with everything that a packet may carry. QoS 0 without
-flags goes on in whole runs (`publish_runs.py`); what a neighbour sends is another matter
+flags goes on in whole runs (`publish_bursts.py`); what a neighbour sends is another matter
 (`publish_from_neighbour.py`).
 """
 
@@ -21,7 +21,7 @@ from gossamer.broker.refusals import drop_refused, is_refused, is_withheld, send
 from gossamer.broker.routes import Route
 from gossamer.geo.areas import GlpError
 from gossamer.geo.earth import Point
-from gossamer.geo.located import Place
+from gossamer.geo.geolocation import Place
 from gossamer.session.message import Message
 from gossamer.session.session import Session
 from gossamer.topics.names import TopicError, check_name

@@ -31,8 +31,8 @@ from gossamer.broker.mesh_port import (
     MARKER_TOPIC,
     NEW,
     PASSED,
+    REBROADCAST,
     REPEATED,
-    WAVE,
 )
 from gossamer.broker.publish import (
     is_repeated,
@@ -43,7 +43,7 @@ from gossamer.broker.publish import (
     topic_end,
     topic_of,
 )
-from gossamer.broker.publish_runs import end_of_run
+from gossamer.broker.publish_bursts import end_of_run
 from gossamer.broker.refusals import drop_refused, is_refused, is_withheld
 from gossamer.broker.routes import Route
 from gossamer.session.message import NAMED_BLOCK, Message, named_at, without_name
@@ -222,9 +222,9 @@ def _handle_directed(
     if message.name:
         verdict, message = core.neighbours.admit(session, message, now)
     core.hub.passing.begin()
-    if verdict in (NEW, WAVE):
-        core.neighbours.directed(session, message, verdict == WAVE, now)
-    if verdict in (WAVE, PASSED):
+    if verdict in (NEW, REBROADCAST):
+        core.neighbours.directed(session, message, verdict == REBROADCAST, now)
+    if verdict in (REBROADCAST, PASSED):
         deliver_onwards(core, message, session, now)
     if core.hub.refusing and is_refused(connection, message, packet_id, now):
         return

@@ -22,9 +22,9 @@ from gossamer.broker.session_start import bound_queue
 from gossamer.broker.subscriptions import asked_of, enter, make
 from gossamer.broker.timers import Timer
 from gossamer.geo.areas import GlpError
-from gossamer.geo.located import read_located
+from gossamer.geo.geolocation import read_located
 from gossamer.plus.plan import PlusError
-from gossamer.session.contents import restore as restore_deliveries
+from gossamer.session.handover import restore as restore_deliveries
 from gossamer.session.message_bytes import unpacked_message
 from gossamer.session.records import Snapshot, StoredSession
 from gossamer.session.session import NEVER, Session

@@ -17,7 +17,7 @@ from typing import Final
 from gossamer.broker.core import Core
 from gossamer.broker.delivery import fitting
 from gossamer.broker.geofences import LocatedSubscription
-from gossamer.broker.operation import OperatorSubscription
+from gossamer.broker.operator_subscriptions import OperatorSubscription
 from gossamer.broker.retained import is_shown
 from gossamer.geo.overlap import Effort
 from gossamer.session.message import Message

@@ -6,10 +6,10 @@ may come from another address than it left from; and for what comes back to a qu
 
 from gossamer.broker.core import Core
 from gossamer.broker.geofences import told_of
-from gossamer.broker.operation import OperatorSubscription
+from gossamer.broker.operator_subscriptions import OperatorSubscription
 from gossamer.broker.subscriptions import remove_subscription
 from gossamer.plus.grammar import is_operator_filter
-from gossamer.session.contents import withdraw
+from gossamer.session.handover import withdraw
 from gossamer.session.message import Message
 from gossamer.session.queue_policy import Guard
 from gossamer.session.records import DeliveryRecord

@@ -19,8 +19,8 @@ from gossamer.budget.ledger import Account
 from gossamer.session.message import Message
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
+from gossamer.topics.filter_tree import FilterTree, TreeEntry
 from gossamer.topics.names import matches
-from gossamer.topics.tree import FilterTree, TreeEntry
 
 # What a route costs beside its topic: the object, its lists and its place in the table.
 ROUTE_BYTES: Final = 640

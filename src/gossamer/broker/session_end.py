@@ -12,7 +12,7 @@ from gossamer.broker.keep_alive import stop_timer
 from gossamer.broker.retained_delivery import forgive_all
 from gossamer.broker.subscriptions import find_group, leave
 from gossamer.broker.timers import Timer
-from gossamer.session.contents import leave_lane
+from gossamer.session.handover import leave_lane
 from gossamer.session.message import Message
 from gossamer.session.queue import end_fullness
 from gossamer.session.records import RELEASED, SessionRecord

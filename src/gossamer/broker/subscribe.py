@@ -12,8 +12,8 @@ from gossamer.broker.replies import promise, refuse
 from gossamer.broker.retained_delivery import owe
 from gossamer.broker.subscriptions import asked_of, enter, make, remove_subscription
 from gossamer.geo.areas import GlpError
+from gossamer.geo.geolocation import Located
 from gossamer.geo.glp import Glp, parse_sent
-from gossamer.geo.located import Located
 from gossamer.plus.engine import AskedOperator
 from gossamer.plus.operators.kinds import OPTION_PREFIX
 from gossamer.plus.plan import PlusError

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from gossamer.broker.charges import charge_of
 from gossamer.broker.geofences import LocatedSubscription
-from gossamer.broker.operation import OperatorSubscription
+from gossamer.broker.operator_subscriptions import OperatorSubscription
 from gossamer.broker.retained_delivery import forgive
 from gossamer.broker.sharing import Group
-from gossamer.geo.located import Located
+from gossamer.geo.geolocation import Located
 from gossamer.plus.engine import AskedOperator
 from gossamer.plus.grammar import is_operator_filter
 from gossamer.session.records import SubscriptionRecord

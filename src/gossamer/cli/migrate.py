@@ -21,7 +21,7 @@ def mosquitto(
     import tomli_w
 
     from gossamer.net.auth.passwords import write_entries
-    from gossamer.net.config.section import ConfigError
+    from gossamer.net.config.value_types import ConfigError
     from gossamer.net.migration.mosquitto import PASSWORDS, RULES, migrate
 
     try:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from gossamer.cli.errors import CommandError, WrongUse
-from gossamer.vision.catalogue import MODELS, MODELS_BY_NAME, Model
+from gossamer.vision.model_catalog import MODELS, MODELS_BY_NAME, Model
 from gossamer.vision.models import (
     DAMAGED,
     INSTALL_HINT,

@@ -11,7 +11,7 @@ import typer
 from gossamer.cli.admin_api import DEFAULT_URL, read_admin_token
 from gossamer.cli.errors import CommandError, WrongUse
 from gossamer.cli.signals import end_with_input, stopping_on_signals
-from gossamer.net.config.section import parse_duration
+from gossamer.net.config.value_types import parse_duration
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -16,8 +16,8 @@ from typing import Final
 
 from gossamer.geo.circle import Circle
 from gossamer.geo.earth import Point, chord2, destination, longest_chord
+from gossamer.geo.geolocation import Place
 from gossamer.geo.interest import Interest
-from gossamer.geo.located import Place
 from gossamer.geo.shape import Ball, Region, Shape
 
 # A look takes 7 to 30 ns compiled: together no more than three milliseconds.

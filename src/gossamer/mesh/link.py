@@ -10,7 +10,7 @@ from gossamer.broker.connection import Connection
 from gossamer.broker.mesh_port import NeighbourInterest
 from gossamer.mesh.control_messages import control_size
 from gossamer.mesh.gossip.item import Listed
-from gossamer.mesh.interest.advertiser import Advertiser
+from gossamer.mesh.interest.filter_advertiser import Advertiser
 from gossamer.mesh.settings import ENVELOPES, FIRST
 from gossamer.mesh.tree.heartbeat import RoundTrip
 from gossamer.session.records import SubscriptionRecord

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gossamer.broker.connection import Connection
 from gossamer.broker.core import Core
 from gossamer.broker.mesh_port import LOCAL_TOPICS, PEER_PREFIX, MeshPort
-from gossamer.broker.operation import OperatorSubscription
+from gossamer.broker.operator_subscriptions import OperatorSubscription
 from gossamer.broker.policy import Exchange, Origin
 from gossamer.broker.retained_stamps import Stamp, stamp_of, with_stamp
 from gossamer.broker.session_start import AcceptedLogin
@@ -20,7 +20,7 @@ from gossamer.mesh.directed.reachability import Reachability
 from gossamer.mesh.directed.router import DirectedRouter
 from gossamer.mesh.gossip.gossip import Gossip
 from gossamer.mesh.handshake import Accepting, introduce
-from gossamer.mesh.interest.advertise import Advertisements
+from gossamer.mesh.interest.advertisement_schedule import Advertisements
 from gossamer.mesh.interest.auto import AutoChoice
 from gossamer.mesh.interest.bloom import Summaries
 from gossamer.mesh.interest.mode_switch import ModeSwitch
@@ -205,11 +205,13 @@ class Mesh(MeshPort):
     def check_directed(self, message: Message) -> None:
         self.router.check(message)
 
-    def directed(self, session: Session, message: Message, is_wave: bool, now: float) -> None:
-        self.router.arrived(message, self.neighbour_table.link_of(session), is_wave, now)
+    def directed(
+        self, session: Session, message: Message, is_rebroadcast: bool, now: float
+    ) -> None:
+        self.router.arrived(message, self.neighbour_table.link_of(session), is_rebroadcast, now)
 
     def admit(self, by: Session, message: Message, now: float) -> tuple[int, Message]:
-        return self.tree_links.admission.admit(self.neighbour_table.link_of(by), message, now)
+        return self.tree_links.deduplication.admit(self.neighbour_table.link_of(by), message, now)
 
     def stamped(self, message: Message, now: float) -> Message:
         """Stamps what was published here; what came from a neighbour has its stamp already."""

@@ -71,7 +71,7 @@ def tree_counts(mesh: Mesh) -> dict[str, int]:
         "settled": int(tree_links.agreement.is_settled),
         "changes": tree_links.changes,
         "waves": tree_links.rebroadcast.begun,
-        "forged": tree_links.admission.forged,
+        "forged": tree_links.deduplication.forged,
         "damped": mesh.gossip.damped,
     }
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from gossamer.broker.policy import Origin
 from gossamer.mesh.bridges.bridge import BRIDGE_KEEP_ALIVE, Bridge
+from gossamer.mesh.bridges.bridge_dial import BridgeDial
 from gossamer.mesh.bridges.bridges import Bridges
-from gossamer.mesh.bridges.dial import BridgeDial
 from gossamer.mesh.mesh import Mesh
 from gossamer.net.config.mesh import BridgeSection
 from gossamer.net.outbound import Outbound, OutboundSink, backoff

@@ -31,15 +31,15 @@ from gossamer.archive.replay_protocol import (
     frame,
     read_request,
 )
+from gossamer.archive.segment_lifecycle import Upkeep
 from gossamer.archive.selection import Allows
-from gossamer.archive.upkeep import Upkeep
 from gossamer.broker.broker import Broker
 from gossamer.broker.policy import Verdict
-from gossamer.net.auth.assembly import REPLAY
 from gossamer.net.auth.backend import Attempt
+from gossamer.net.auth.from_config import REPLAY
 from gossamer.net.auth.logins import Logins
 from gossamer.net.config.store import ArchiveSection
-from gossamer.net.login_places import LoginPlace, LoginPlaces, UserShares
+from gossamer.net.login_slots import LoginPlace, LoginSlots, UserShares
 from gossamer.net.resolved_config import ResolvedConfig
 from gossamer.net.tls import certificate_user
 from gossamer.session.session import Identity
@@ -74,7 +74,7 @@ class ReplayService:
         self._logins = logins
         self._context = context
         self._loop = asyncio.get_running_loop()
-        self.strangers = LoginPlaces(PATIENCE_SECONDS)
+        self.strangers = LoginSlots(PATIENCE_SECONDS)
         self.places = UserShares(section.replay_readers)
         self._stopping = threading.Event()
         self._socket = socket.create_server(

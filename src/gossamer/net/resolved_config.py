@@ -17,7 +17,7 @@ from gossamer.broker.policy import Permissions
 from gossamer.broker.settings import Settings
 from gossamer.mesh.bridges.bridge import BridgeSettings
 from gossamer.mesh.settings import MeshSettings
-from gossamer.net.auth.assembly import REPLAY, login_rules
+from gossamer.net.auth.from_config import REPLAY, login_rules
 from gossamer.net.auth.logins import LoginRules
 from gossamer.net.budgets import Budgets, budgets_of
 from gossamer.net.config import Config, ConfigError, load

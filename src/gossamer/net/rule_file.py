@@ -36,7 +36,7 @@ from gossamer.broker.permission_rules import (
 from gossamer.broker.policy import Permissions
 from gossamer.budget.ledger import Account
 from gossamer.net.config.loading import parse_model, read_text
-from gossamer.net.config.section import Allowed, Network, Section
+from gossamer.net.config.value_types import Allowed, Network, Section
 from gossamer.session.session import UNKNOWN_ADDRESS as UNKNOWN_ADDRESS_TEXT
 from gossamer.session.session import Identity
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from gossamer.net.config.listeners import Tls
 from gossamer.net.config.mesh import PeerTls
-from gossamer.net.config.section import ConfigError
+from gossamer.net.config.value_types import ConfigError
 
 # TLS 1.2 with forward secrecy and authenticated encryption only; those of TLS 1.3 all have both.
 CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL"

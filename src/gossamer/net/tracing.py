@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.ports import Tracer
 from gossamer.net.clock import Clock
-from gossamer.net.config.section import ConfigError
+from gossamer.net.config.value_types import ConfigError
 from gossamer.session.message import Message
 
 if TYPE_CHECKING:

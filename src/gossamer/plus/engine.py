@@ -12,7 +12,7 @@ from gossamer.plus.offload import OffloadedState, OffloadRule
 from gossamer.plus.operators.kinds import Options
 from gossamer.plus.plan import OperatorPlan, PlusError
 from gossamer.plus.publication import IMPLICIT_TTL, Publication
-from gossamer.plus.replies import AGGREGATE, fallback_topic, fits
+from gossamer.plus.result_topics import AGGREGATE, fallback_topic, fits
 from gossamer.plus.spatial import SpatialState
 from gossamer.plus.state import OperatorResult, OperatorState, Services
 from gossamer.plus.temporal import SpatioTemporalState, TemporalState

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from gossamer.plus.limits import topic_bytes
 from gossamer.plus.plan import OperatorPlan
 from gossamer.plus.publication import TOPIC_TOO_LONG, Publication
-from gossamer.plus.replies import fits
+from gossamer.plus.result_topics import fits
 from gossamer.plus.rules import PASSES, SKIPPED, checks_of, judge_all
 from gossamer.plus.state import OperatorResult, OperatorState, Services
 

@@ -7,7 +7,7 @@ from gossamer.plus.limits import topic_bytes
 from gossamer.plus.plan import OperatorPlan, SpatialNode
 from gossamer.plus.publication import OVERFLOW, TOO_MANY_TOPICS, Publication
 from gossamer.plus.registry import AGGREGATES
-from gossamer.plus.replies import ReplyTopic
+from gossamer.plus.result_topics import ReplyTopic
 from gossamer.plus.rules import PASSES, SKIPPED, admits_all, checks_of, judge_all
 from gossamer.plus.state import SAVED_VERSION, OperatorResult, OperatorState, Services
 from gossamer.plus.values import INFINITY

@@ -10,7 +10,7 @@ from gossamer.plus.operators.aggregate import Aggregate
 from gossamer.plus.plan import OperatorPlan, SpatialNode, TemporalNode
 from gossamer.plus.publication import OVERFLOW, TOO_MANY_TOPICS, TOPIC_TOO_LONG, Publication
 from gossamer.plus.registry import AGGREGATES
-from gossamer.plus.replies import ReplyTopic, fits
+from gossamer.plus.result_topics import ReplyTopic, fits
 from gossamer.plus.rules import admits_all, checks_of
 from gossamer.plus.state import SAVED_VERSION, OperatorResult, OperatorState, Services
 from gossamer.plus.values import INFINITY

@@ -23,7 +23,7 @@ from gossamer.wire.property_codec import encode_properties
 from gossamer.wire.publish_codec import IDENTIFIERS, publish_head, publish_start
 
 if TYPE_CHECKING:
-    from gossamer.geo.located import Place
+    from gossamer.geo.geolocation import Place
 
 # The three shapes (QoS 0, 1, 2) of each of the two protocol versions, and those for neighbours.
 _SHAPES_V5: Final = 3

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gossamer.spark.data_source import register
     from gossamer.spark.fences.within import within
+    from gossamer.spark.image_processing import look
     from gossamer.spark.offload.answers import answer
-    from gossamer.spark.processors import look
     from gossamer.spark.session import start
     from gossamer.spark.subscription import subscribe
 

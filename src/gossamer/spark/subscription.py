@@ -23,7 +23,7 @@ from gossamer.spark.compiler.topics import fits, matches
 from gossamer.spark.data_source import register
 from gossamer.spark.fences.areas import Area
 from gossamer.spark.fences.fence import fenced
-from gossamer.spark.processors import Processor, known_processors, processed
+from gossamer.spark.image_processing import Processor, known_processors, processed
 from gossamer.topics.names import check_filter
 from gossamer.vision.settings import WorkerSettings
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from gossamer.storage.first_format import RowMoves, to_rooms
 from gossamer.storage.index import Lane
 from gossamer.storage.rows import Row, lane_row, waiting_from_spill
 from gossamer.storage.schema import (
@@ -31,6 +30,7 @@ from gossamer.storage.schema import (
     delete_statement,
     put_statement,
 )
+from gossamer.storage.upgrade_from_1 import RowMoves, to_rooms
 
 logger = logging.getLogger("gossamer.storage")
 

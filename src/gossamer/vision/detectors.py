@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from gossamer.vision.catalogue import EFFICIENTDET, SSD
 from gossamer.vision.detections import Array, Detection, read_outputs
+from gossamer.vision.model_catalog import EFFICIENTDET, SSD
 from gossamer.vision.models import ModelError
 from gossamer.vision.settings import EFFICIENTDET_SCORE, SSD_SCORE, DetectorSettings, Scaling
 

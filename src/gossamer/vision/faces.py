@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from gossamer.vision.catalogue import GENDER, YUNET
 from gossamer.vision.detections import Array
 from gossamer.vision.images import shrunk
+from gossamer.vision.model_catalog import GENDER, YUNET
 
 if TYPE_CHECKING:
     from gossamer.vision.images import Image

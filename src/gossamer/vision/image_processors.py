@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from gossamer.vision.catalogue import EFFICIENTDET, GENDER, SSD, YUNET
 from gossamer.vision.images import sample
+from gossamer.vision.model_catalog import EFFICIENTDET, GENDER, SSD, YUNET
 from gossamer.vision.models import INSTALL_HINT, is_installed
 from gossamer.vision.processor import Item, Processor
 from gossamer.vision.settings import WorkerSettings

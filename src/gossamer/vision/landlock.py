@@ -11,7 +11,7 @@ import os
 import struct
 from typing import Final
 
-from gossamer.vision.kernel import IS_LINUX, syscall, take_no_privileges
+from gossamer.vision.linux_calls import IS_LINUX, syscall, take_no_privileges
 
 # The same on every machine but Alpha.
 _CREATE: Final = 444

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from gossamer.storage.files import default_folder
-from gossamer.vision.catalogue import EFFICIENTDET, GENDER, SSD, YUNET, Model, ModelFile
+from gossamer.vision.model_catalog import EFFICIENTDET, GENDER, SSD, YUNET, Model, ModelFile
 
 MISSING: Final = "missing"
 DAMAGED: Final = "damaged"

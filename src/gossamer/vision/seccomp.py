@@ -10,7 +10,7 @@ import platform
 import struct
 from typing import Final, NamedTuple
 
-from gossamer.vision.kernel import IS_LINUX, syscall, take_no_privileges
+from gossamer.vision.linux_calls import IS_LINUX, syscall, take_no_privileges
 
 MACHINES: Final = ("x86_64", "aarch64")
 # The kernel's names for the machines, as a filter sees them.

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Final
 from gossamer.plus.publication import PROCESSOR_FAILED
 from gossamer.vision.confinement import allow_seconds, begin, confine
 from gossamer.vision.images import BadImage, prepare
-from gossamer.vision.kernel import die_with_parent
+from gossamer.vision.linux_calls import die_with_parent
 from gossamer.vision.processor import Item, Processor
 from gossamer.vision.registry import load
 from gossamer.vision.settings import WorkerSettings, settings_from_json

@@ -19,8 +19,8 @@ from gossamer.archive.folder import ArchiveSettings
 from gossamer.archive.replay import ReplayAnswer, Rights
 from gossamer.archive.replay_protocol import MOST_REQUEST_BYTES, read_frame
 from gossamer.archive.sealed_segment import SealedSegment
+from gossamer.archive.segment_lifecycle import Upkeep
 from gossamer.archive.selection import Selection
-from gossamer.archive.upkeep import Upkeep
 
 TOPICS: Final = 1_000
 PUBLISHERS: Final = 50

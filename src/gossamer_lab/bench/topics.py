@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from gossamer.topics.cover import Cover
-from gossamer.topics.tree import FilterTree, TreeEntry
+from gossamer.topics.filter_tree import FilterTree, TreeEntry
 from gossamer_lab import tables
 from gossamer_lab.bench.processes import resident_bytes
 from gossamer_lab.bench.topic_sets import (

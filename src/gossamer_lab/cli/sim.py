@@ -18,8 +18,8 @@ from gossamer_lab.scenarios.scenario import Scenario, ScenarioResult
 from gossamer_lab.scenarios.workload import ScenarioSettings
 from gossamer_lab.tables import records, table
 from gossamer_lab.trials.plan import read_plan
-from gossamer_lab.trials.torture import ALL_MODES, TrialReport, TrialVerdict, cases
-from gossamer_lab.trials.torture import torture as run_torture
+from gossamer_lab.trials.seed_runs import ALL_MODES, TrialReport, TrialVerdict, cases
+from gossamer_lab.trials.seed_runs import torture as run_torture
 from gossamer_lab.trials.trial import run_trial, shrunk
 
 _DEFAULTS = ScenarioSettings()

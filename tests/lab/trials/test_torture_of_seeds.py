@@ -8,7 +8,7 @@ from _pytest.capture import CaptureFixture
 
 from gossamer.cli.main import run
 from gossamer_lab.cli.sim import show_failures
-from gossamer_lab.trials.torture import (
+from gossamer_lab.trials.seed_runs import (
     ALL_MODES,
     Case,
     TrialReport,

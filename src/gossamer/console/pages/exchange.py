@@ -14,7 +14,7 @@ from gossamer.console.parts.operator_form import OperatorForm
 from gossamer.console.parts.panels import columns
 from gossamer.console.payloads import preview
 from gossamer.console.settings import BrokerAddress
-from gossamer.console.trial import Trial, publish
+from gossamer.console.try_out import TryOut, publish
 from gossamer.geo.glp import POSITION
 
 
@@ -59,7 +59,7 @@ def build(console: Console) -> None:
 
 class _ExchangePage:
     def __init__(self, console: Console) -> None:
-        self._trial = Trial()
+        self._trial = TryOut()
         self._shown = -1
         self._choice = BrokerChoice(console, self._changed)
         with columns("24rem"):

@@ -13,7 +13,7 @@ from gossamer.console.pages.frame import REFRESH_SECONDS
 from gossamer.console.parts.broker_choice import BrokerChoice
 from gossamer.console.parts.world_map import TOOLS, WorldMap
 from gossamer.console.payloads import preview
-from gossamer.console.trial import Trial
+from gossamer.console.try_out import TryOut
 from gossamer.geo.glp import EVENT_NAMES
 
 ASK_SECONDS: Final = 5.0  # between two questions about fences
@@ -28,7 +28,7 @@ class _MapPage:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._places = Places()
-        self._trial = Trial()
+        self._trial = TryOut()
         self._fence: User = ()
         self._shown = -1
         with ui.row().classes("w-full items-center gap-3"):

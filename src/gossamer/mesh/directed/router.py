@@ -32,7 +32,7 @@ from gossamer.mesh.directed.message import (
 )
 from gossamer.mesh.json_fields import malformed
 from gossamer.mesh.link import LimitedLog, Link
-from gossamer.session.contents import withdraw
+from gossamer.session.handover import withdraw
 from gossamer.session.message import NAME_BYTES, Message
 from gossamer.session.message_bytes import message_bytes, packed_message, unpacked_message
 from gossamer.session.records import RELEASED
@@ -165,7 +165,7 @@ class DirectedRouter:
                 identity_of(directed.text(name))
         self._checked = (message, directed)
 
-    def arrived(self, message: Message, origin: Link, is_wave: bool, now: float) -> None:
+    def arrived(self, message: Message, origin: Link, is_rebroadcast: bool, now: float) -> None:
         """A wave goes by itself to all who are reached. For the others it waits where it began,
         and there only: every broker's copy would become a wave again."""
         checked = self._checked
@@ -175,7 +175,7 @@ class DirectedRouter:
         else:
             directed = unpacked(message)
         if directed.to != self._mesh.settings.name:
-            if not is_wave:
+            if not is_rebroadcast:
                 self._pass_on(directed, message, origin, now)
             elif self._began_here(message) and not self._mesh.reachability.is_reached(directed.to):
                 self._park(directed, message, now)

@@ -20,9 +20,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.timers import Timer
-from gossamer.mesh.interest.advertiser import SelectiveAdvertiser
 from gossamer.mesh.interest.branch_meter import BUSIEST, BranchMeter
 from gossamer.mesh.interest.branch_sums import BranchSums, TreeSums, branch_of
+from gossamer.mesh.interest.filter_advertiser import SelectiveAdvertiser
 from gossamer.session.session import Session
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from gossamer.bloom.summary import (
     wanted_of,
 )
 from gossamer.mesh.control_messages import SUMMARY, control_packet
-from gossamer.mesh.interest.advertiser import Advertiser
+from gossamer.mesh.interest.filter_advertiser import Advertiser
 from gossamer.topics.cover import Cover, CoverChange
 
 

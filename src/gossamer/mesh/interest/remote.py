@@ -15,9 +15,9 @@ from gossamer.broker.core import Core
 from gossamer.broker.subscriptions import enter, remove_subscription
 from gossamer.mesh import control_messages as control
 from gossamer.mesh.control_messages import decode_interests
-from gossamer.mesh.interest.advertise import Advertisements
-from gossamer.mesh.interest.advertiser import ANYTHING, digest_of
+from gossamer.mesh.interest.advertisement_schedule import Advertisements
 from gossamer.mesh.interest.bloom import Summaries
+from gossamer.mesh.interest.filter_advertiser import ANYTHING, digest_of
 from gossamer.mesh.link import Link, peer_subscription
 from gossamer.mesh.settings import WITHOUT_FILTERS
 from gossamer.wire import reasons

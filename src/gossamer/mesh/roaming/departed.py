@@ -18,7 +18,7 @@ from gossamer.mesh.directed.router import DirectedHandler
 from gossamer.mesh.link import Link
 from gossamer.mesh.roaming.transfer import ITEM, LATE, end_directed, head_directed, item_directed
 from gossamer.mesh.roaming.transfer_state import MOVED, TAKEN, TransferStates
-from gossamer.session.contents import give_away
+from gossamer.session.handover import give_away
 from gossamer.session.message import NAME_BYTES
 from gossamer.session.queue import refill
 from gossamer.session.records import DeliveryRecord

@@ -15,7 +15,7 @@ from gossamer.broker.session_end import expect_expiry
 from gossamer.broker.session_start import bound_queue
 from gossamer.broker.subscriptions import asked_of, enter, make, remove_subscription
 from gossamer.geo.areas import GlpError
-from gossamer.geo.located import read_located
+from gossamer.geo.geolocation import read_located
 from gossamer.mesh.directed.message import NO_MESSAGE, DirectedMessage
 from gossamer.mesh.directed.router import DirectedHandler
 from gossamer.mesh.link import Link
@@ -30,7 +30,7 @@ from gossamer.mesh.roaming.transfer_state import (
     came_before,
 )
 from gossamer.plus.plan import PlusError
-from gossamer.session.contents import merge
+from gossamer.session.handover import merge
 from gossamer.session.message import Message
 from gossamer.session.records import QUEUED, DeliveryRecord
 from gossamer.session.session import NEVER, Session

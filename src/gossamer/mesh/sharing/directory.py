@@ -18,8 +18,8 @@ from gossamer.broker.subscriptions import find_group
 from gossamer.plus.grammar import is_operator_filter
 from gossamer.session.message import Message
 from gossamer.session.session import Session
+from gossamer.topics.filter_tree import FilterTree, TreeEntry
 from gossamer.topics.names import split_share
-from gossamer.topics.tree import FilterTree, TreeEntry
 
 if TYPE_CHECKING:
     from gossamer.mesh.mesh import Mesh

@@ -29,7 +29,7 @@ from gossamer.broker.retained_stamps import stamp_of
 from gossamer.mesh.link import Link
 from gossamer.mesh.tree.seen_messages import SeenMessages, as_replayed
 from gossamer.mesh.tree.spanning_tree import TreeView
-from gossamer.session.contents import withdraw
+from gossamer.session.handover import withdraw
 from gossamer.session.message import NAME_BYTES, Message
 from gossamer.session.queue import look_ahead, refill
 from gossamer.session.records import RELEASED, DeliveryRecord

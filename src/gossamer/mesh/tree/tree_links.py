@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 from gossamer.mesh.control_messages import LEAVE, control_packet
 from gossamer.mesh.link import Link
 from gossamer.mesh.retained_sync import digests_packet
-from gossamer.mesh.tree.admission import Admission
 from gossamer.mesh.tree.agreement import Markers, TreeAgreement
+from gossamer.mesh.tree.deduplication import Deduplication
 from gossamer.mesh.tree.heartbeat import Heartbeat, RoundTrip
 from gossamer.mesh.tree.rebroadcast import Behind, Rebroadcast, owes
 from gossamer.mesh.tree.seen_messages import SeenMessages
@@ -48,7 +48,7 @@ class TreeLinks:
         self.markers = Markers(mesh, self.agreement)
         self.rebroadcast = Rebroadcast(mesh, self.memory)
         self.behind = Behind(self.core)
-        self.admission = Admission(self)
+        self.deduplication = Deduplication(self)
         self.heartbeat = Heartbeat(self)
         self.changes = 0  # of the tree, as far as this broker's own links are in it
         self.settled_at = 0.0

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from gossamer.net.login_places import LoginPlaces
+from gossamer.net.login_slots import LoginSlots
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ class HttpError(Exception):
         self.text = text
 
 
-class Request:
+class HttpRequest:
     """What was asked; `path` is split at the slashes, each part decoded. Whoever answers calls
     `admit` once the request has shown that it may ask."""
 
@@ -79,12 +79,12 @@ class Response:
         return head.encode() + self.body
 
 
-Handler = Callable[[Request], Awaitable[Response]]
+Handler = Callable[[HttpRequest], Awaitable[Response]]
 
 
 async def answer(
     handler: Handler,
-    strangers: LoginPlaces,
+    strangers: LoginSlots,
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
 ) -> None:
@@ -118,7 +118,7 @@ async def answer(
         strangers.leave(stranger)
 
 
-async def _read(reader: asyncio.StreamReader, address: str) -> Request:
+async def _read(reader: asyncio.StreamReader, address: str) -> HttpRequest:
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except asyncio.LimitOverrunError as error:
@@ -142,7 +142,7 @@ async def _read(reader: asyncio.StreamReader, address: str) -> Request:
     if "transfer-encoding" in headers or not 0 <= length <= LONGEST_BODY:
         raise HttpError(413, "a body is not expected")
     await reader.readexactly(length)  # Nothing here reads a body; it must not be the next request.
-    return Request(method, path, query, headers, address)
+    return HttpRequest(method, path, query, headers, address)
 
 
 def _header(line: str) -> tuple[str, str]:

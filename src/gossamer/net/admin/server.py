@@ -15,16 +15,16 @@ from gossamer import __version__
 from gossamer.broker.broker import Broker
 from gossamer.broker.rates import AddressRates
 from gossamer.net.admin import mesh_views, views
-from gossamer.net.admin.http import LONGEST_HEAD, HttpError, Request, Response, answer
+from gossamer.net.admin.endpoints import Endpoint, find, openapi
+from gossamer.net.admin.http import LONGEST_HEAD, HttpError, HttpRequest, Response, answer
 from gossamer.net.admin.metrics import CONTENT_TYPE, exposition
-from gossamer.net.admin.routes import Route, find, openapi
 from gossamer.net.admin.tokens import is_authorized
 from gossamer.net.admin.views import PAGE, SEARCHED, Page
 from gossamer.net.backup import NO_BACKUP, Backups, BackupView
 from gossamer.net.clock import Clock
 from gossamer.net.config import ConfigError
 from gossamer.net.config.root import Admin
-from gossamer.net.login_places import LoginPlaces
+from gossamer.net.login_slots import LoginSlots
 from gossamer.net.mesh_links import Dialler, MeshLinks
 
 # Wrong tokens of one address: so many at once, then one every ten seconds; more are told to wait
@@ -85,7 +85,7 @@ class AdminServer:
         self._settings = settings
         self._token = token
         self._reload = reload
-        self.strangers = LoginPlaces(patience=0.0)
+        self.strangers = LoginSlots(patience=0.0)
         self._failures = AddressRates(WRONG_TOKENS_PER_SECOND, WRONG_TOKENS)
         self._server: asyncio.Server | None = None
         self.routes = self._routes()
@@ -105,7 +105,7 @@ class AdminServer:
         if self._server is not None:
             self._server.close()
 
-    async def handle(self, request: Request) -> Response:
+    async def handle(self, request: HttpRequest) -> Response:
         """The answer to one request; HttpError for one that cannot be answered."""
         route, named = find(self.routes, request)
         if not route.is_open or self._settings.metrics_token:
@@ -116,7 +116,7 @@ class AdminServer:
             answer = await answer
         return answer if isinstance(answer, Response) else Response.json(answer)
 
-    def _authorize(self, request: Request) -> None:
+    def _authorize(self, request: HttpRequest) -> None:
         if is_authorized(request.headers, self._token):
             return
         if "authorization" in request.headers:  # without it, it is no try
@@ -125,7 +125,7 @@ class AdminServer:
             logger.warning("wrong admin API token from %s", request.address)
         raise HttpError(401, "the token is missing or wrong (Authorization: Bearer …)")
 
-    def _routes(self) -> list[Route]:
+    def _routes(self) -> list[Endpoint]:
         one = "/v1/sessions/{client_id}"
         filtered = {**PAGE, "filter": "A topic filter; # by default."}
         by_client = {**SEARCHED, "client_id": "Only this client's."}
@@ -133,31 +133,31 @@ class AdminServer:
         wants = "All subscriptions."
         areas = "Areas of subscriptions."
         return [
-            Route("GET", "/health", self._health, "Whether it is up.", is_open=True),
-            Route("GET", "/metrics", self._metrics, "For Prometheus.", is_open=True),
-            Route("GET", "/openapi.json", self._openapi, "This document."),
-            Route("GET", "/v1/sessions", self._sessions, "All sessions.", SEARCHED),
-            Route("GET", one, self._session, "One session."),
-            Route("DELETE", one, self._disconnect, "Disconnect a client.", discard),
-            Route("GET", "/v1/subscriptions", self._subscriptions, wants, by_client),
-            Route("GET", "/v1/retained", self._retained, "Retained messages.", filtered),
-            Route("GET", "/v1/memory", self._memory, "Memory use by table.", PAGE),
-            Route("GET", "/v1/positions", self._positions, "Positions of clients.", PAGE),
-            Route("GET", "/v1/fences", self._fences, areas, PAGE),
-            Route("GET", "/v1/mesh", self._mesh, "The neighbours.", PAGE),
-            Route("POST", "/v1/mesh/peers", self._add_peer, "Add a peer.", ADDRESS),
-            Route("DELETE", "/v1/mesh/peers", self._remove_peer, "Remove a peer.", ADDRESS),
-            Route("DELETE", "/v1/mesh/{name}", self._forget, "Forget a neighbour."),
-            Route("POST", "/v1/mesh/{name}/cut", self._cut, "Take a link down."),
-            Route("POST", "/v1/mesh/{name}/heal", self._heal, "Restore a link."),
-            Route("POST", "/v1/mesh/mode/{mode}", self._switch, "Change the mode."),
-            Route("GET", "/v1/mesh/choices", self._choices, "What mode auto chose.", PAGE),
-            Route("POST", "/v1/backup", self._back_up, "Start a backup.", FOLDER),
-            Route("GET", "/v1/backup", self._backup, "Progress of the last backup."),
-            Route("POST", "/v1/reload", self._reloaded, "Reload the configuration."),
+            Endpoint("GET", "/health", self._health, "Whether it is up.", is_open=True),
+            Endpoint("GET", "/metrics", self._metrics, "For Prometheus.", is_open=True),
+            Endpoint("GET", "/openapi.json", self._openapi, "This document."),
+            Endpoint("GET", "/v1/sessions", self._sessions, "All sessions.", SEARCHED),
+            Endpoint("GET", one, self._session, "One session."),
+            Endpoint("DELETE", one, self._disconnect, "Disconnect a client.", discard),
+            Endpoint("GET", "/v1/subscriptions", self._subscriptions, wants, by_client),
+            Endpoint("GET", "/v1/retained", self._retained, "Retained messages.", filtered),
+            Endpoint("GET", "/v1/memory", self._memory, "Memory use by table.", PAGE),
+            Endpoint("GET", "/v1/positions", self._positions, "Positions of clients.", PAGE),
+            Endpoint("GET", "/v1/fences", self._fences, areas, PAGE),
+            Endpoint("GET", "/v1/mesh", self._mesh, "The neighbours.", PAGE),
+            Endpoint("POST", "/v1/mesh/peers", self._add_peer, "Add a peer.", ADDRESS),
+            Endpoint("DELETE", "/v1/mesh/peers", self._remove_peer, "Remove a peer.", ADDRESS),
+            Endpoint("DELETE", "/v1/mesh/{name}", self._forget, "Forget a neighbour."),
+            Endpoint("POST", "/v1/mesh/{name}/cut", self._cut, "Take a link down."),
+            Endpoint("POST", "/v1/mesh/{name}/heal", self._heal, "Restore a link."),
+            Endpoint("POST", "/v1/mesh/mode/{mode}", self._switch, "Change the mode."),
+            Endpoint("GET", "/v1/mesh/choices", self._choices, "What mode auto chose.", PAGE),
+            Endpoint("POST", "/v1/backup", self._back_up, "Start a backup.", FOLDER),
+            Endpoint("GET", "/v1/backup", self._backup, "Progress of the last backup."),
+            Endpoint("POST", "/v1/reload", self._reloaded, "Reload the configuration."),
         ]
 
-    def _health(self, request: Request) -> Health:
+    def _health(self, request: HttpRequest) -> Health:
         uptime = round(self._clock.now() - self._core.started_at, 3)
         faults = self._core.faults.total
         return {
@@ -167,36 +167,36 @@ class AdminServer:
             "internal_faults": faults,
         }
 
-    def _metrics(self, request: Request) -> Response:
+    def _metrics(self, request: HttpRequest) -> Response:
         return Response(exposition(self._core), CONTENT_TYPE)
 
-    async def _openapi(self, request: Request) -> dict[str, Any]:
+    async def _openapi(self, request: HttpRequest) -> dict[str, Any]:
         if self._document is None:  # once, and not on the loop: it takes tens of milliseconds
             self._document = await asyncio.to_thread(openapi, self.routes, __version__)
         return self._document
 
-    def _sessions(self, request: Request) -> Page[views.SessionView]:
+    def _sessions(self, request: HttpRequest) -> Page[views.SessionView]:
         return views.sessions(self._core, request.query)
 
-    def _session(self, request: Request, client_id: str) -> views.SessionView:
+    def _session(self, request: HttpRequest, client_id: str) -> views.SessionView:
         return views.one_session(self._core, client_id)
 
-    def _subscriptions(self, request: Request) -> Page[views.SubscriptionView]:
+    def _subscriptions(self, request: HttpRequest) -> Page[views.SubscriptionView]:
         return views.subscriptions(self._core, request.query)
 
-    def _retained(self, request: Request) -> Page[views.RetainedView]:
+    def _retained(self, request: HttpRequest) -> Page[views.RetainedView]:
         return views.retained(self._core, request.query, self._clock.now())
 
-    def _memory(self, request: Request) -> views.MemoryPage:
+    def _memory(self, request: HttpRequest) -> views.MemoryPage:
         return views.memory(self._core, request.query)
 
-    def _positions(self, request: Request) -> Page[views.PositionView]:
+    def _positions(self, request: HttpRequest) -> Page[views.PositionView]:
         return views.positions(self._core, request.query, self._clock.now())
 
-    def _fences(self, request: Request) -> Page[views.FenceView]:
+    def _fences(self, request: HttpRequest) -> Page[views.FenceView]:
         return views.fences(self._core, request.query, self._clock.now())
 
-    def _disconnect(self, request: Request, client_id: str) -> Done:
+    def _disconnect(self, request: HttpRequest, client_id: str) -> Done:
         discard = request.query.get("discard", "false")
         if discard not in ("true", "false"):
             raise HttpError(400, "discard is true or false")
@@ -204,40 +204,40 @@ class AdminServer:
             raise HttpError(404, f"there is no session {client_id}")
         return {"done": True}
 
-    def _mesh(self, request: Request) -> mesh_views.MeshView:
+    def _mesh(self, request: HttpRequest) -> mesh_views.MeshView:
         return mesh_views.mesh_view(self._core, request.query)
 
-    def _choices(self, request: Request) -> Page[mesh_views.ChoiceView]:
+    def _choices(self, request: HttpRequest) -> Page[mesh_views.ChoiceView]:
         return mesh_views.choices_view(self._core, request.query)
 
-    def _switch(self, request: Request, mode: str) -> Done:
+    def _switch(self, request: HttpRequest, mode: str) -> Done:
         now = self._clock.now()
         mesh_views.decide_mode(self._core, mode, now)
         self._broker.flush(now)
         return {"done": True}
 
-    def _forget(self, request: Request, name: str) -> Done:
+    def _forget(self, request: HttpRequest, name: str) -> Done:
         now = self._clock.now()
         if not mesh_views.mesh_in(self._core).neighbour_table.forget(name, now):
             raise HttpError(404, f"there is no neighbour {name}")
         self._broker.flush(now)
         return {"done": True}
 
-    def _cut(self, request: Request, name: str) -> Done:
+    def _cut(self, request: HttpRequest, name: str) -> Done:
         self._dialler(name).cut()
         return {"done": True}
 
-    def _heal(self, request: Request, name: str) -> Done:
+    def _heal(self, request: HttpRequest, name: str) -> Done:
         self._dialler(name).heal()
         return {"done": True}
 
-    def _add_peer(self, request: Request) -> Done:
+    def _add_peer(self, request: HttpRequest) -> Done:
         host, port = _address(request)
         if not self._all_peers().add(host, port):
             raise HttpError(409, f"{host}:{port} is already dialled")
         return {"done": True}
 
-    def _remove_peer(self, request: Request) -> Done:
+    def _remove_peer(self, request: HttpRequest) -> Done:
         host, port = _address(request)
         if not self._all_peers().remove(host, port):
             raise HttpError(404, f"{host}:{port} is not dialled from here")
@@ -256,7 +256,7 @@ class AdminServer:
             raise HttpError(409, f"this broker does not dial {name}; ask the other end of the link")
         return found
 
-    def _back_up(self, request: Request) -> BackupView:
+    def _back_up(self, request: HttpRequest) -> BackupView:
         folder = Path(request.query.get("folder", ""))
         if not folder.is_absolute():
             raise HttpError(400, "name the folder with its whole path")
@@ -266,17 +266,17 @@ class AdminServer:
             raise HttpError(409, "another copy is being made: wait for its end")
         return self._backups.view()
 
-    def _backup(self, request: Request) -> BackupView:
+    def _backup(self, request: HttpRequest) -> BackupView:
         return NO_BACKUP if self._backups is None else self._backups.view()
 
-    async def _reloaded(self, request: Request) -> Notes:
+    async def _reloaded(self, request: HttpRequest) -> Notes:
         try:
             return {"notes": await self._reload()}
         except ConfigError as error:
             raise HttpError(409, "\n".join(error.problems)) from error
 
 
-def _address(request: Request) -> tuple[str, int]:
+def _address(request: HttpRequest) -> tuple[str, int]:
     host = request.query.get("host", "")
     port = request.query.get("port", "")
     if not host or not re.fullmatch("[0-9]{1,5}", port) or not 1 <= int(port) <= 65_535:

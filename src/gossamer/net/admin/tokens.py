@@ -6,7 +6,7 @@ import secrets
 from pathlib import Path
 from typing import Final
 
-from gossamer.net.config.section import ConfigError
+from gossamer.net.config.value_types import ConfigError
 from gossamer.storage.files import default_folder
 
 SHORTEST: Final = 16  # characters; what we make has 43

@@ -22,7 +22,7 @@ from argon2.low_level import Type
 from gossamer.broker.policy import Verdict
 from gossamer.net.auth.backend import Attempt, Backend, refusal
 from gossamer.net.config.loading import read_text
-from gossamer.net.config.section import ConfigError
+from gossamer.net.config.value_types import ConfigError
 from gossamer.wire.reasons import SUCCESS
 
 # OWASP's choice for argon2id: 19 MiB keeps a wave of logins within the memory of a small machine.

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from gossamer.broker.policy import AuthStep, Exchange, Verdict
 from gossamer.client.login import EnhancedAuthentication
 from gossamer.net.auth.passwords import read_entries
-from gossamer.net.config.section import ConfigError
+from gossamer.net.config.value_types import ConfigError
 from gossamer.wire.reasons import NOT_AUTHORIZED, SUCCESS
 
 METHOD: Final = "SCRAM-SHA-256"

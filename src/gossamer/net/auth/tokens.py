@@ -7,7 +7,7 @@ import jwt
 from gossamer.broker.policy import Verdict
 from gossamer.net.auth.backend import Attempt, Backend, refusal
 from gossamer.net.config.auth import Jwt
-from gossamer.net.config.section import ConfigError
+from gossamer.net.config.value_types import ConfigError
 from gossamer.wire.reasons import SUCCESS
 
 SHORTEST_SECRET: Final = 32  # RFC 7518, section 3.2: as long as the hash.

@@ -6,6 +6,6 @@ is allowed. `Config()` is the configuration of a broker that was given none.
 
 from gossamer.net.config.loading import load, parse
 from gossamer.net.config.root import Config
-from gossamer.net.config.section import ConfigError
+from gossamer.net.config.value_types import ConfigError
 
 __all__ = ["Config", "ConfigError", "load", "parse"]

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator
 
 from gossamer.broker.client_ids import check_id_templates
-from gossamer.net.config.section import Allowed, Duration, FilePath, Section
+from gossamer.net.config.value_types import Allowed, Duration, FilePath, Section
 
 IdTemplate = Annotated[
     str, Allowed("a client id, in which %u is the user name and a last * anything")

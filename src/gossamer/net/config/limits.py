@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gossamer.budget.division import MEMORY_SHARE
-from gossamer.net.config.section import Duration, Section, Size
+from gossamer.net.config.value_types import Duration, Section, Size
 
 # A remaining length has at most four bytes of seven bits, and a header of at most five bytes.
 LARGEST_PACKET = 268_435_455 + 5

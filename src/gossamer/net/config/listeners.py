@@ -5,7 +5,7 @@ from typing import Final, Literal
 from pydantic import model_validator
 
 from gossamer.net.config.limits import Limits
-from gossamer.net.config.section import FilePath, Mode, Network, Port, Section, UrlPath
+from gossamer.net.config.value_types import FilePath, Mode, Network, Port, Section, UrlPath
 
 
 class Tls(Section):

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from gossamer.net.config.root import Config
-from gossamer.net.config.section import Allowed, ConfigError, Section
+from gossamer.net.config.value_types import Allowed, ConfigError, Section
 
 PLAIN: Final[dict[object, str]] = {
     bool: "true or false",

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from gossamer.mesh.bridges.bridge import BridgeSettings
 from gossamer.mesh.bridges.loop_prevention import echoes
-from gossamer.net.config.section import Allowed, FilePath, Name, Section
+from gossamer.net.config.value_types import Allowed, FilePath, Name, Section
 from gossamer.topics.names import TopicError, check_filter
 from gossamer.wire.packets import V5, V311
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from gossamer.net.config.section import Allowed, Duration, FilePath, Section, Size
+from gossamer.net.config.value_types import Allowed, Duration, FilePath, Section, Size
 from gossamer.plus.operators.windows import Window
 from gossamer.plus.registry import DEFAULT_WINDOWS
 from gossamer.plus.vocabulary import Vocabulary

@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 
 from gossamer.net.config.loading import allowed, section_of
 from gossamer.net.config.root import Config
-from gossamer.net.config.section import Section
+from gossamer.net.config.value_types import Section
 
 LOOPBACK = ("127.", "::1", "localhost")
 

@@ -11,8 +11,8 @@ from gossamer.net.config.limits import Limits, Rates
 from gossamer.net.config.listeners import Listener
 from gossamer.net.config.mesh import MeshSection
 from gossamer.net.config.plus import Geo, Plus, Vision
-from gossamer.net.config.section import Duration, FilePath, Port, Section
 from gossamer.net.config.store import ArchiveSection, StoreSection
+from gossamer.net.config.value_types import Duration, FilePath, Port, Section
 
 
 class Sys(Section):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from gossamer.net.config.listeners import Tls
-from gossamer.net.config.section import Allowed, Duration, FilePath, Name, Port, Section, Size
+from gossamer.net.config.value_types import Allowed, Duration, FilePath, Name, Port, Section, Size
 from gossamer.topics.names import check_filter
 
 

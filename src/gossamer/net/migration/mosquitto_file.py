@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gossamer.net.config.section import ConfigError
+from gossamer.net.config.value_types import ConfigError
 from gossamer.net.migration.mosquitto_keys import LISTENER_KEYS
 from gossamer.net.migration.report import ReportLine, lines_of
 

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from gossamer.plus.limits import MAX_TOPIC_BYTES
 from gossamer.plus.plan import OperatorPlan
-from gossamer.plus.replies import fallback_topic
+from gossamer.plus.result_topics import fallback_topic
 
 
 def matches(filters: tuple[str, ...], topic: Column) -> Column:
@@ -66,7 +66,7 @@ def reply_parts(filter: str, topic: Column) -> list[tuple[int, Column]]:
 
 
 def escaped(name: Column) -> Column:
-    """As `plus/replies.py` writes a participant's name."""
+    """As `plus/result_topics.py` writes a participant's name."""
     for character, code in (("%", "%25"), (";", "%3B"), ("/", "%2F")):
         name = F.replace(name, F.lit(character), F.lit(code))
     return name

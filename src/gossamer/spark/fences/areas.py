@@ -10,10 +10,10 @@ from pyspark.sql import functions as F
 
 from gossamer.geo.areas import GlpError
 from gossamer.geo.geojson import areas_in
+from gossamer.geo.geolocation import NOT_LOCATED, Place, place_of
 from gossamer.geo.glp import Glp, parse
 from gossamer.geo.glp_entries import FORMS, LINE_KEYS
 from gossamer.geo.interest import Interest
-from gossamer.geo.located import NOT_LOCATED, Place, place_of
 
 Entries = list[tuple[str, str]]
 # GeoJSON (a text or the document itself), or GLP: pairs, their JSON, or `key=value` lines.

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import pandas_udf
 
 from gossamer.geo.earth import Point
-from gossamer.geo.located import NOWHERE, Place
+from gossamer.geo.geolocation import NOWHERE, Place
 from gossamer.geo.overlap import Effort, delivers
 from gossamer.spark.fences.areas import (
     Area,

@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import pandas_udf
 
 from gossamer.geo.earth import Point
+from gossamer.geo.geolocation import Place
 from gossamer.geo.interest import Interest
-from gossamer.geo.located import Place
 from gossamer.geo.overlap import Effort
 from gossamer.geo.spatial_index import SpatialIndex
 from gossamer.spark.fences.areas import (

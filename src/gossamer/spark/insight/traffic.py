@@ -13,8 +13,8 @@ from gossamer.plus.plan import PlusError
 from gossamer.plus.vocabulary import Vocabulary
 from gossamer.spark.insight.placement import PublisherFlow
 from gossamer.spark.lake.tables import BATCH, hour_columns
+from gossamer.topics.filter_tree import FilterTree, TreeEntry
 from gossamer.topics.names import TopicError, split_share
-from gossamer.topics.tree import FilterTree, TreeEntry
 
 # Those that carry most; the rest is too little to move a client for.
 MOST_FLOWS: Final = 200_000

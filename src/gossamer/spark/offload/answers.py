@@ -16,8 +16,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from gossamer.broker.offload import ANSWER, KEY_PROPERTY, TOPIC_PROPERTY
 from gossamer.plus.plan import PlusError
 from gossamer.spark.data_source import register
+from gossamer.spark.image_processing import Processor
 from gossamer.spark.offload.requests import OffloadRequests, WantedOperator
-from gossamer.spark.processors import Processor
 from gossamer.spark.sink.sink_options import ONCE, read_sink_options
 from gossamer.spark.subscription import subscribe
 from gossamer.vision.settings import WorkerSettings

@@ -9,7 +9,7 @@ from typing import Final
 
 from gossamer.archive.archive import Archive
 from gossamer.archive.folder import ArchiveSettings
-from gossamer.archive.upkeep import Upkeep
+from gossamer.archive.segment_lifecycle import Upkeep
 from gossamer.net.local.ports import free_port
 from gossamer_lab.bench.archive_rates import PAYLOADS, write_rows
 from gossamer_lab.bench.measurement import BenchTarget

@@ -1,4 +1,4 @@
-"""What is done with a message that comes over a link: is it new, does it go on, is it a wave?
+"""What is done with a message that comes over a link: is it new, does it go on, is it sent again?
 
 The answers are those of `broker/mesh_port.py`.
 """
@@ -9,7 +9,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from gossamer.broker.core import Core
-from gossamer.broker.mesh_port import NEW, PASSED, REPEATED, WAVE
+from gossamer.broker.mesh_port import NEW, PASSED, REBROADCAST, REPEATED
 from gossamer.broker.retained_stamps import stamp_of
 from gossamer.mesh.link import LimitedLog, Link
 from gossamer.mesh.tree.agreement import TreeAgreement
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Admission:
+class Deduplication:
     """Knows messages by their names, those of an earlier life too."""
 
     __slots__ = ("_agreement", "_complaints", "_core", "_memory", "_tree_links", "_waves", "forged")
@@ -69,30 +69,30 @@ class Admission:
             self._complaints.say(link.name, "a message that claims to come from this broker", now)
             return REPEATED, message
         first = name[-NAME_BYTES:]
-        is_wave = len(name) > NAME_BYTES
+        is_rebroadcast = len(name) > NAME_BYTES
         stamp = stamp_of(message) if message.retain else None
-        if stamp is not None and stamp.is_replay and not is_wave:
+        if stamp is not None and stamp.is_replay and not is_rebroadcast:
             return (NEW if self._is_missing(first, message) else REPEATED), message
         if not memory.is_new(name[:NAME_BYTES], message.qos):
             return REPEATED, message
         # Once a neighbour has our marker, all count on it that what was sent by the old tree has
         # been passed on. This was not, so it goes to everybody.
         is_late = not link.in_tree and self._agreement.has_sent()
-        if is_wave and stamp is not None and stamp.is_replay:
+        if is_rebroadcast and stamp is not None and stamp.is_replay:
             is_news = self._is_missing(first, message)
         else:
-            is_news = not is_wave or memory.is_new(first, message.qos)
+            is_news = not is_rebroadcast or memory.is_new(first, message.qos)
             if stamp is not None and memory.knows(as_replayed(first)):
                 is_news = False
         if is_late:
             name = self._waves.begin(message, first, tree_links.view)
             if name:
                 message = message.changed(name=name)
-                is_wave = True
+                is_rebroadcast = True
             elif not is_news:
                 return REPEATED, message
         if is_news:
-            return (WAVE if is_wave else NEW), message
+            return (REBROADCAST if is_rebroadcast else NEW), message
         return PASSED, message
 
     def _is_missing(self, name: bytes, message: Message) -> bool:

@@ -5,7 +5,7 @@ processor for seconds; in the broker's process it would take the interpreter awa
 loop again and again. A worker whose broker is gone gives its file no name: the next broker may have
 sealed the same rows by then, and removed them again.
 
-    python -m gossamer.archive.seal LOG FOLDER
+    python -m gossamer.archive.parquet_seal LOG FOLDER
 """
 
 import gc
@@ -195,7 +195,7 @@ def _start(log: Path, folder: str) -> "subprocess.Popen[str]":
     package = str(Path(gossamer.__file__).parent.parent)
     paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.Popen(
-        [sys.executable, "-m", "gossamer.archive.seal", str(log), folder],
+        [sys.executable, "-m", "gossamer.archive.parquet_seal", str(log), folder],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

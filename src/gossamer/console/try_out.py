@@ -16,7 +16,7 @@ from gossamer.wire.reasons import UNSPECIFIED_ERROR
 RESULTS: Final = 100  # kept of a subscription
 
 
-class Trial:
+class TryOut:
     """At most one subscription at a time; its last results are kept."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ from gossamer.archive.catalog import Segment, now_micros
 from gossamer.archive.collector import MICROSECONDS
 from gossamer.archive.folder import ArchiveError, ArchiveSettings, sync
 from gossamer.archive.log import LogFile
-from gossamer.archive.seal import SealingWorker
+from gossamer.archive.parquet_seal import SealingWorker
 from gossamer.archive.sealed_segment import SealedSegment, parse_name
 
 logger = logging.getLogger("gossamer.archive")

@@ -13,7 +13,7 @@ from gossamer.net.auth.passwords import PasswordBackend, load_passwords
 from gossamer.net.auth.scram import Verifier, load_verifiers
 from gossamer.net.auth.tokens import TokenBackend, load_key
 from gossamer.net.config.root import Config
-from gossamer.net.config.section import ConfigError
+from gossamer.net.config.value_types import ConfigError
 
 # The chain of those who read the archive, among those of the listeners.
 REPLAY: Final = "replay"

@@ -28,7 +28,7 @@ class LoginPlace:
     is_cut: bool = False
 
 
-class LoginPlaces:
+class LoginSlots:
     """`patience` are the seconds that a stranger may keep its place when others want it."""
 
     def __init__(self, patience: float, most: int = MOST_STRANGERS) -> None:

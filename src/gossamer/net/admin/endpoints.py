@@ -8,10 +8,10 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter
 
-from gossamer.net.admin.http import HttpError, Request, Response
+from gossamer.net.admin.http import HttpError, HttpRequest, Response
 
 
-class Route:
+class Endpoint:
     """`path` holds names in braces, whose parts of the request become keyword arguments.
 
     `call` returns a JSON value or a Response, or is a coroutine that does.
@@ -49,7 +49,7 @@ class Route:
         return named
 
 
-def find(routes: list[Route], request: Request) -> tuple[Route, dict[str, str]]:
+def find(routes: list[Endpoint], request: HttpRequest) -> tuple[Endpoint, dict[str, str]]:
     """The route of a request; HttpError 404, 405 or 400 if it has none."""
     at_path = [
         (route, named) for route in routes if (named := route.match(request.path)) is not None
@@ -66,7 +66,7 @@ def find(routes: list[Route], request: Request) -> tuple[Route, dict[str, str]]:
     raise HttpError(405, "only " + ", ".join(route.method for route, _ in at_path))
 
 
-def openapi(routes: Sequence[Route], version: str) -> dict[str, Any]:
+def openapi(routes: Sequence[Endpoint], version: str) -> dict[str, Any]:
     """The OpenAPI 3.1 document of these routes."""
     answers = {route: get_type_hints(route.call)["return"] for route in routes}
     schemas, definitions = TypeAdapter.json_schemas(
@@ -97,7 +97,7 @@ def openapi(routes: Sequence[Route], version: str) -> dict[str, Any]:
     }
 
 
-def _operation(route: Route, content: dict[str, Any]) -> dict[str, Any]:
+def _operation(route: Endpoint, content: dict[str, Any]) -> dict[str, Any]:
     names = [part[1:-1] for part in route.parts if part.startswith("{")]
     parameters = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}

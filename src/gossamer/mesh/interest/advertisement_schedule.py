@@ -10,9 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gossamer.broker.core import Core
-from gossamer.mesh.interest.advertiser import Advertiser, FloodingAdvertiser, SelectiveAdvertiser
 from gossamer.mesh.interest.auto import AutoAdvertiser
 from gossamer.mesh.interest.bloom import Summaries, SummaryAdvertiser
+from gossamer.mesh.interest.filter_advertiser import (
+    Advertiser,
+    FloodingAdvertiser,
+    SelectiveAdvertiser,
+)
 from gossamer.mesh.link import Link
 from gossamer.mesh.settings import WITHOUT_FILTERS, MeshSettings
 from gossamer.session.session import Session
