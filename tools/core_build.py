@@ -41,7 +41,7 @@ HOT_PARTS = frozenset(
         *("broker.memory_report", "broker.operators", "broker.policy", "broker.publish"),
         *("broker.publish_from_neighbour", "broker.publish_bursts", "broker.rates"),
         *("broker.retained", "broker.retained_delivery", "broker.revocation", "broker.routes"),
-        *("broker.timers",),
+        *("broker.loop_turns", "broker.timers"),
         *("plus.engine", "plus.filter_operator", "plus.operators", "plus.plan"),
         *("plus.publication", "plus.rules", "plus.spatial", "plus.state", "plus.temporal"),
         *("plus.values",),

@@ -103,6 +103,7 @@ CALLS: dict[str, tuple[list[str], int]] = {
     "ctl sessions": ([], 1),
     "ctl subscriptions": ([], 1),
     "ctl retained": ([], 1),
+    "ctl loop": ([], 1),
     "ctl memory": ([], 1),
     "ctl backup": (["folder"], 1),
     "ctl disconnect": (["somebody"], 1),

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from gossamer.broker.loop_turns import CLIENT, QUEUE, LoopTurns, MeasuredTurn, Stopwatch
 from gossamer.broker.policy import Authenticator, Origin, Verdict
 from gossamer.wire import reasons
 from gossamer.wire.packets import V5, V311, Connect, Will
@@ -190,6 +191,36 @@ def broken_off() -> Round:
     return go
 
 
+class Slowly(Stopwatch):
+    """Every seventh reading is late, each by another time, and slots of time go by."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+        self.time = 0.0
+
+    def read(self) -> float:
+        self.reads += 1
+        self.time += 0.005 + self.reads % 5 / 1000 if self.reads % 7 == 0 else 0.000_01
+        return self.time
+
+
+def measured_turns() -> Round:
+    turns = LoopTurns()
+    clock = Slowly()
+    turns.measure_with(clock)
+
+    def go() -> None:
+        for number in range(10):
+            with MeasuredTurn(turns, CLIENT, f"client-{number}"):
+                began = turns.read()
+                seconds = turns.read() - began
+                if turns.part(seconds):
+                    turns.name_part(seconds, QUEUE, f"client-{number}")
+            turns.collected(clock.time, clock.time + 0.002, 1)
+
+    return go
+
+
 CONNECTIONS: Paths = {
     "connect at 3.1.1": partial(connects, V311),
     "connect at 5.0": partial(connects, V5, expiry=0, keep_alive=30, user="somebody"),
@@ -208,4 +239,5 @@ CONNECTIONS: Paths = {
     "malformed at 3.1.1": partial(malformed, V311),
     "malformed at 5.0": partial(malformed, V5),
     "broken off": broken_off,
+    "turns of the loop": measured_turns,
 }

@@ -6,6 +6,7 @@ from gossamer.broker.connection import Connection
 from gossamer.broker.core import CLOSED, DECIDING, Core
 from gossamer.broker.delivery import publish
 from gossamer.broker.keep_alive import expect_login
+from gossamer.broker.loop_turns import QUEUE
 from gossamer.broker.operator_subscriptions import RESULT_QOS
 from gossamer.broker.policy import Origin, Permissions, Verdict
 from gossamer.broker.restore import ClockSaver, keep_clock, restore
@@ -120,12 +121,14 @@ class Broker:
         hub = self.core.hub
         return bool(hub.waiting) or bool(hub.owing) or bool(hub.dirty)
 
-    def go_on(self, now: float) -> None:
-        """One turn of one session that has more to send; they take turns."""
+    def go_on(self, now: float) -> str:
+        """One turn of one session that has more to send; they take turns. Answers whose it was."""
         hub = self.core.hub
+        client_id = ""
         if hub.waiting:
             session = next(iter(hub.waiting))
             del hub.waiting[session]
+            client_id = session.client_id
             self._pump(session, now)
             self._write_dirty(now)
             outbox = session.outbox
@@ -136,11 +139,13 @@ class Broker:
             session = next(iter(hub.owing))
             del hub.owing[session]
             if isinstance(session, Session):
+                client_id = session.client_id
                 try:
                     serve(self.core, session, now)
                 except Exception as error:
                     self._failed(session, error, now)
         self._write_dirty(now)
+        return client_id
 
     def _write_dirty(self, now: float) -> None:
         hub = self.core.hub
@@ -185,9 +190,14 @@ class Broker:
         hub = self.core.hub
         starving = hub.starving
         hub.starving = []
+        turns = self.core.turns
+        at = turns.read()
         for session in starving:
             session.is_starving = False
             self._pump(session, now)
+            began, at = at, turns.read()
+            if turns.part(at - began):
+                turns.name_part(at - began, QUEUE, session.client_id)
         if self.core.journal.estates:
             settle_estates(self.core, now)
         self.flush(now)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.archive_port import ArchivePort
 from gossamer.broker.locations import Locations
+from gossamer.broker.loop_turns import LoopTurns
 from gossamer.broker.memory_report import Usage
 from gossamer.broker.mesh_port import SHARED_ROOM, SHARED_TOPICS, MeshPort
 from gossamer.broker.operators import Operators
@@ -72,6 +73,7 @@ class Core:
         "tally",
         "timers",
         "tracer",
+        "turns",
         "wall_offset",
     )
 
@@ -93,7 +95,8 @@ class Core:
         self.shared = Retained(shared_journal, Counters(), self.ledger.mesh, keeps_stamps=True)
         self.refusals = Refusals()
         self.faults = self.hub.faults
-        self.timers = Timers(self.faults)
+        self.turns = LoopTurns()
+        self.timers = Timers(self.faults, self.turns)
         # Timers of sessions whose clients are away, by client id.
         self.expiries: dict[str, Timer] = {}
         self.delayed_wills: dict[str, Timer] = {}

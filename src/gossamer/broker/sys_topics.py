@@ -38,6 +38,8 @@ def statistics(core: Core, now: float) -> dict[str, str]:
         "errors/internal": str(core.faults.total),
         "archive/messages": str(core.archive.archived),
         "archive/missing": str(core.archive.missing()),
+        "loop/long_turns": str(core.turns.long_turns()),
+        "loop/worst_milliseconds": str(round(core.turns.worst().seconds * 1e3)),
         "operators/count": str(counters.operators),
         "operators/offloaded": str(core.operators.offloaded()),
         **{

@@ -11,6 +11,7 @@ from typing import Final
 from mypy_extensions import mypyc_attr
 
 from gossamer.backoff import pause_after
+from gossamer.broker.loop_turns import TIMER, LoopTurns
 from gossamer.session.counters import Faults
 
 # A timer that failed is tried again after one second, then two, four, … and at most this many.
@@ -35,13 +36,14 @@ class Timer:
 class Timers:
     """Timers by time."""
 
-    __slots__ = ("_count", "_faults", "_heap", "_stale")
+    __slots__ = ("_count", "_faults", "_heap", "_stale", "_turns")
 
-    def __init__(self, faults: Faults | None = None) -> None:
+    def __init__(self, faults: Faults | None = None, turns: LoopTurns | None = None) -> None:
         self._heap: list[tuple[float, int, Timer]] = []
         self._count = 0
         self._stale = 0  # entries whose timer was moved or cancelled
         self._faults = faults if faults is not None else Faults()
+        self._turns = turns if turns is not None else LoopTurns()
 
     def add(self, due: float, timer: Timer) -> None:
         self.cancel(timer)
@@ -72,6 +74,8 @@ class Timers:
         """Everything due by `now`, each timer once; what comes up meanwhile waits."""
         last = self._count
         later: list[tuple[float, int, Timer]] = []
+        turns = self._turns
+        at = turns.read()
         due = self.next_due()
         while self._heap and due <= now:
             entry = heapq.heappop(self._heap)
@@ -81,6 +85,9 @@ class Timers:
                 timer = entry[2]
                 timer.ticket = 0
                 again = self._fire(timer, now)
+                began, at = at, turns.read()
+                if turns.part(at - began):
+                    turns.name_part(at - began, TIMER, type(timer).__name__.lstrip("_"))
                 if again:
                     self.add(max(again, due), timer)
             due = self.next_due()

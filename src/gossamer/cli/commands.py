@@ -66,6 +66,7 @@ OWN: Final = CommandSet(
         "ctl sessions",
         "ctl subscriptions",
         "ctl retained",
+        "ctl loop",
         "ctl memory",
         "ctl backup",
         "ctl disconnect",

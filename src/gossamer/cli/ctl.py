@@ -21,6 +21,7 @@ COLUMNS: Final = {
     "subscriptions": "client_id filter qos",
     "retained": "topic qos size publisher user",
     "memory": "table bytes budget client_budget refused evicted largest_client largest_bytes",
+    "loop": "held_by long_turns longest_ms",
     "mesh": (
         "neighbour state cost interests_told interests_held messages_received messages_sent "
         "bytes_received bytes_sent queued"
@@ -74,6 +75,20 @@ def memory(url: Url = DEFAULT_URL, token_file: TokenFile = None, json: Json = Fa
         typer.echo(
             f"all budgets together: {shown(budgets)}, {budgets / memory:.0%} of {shown(memory)} "
             f"({answer['memory_source']})"
+        )
+
+
+def loop(url: Url = DEFAULT_URL, token_file: TokenFile = None, json: Json = False) -> None:
+    """Show what held the event loop for more than 50 ms, and its longest turn lately."""
+    show("/v1/loop", COLUMNS["loop"], url, token_file, json)
+    if not json:
+        answer = call("GET", "/v1/loop", url, token_file, {"limit": 1})
+        by = answer["worst_held_by"]
+        typer.echo(
+            f"longest turn of the last minute: {answer['worst_ms']} ms"
+            + (f", {by}" if by else "")
+            + f"\n{answer['long_turns']} long turns of {answer['turns']}; the collector ran "
+            f"{answer['collector_runs']} times, {answer['collector_seconds']} s in all"
         )
 
 

@@ -249,6 +249,7 @@ async def _serve(
     clock = _clock(store)
     broker = _broker(resolved, store, journal, processors, clock)
     server = Server(broker, keeper, archive, clock)
+    collector.note_runs(server.host.collector_ran)
     pool = open_pool(server, processors, resolved.config.vision)
     try:
         listeners = await server.open(resolved)

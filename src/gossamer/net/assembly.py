@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from gossamer.archive.folder import MissingPyarrow
+from gossamer.broker.loop_turns import PROCESSOR, MeasuredTurn
 from gossamer.net.config import Config
 from gossamer.net.config.plus import Vision, windows_of
 from gossamer.net.resolved_config import archive_settings, offload_rule
@@ -87,9 +88,10 @@ def open_pool(server: Server, installed: Installed, vision: Vision) -> Pool:
     """On the running event loop; whoever opened it closes it."""
 
     def answer(job: Job, found: bytes | None) -> None:
-        now = server.clock.now()
-        server.broker.processed(job, found, now)
-        server.host.after_chunk(now)
+        with MeasuredTurn(server.host.turns, PROCESSOR, job.processor):
+            now = server.clock.now()
+            server.broker.processed(job, found, now)
+            server.host.after_chunk(now)
 
     limits = PoolLimits(vision.workers, vision.queue, vision.queue_bytes)
     pool = Pool(installed.usable, worker_settings(vision), limits, answer)

@@ -10,27 +10,37 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from gossamer.broker.loop_turns import Stopwatch
+
 # Two readings are not taken at once; less than this apart they are the same clock.
 SAME: Final = 0.05
 
 
-class Clock:
+class Clock(Stopwatch):
     """`start` is the broker's time now: the wall clock's by default, or what a store says."""
 
     def __init__(
         self,
         start: float | None = None,
         wall: Callable[[], float] = time.time,
-        monotonic: Callable[[], float] = time.monotonic,
+        monotonic: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._wall = wall
-        self._monotonic = monotonic
+        self.monotonic = monotonic
         self._base = (wall() if start is None else start) - monotonic()
         self.offset = 0.0  # what the wall clock shows more than this one
         self.look()
 
     def now(self) -> float:
-        return self._monotonic() + self._base
+        return self.monotonic() + self._base
+
+    def read(self) -> float:
+        """Of the monotonic clock: for how long something takes, and for `at`."""
+        return self.monotonic()
+
+    def at(self, reading: float) -> float:
+        """The broker's time at that reading: one look at the clock is enough for both."""
+        return reading + self._base
 
     def look(self) -> float:
         """By how much the wall clock was set since the last look: 0.0 if it was not."""

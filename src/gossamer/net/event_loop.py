@@ -13,10 +13,12 @@ import asyncio
 import gc
 import time
 from asyncio import AbstractEventLoop, TimerHandle
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
+# Called by the collector: "start" or "stop", and of which generation.
+NoteRun = Callable[[str, dict[str, int]], None]
 # New objects before they are walked, and how often that is done before those that survived it are
 # walked once more: some 4,000 at a time.
 NEW_OBJECTS: Final = 700
@@ -45,6 +47,7 @@ class GcSchedule:
         self._loop = loop
         self._timer: TimerHandle | None = None
         self._before = gc.get_threshold()
+        self._noted_by: NoteRun | None = None
 
     def start(self) -> None:
         """What is there now (modules, most of all) stays, and is never walked again.
@@ -56,7 +59,15 @@ class GcSchedule:
         gc.set_threshold(NEW_OBJECTS, NEW_ROUNDS, NEVER)
         self._timer = self._loop.call_later(LEAST_SECONDS, self._walk_all)
 
+    def note_runs(self, note: NoteRun) -> None:
+        """From now on every run of the collector is told of."""
+        self._noted_by = note
+        gc.callbacks.append(note)
+
     def stop(self) -> None:
+        if self._noted_by is not None:
+            gc.callbacks.remove(self._noted_by)
+            self._noted_by = None
         gc.set_threshold(*self._before)
         if self._timer is not None:
             self._timer.cancel()

@@ -7,6 +7,7 @@ import logging
 from contextlib import suppress
 from pathlib import Path
 
+from gossamer.broker.loop_turns import LOGIN, RELOAD, MeasuredTurn
 from gossamer.broker.policy import Verdict
 from gossamer.broker.rates import AddressRates
 from gossamer.net.auth.logins import Logins
@@ -16,7 +17,7 @@ from gossamer.net.config.listeners import Listener
 from gossamer.net.connection_limits import AddressLimits, ConnectionCounts, ListenerPolicy
 from gossamer.net.listener_socket import OpenListener
 from gossamer.net.resolved_config import ResolvedConfig, load_resolved, settings_of
-from gossamer.net.turns import Host
+from gossamer.net.turns import Host, name_of
 from gossamer.wire.reasons import NOT_AUTHORIZED
 
 logger = logging.getLogger(__name__)
@@ -73,12 +74,13 @@ class Listeners:
             self._addresses = AddressLimits(resolved.config.rates)
             self.logins.failures = _failures(resolved.config.rates)
         withdrawn = self.logins.rules.names - resolved.logins.names
-        self._put_in_force(resolved)
-        # What needs a restart stays as it is, so that the next reload still tells of it.
-        self.config = resolved.config.model_copy(update=kept)
-        self._disconnect(withdrawn)
-        for name in [name for name in self._open if name not in wanted]:
-            self._open.pop(name).close()
+        with MeasuredTurn(self._host.turns, RELOAD):
+            self._put_in_force(resolved)
+            # What needs a restart stays as it is, so that the next reload still tells of it.
+            self.config = resolved.config.model_copy(update=kept)
+            self._disconnect(withdrawn)
+            for name in [name for name in self._open if name not in wanted]:
+                self._open.pop(name).close()
         for name, listener in self._open.items():
             await self._start(listener, resolved, wanted[name])
         await self._accept(resolved, opened)
@@ -148,9 +150,11 @@ class Listeners:
         self._host.after_chunk(now)
 
     def _decided(self, token: int, verdict: Verdict) -> None:
-        now = self._host.clock.now()
-        self._host.broker.decide(token, verdict, now)
-        self._host.after_chunk(now)
+        connection = self._host.broker.core.connections.get(token)
+        with MeasuredTurn(self._host.turns, LOGIN, name_of(connection)):
+            now = self._host.clock.now()
+            self._host.broker.decide(token, verdict, now)
+            self._host.after_chunk(now)
 
 
 def _failures(rates: Rates) -> AddressRates:

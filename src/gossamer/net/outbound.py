@@ -13,6 +13,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 from gossamer.backoff import Backoff
 from gossamer.broker.connection import Connection
+from gossamer.broker.loop_turns import LINK, MeasuredTurn
 from gossamer.broker.policy import Origin
 from gossamer.net.config.mesh import BridgeSection, Peer
 from gossamer.net.tls import certificate_user, client_context
@@ -72,22 +73,29 @@ class OutboundSink(SocketSink, Generic[A]):
         return False
 
     def data_received(self, data: bytes) -> None:
-        now = self.host.clock.now()
+        turns, clock = self.host.turns, self.host.clock
+        began = clock.read()
+        turns.begin(began)
+        now = clock.at(began)
         self.attempt.receive(data, now)
         if self.connection is None and self.attempt.connection is not None:
             self.connection = self.attempt.connection
             self._outbound.accepted(self.attempt)
         self.host.after_chunk(now)
+        ended = clock.read()
+        if turns.end(ended):
+            turns.name(ended, LINK, self._outbound.place)
 
     def connection_lost(self, error: Exception | None) -> None:
         self.transport = None
         if self.connection is not None:
             self.connection.outbox.is_behind(0, 0)
         self.connection = None
-        now = self.host.clock.now()
-        self.attempt.lost(now)
-        self._outbound.ended()
-        self.host.after_chunk(now)
+        with self._outbound.turn():
+            now = self.host.clock.now()
+            self.attempt.lost(now)
+            self._outbound.ended()
+            self.host.after_chunk(now)
         if not self.done.done():
             self.done.set_result(None)
 
@@ -101,7 +109,7 @@ class Outbound(Generic[A]):
         self.policy = ConnectionPolicy(listener)
         self.policy.write_buffer = LINK_BUFFER
         self.sink: OutboundSink[A] | None = None  # of the attempt that is being made
-        self._place = place  # as the log calls it
+        self.place = place  # as the log calls it
         self._where = (where.host, where.port)
         self._last_failure = ""
         self._tls: dict[str, Any] = {}
@@ -119,6 +127,10 @@ class Outbound(Generic[A]):
     def ended(self) -> None:
         """The socket is gone, or none came about."""
 
+    def turn(self) -> MeasuredTurn:
+        """One turn of the event loop for this link."""
+        return MeasuredTurn(self.host.turns, LINK, self.place)
+
     async def attempt(self, keep_alive: float, login_seconds: float = inf) -> A | None:
         """One attempt, to its end; None if nobody answers there."""
         sink = OutboundSink(self)
@@ -131,8 +143,9 @@ class Outbound(Generic[A]):
             while not sink.done.done():
                 await asyncio.wait((sink.done,), timeout=keep_alive / 3)
                 if sink.connection is not None:
-                    sink.attempt.ping()
-                    self.host.after_chunk(self.host.clock.now())
+                    with self.turn():
+                        sink.attempt.ping()
+                        self.host.after_chunk(self.host.clock.now())
                 elif time.monotonic() - started > login_seconds:
                     sink.abort()
         finally:
@@ -157,7 +170,7 @@ class Outbound(Generic[A]):
         """Once for each new reason: whoever is there may be away for days."""
         if failure != self._last_failure:
             self._last_failure = failure
-            logger.warning("cannot connect to %s: %s", self._place, failure)
+            logger.warning("cannot connect to %s: %s", self.place, failure)
 
 
 def backoff() -> Backoff:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from gossamer.broker.broker import Broker
+from gossamer.broker.loop_turns import ARCHIVE, JOURNAL, TIMER, MeasuredTurn
 from gossamer.broker.mesh_port import PEER_PREFIX
 from gossamer.mesh.mesh import Mesh
 from gossamer.mesh.sys_topics import start_reporting
@@ -138,12 +139,13 @@ class Server:
     def _tick(self) -> None:
         # First the next one: whatever goes wrong in this tick, the clock goes on.
         self._ticker = self.loop.call_later(_TICK_SECONDS, self._tick)
-        now = self.clock.now()
-        self._guarded("the clock", self._look_at_clock, now)
-        self._guarded("the tick", self.broker.tick, now)
-        if self.archive is not None:
-            self._guarded("the archive's tick", self._tick_archive, now)
-        self._guarded("the end of the tick", self.host.after_chunk, now)
+        with MeasuredTurn(self.host.turns, TIMER):
+            now = self.clock.now()
+            self._guarded("the clock", self._look_at_clock, now)
+            self._guarded("the tick", self.broker.tick, now)
+            if self.archive is not None:
+                self._guarded("the archive's tick", self._tick_archive, now)
+            self._guarded("the end of the tick", self.host.after_chunk, now)
 
     def _look_at_clock(self, now: float) -> None:
         step = self.clock.look()
@@ -160,7 +162,11 @@ class Server:
 
     def _tick_archive(self, now: float) -> None:
         if self.archive is not None:
+            turns, began = self.host.turns, self.clock.read()
             self.archive.tick()
+            seconds = self.clock.read() - began
+            if turns.part(seconds):
+                turns.name_part(seconds, ARCHIVE, "")
 
     def _guarded(self, place: str, step: Callable[[float], None], now: float) -> None:
         """One step of a tick: if it fails, the others are taken all the same."""
@@ -180,10 +186,11 @@ class Server:
 
     def _take_turn(self, step: Callable[[float], None]) -> None:
         """Something that the store has done goes on in the core, and its outcome back to it."""
-        now = self.clock.now()
-        step(now)
-        self.host.after_chunk(now)
-        self._end_turn()
+        with MeasuredTurn(self.host.turns, JOURNAL, "what waited for the store goes on"):
+            now = self.clock.now()
+            step(now)
+            self.host.after_chunk(now)
+            self._end_turn()
 
     def _store_failed(self, error: StoreError) -> None:
         if not self.failure.done():

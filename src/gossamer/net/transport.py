@@ -6,7 +6,6 @@ protocol, not for its base class, which a compiled class could not have.
 
 from __future__ import annotations
 
-import time
 from asyncio import Transport
 from collections.abc import Callable
 from typing import Final
@@ -105,6 +104,13 @@ class SocketSink(Sink):
     # What asyncio calls -------------------------------------------------------------------------
 
     def connection_made(self, transport: Transport) -> None:
+        host = self.host
+        began = host.read_clock()
+        host.turns.begin(began)
+        self._begin(transport, host.clock.at(began))
+        host.turn_over(self.connection)
+
+    def _begin(self, transport: Transport, now: float) -> None:
         self.transport = transport
         address = self.address
         if address is None:
@@ -119,7 +125,6 @@ class SocketSink(Sink):
             self.host.broker.core.counters.connections_refused += 1
             transport.abort()
             return
-        now = self.host.clock.now()
         high = min(policy.write_buffer, BEHIND_BYTES)
         transport.set_write_buffer_limits(high=high, low=high // 2)
         self._meter = policy.meter(address, now)
@@ -133,20 +138,23 @@ class SocketSink(Sink):
         if self._rest or self._pauses & (TURN_OVER | CORE_BUSY):
             self._keep(self._rest[self._rest_at :] + data, 0)
             return
-        now = self.host.clock.now()
+        host = self.host
+        began = host.read_clock()
+        now = host.clock.at(began)
+        host.turns.begin(began)
         small = SMALL_BYTES if self._slice >= FIRST_SLICE_BYTES else LITTLE_BYTES
         if len(data) <= small and self._meter is None:
-            began = time.perf_counter()
             connection.receive(data, now)
-            self._note_cost(len(data), time.perf_counter() - began)
+            self._note_cost(len(data), host.read_clock() - began)
             if connection.is_unfinished():
                 self._wait_for_turn(b"", 0)
-        elif self.host.is_late(0.0):
+        elif host.is_late(0.0):
             self._wait_for_turn(data, 0, is_first=True)
         else:
-            self._receive_slices(connection, data, 0, now)
-        self.host.broker.end_turn(now)
-        self.host.go_on_later()
+            self._receive_slices(connection, data, 0, began)
+        host.broker.end_turn(now)
+        host.go_on_later()
+        host.turn_over(connection)
 
     def eof_received(self) -> bool:
         return False  # closes the transport
@@ -166,7 +174,11 @@ class SocketSink(Sink):
                 self._pauses &= ~OVER_RATE
                 self.host.stand_in_line(self)
             return
-        self._gone(self.host.clock.now())
+        host = self.host
+        began = host.read_clock()
+        host.turns.begin(began)
+        self._gone(host.clock.at(began))
+        host.turn_over(connection)
 
     def _gone(self, now: float) -> None:
         connection = self.connection
@@ -215,10 +227,17 @@ class SocketSink(Sink):
         if connection is not None:
             connection.outbox.is_behind(0, 0)
             if connection.outbox.blocked:
-                now = self.host.clock.now()
+                host = self.host
+                began = host.read_clock()
+                is_part = host.turns.is_open  # of the turn that wrote, and had room at once
+                if not is_part:
+                    host.turns.begin(began)
+                now = host.clock.at(began)
                 self._resume(WRITE_BLOCKED)
                 connection.unblocked(now)
-                self.host.after_chunk(now)
+                host.after_chunk(now)
+                if not is_part:
+                    host.turn_over(connection)
 
     # What the core calls ------------------------------------------------------------------------
 
@@ -280,11 +299,15 @@ class SocketSink(Sink):
 
     # How fast it may be -------------------------------------------------------------------------
 
-    def _receive_slices(self, connection: Connection, data: bytes, start: int, now: float) -> None:
-        """Handles as much as the turn and the rates allow; the rest waits in `_rest`."""
+    def _receive_slices(
+        self, connection: Connection, data: bytes, start: int, first: float
+    ) -> None:
+        """Handles as much as the turn and the rates allow; the rest waits in `_rest`. It began
+        when the stopwatch showed `first`."""
+        host = self.host
+        now = host.clock.at(first)
         end = len(data)
-        began = time.perf_counter()
-        first = began
+        began = first
         turn_seconds = self.policy.turn_seconds
         turn_ends = began + turn_seconds
         is_over = False
@@ -299,7 +322,7 @@ class SocketSink(Sink):
             else:
                 self._receive_metered(connection, self._meter, part, now)
             start = stop
-            done = time.perf_counter()
+            done = host.read_clock()
             if self._slice < SLICE_BYTES and done - began < 0.25 * turn_seconds:
                 self._slice <<= 1
             else:
@@ -309,15 +332,15 @@ class SocketSink(Sink):
                 self._keep(data if start < end else b"", start)
                 self._pauses &= ~TURN_OVER
                 return
-            is_over = done >= turn_ends and not self.host.is_crowded()
+            is_over = done >= turn_ends and not host.is_crowded()
             is_between = not 0 < connection.missing() <= end - start
             if connection.is_unfinished() or (
                 start < end and (bool(self._pauses & OVER_RATE) or (is_over and is_between))
             ):
-                self.host.is_late(done - first)
+                host.is_late(done - first)
                 self._wait_for_turn(data if start < end else b"", start)
                 return
-        self.host.is_late(began - first)
+        host.is_late(began - first)
         self._keep(b"", 0)
         self._resume(TURN_OVER)
 
@@ -346,16 +369,18 @@ class SocketSink(Sink):
         connection = self.connection
         if connection is None or not self._pauses & TURN_OVER:
             return
-        now = self.host.clock.now()
+        began = self.host.read_clock()
+        now = self.host.clock.at(began)
         if connection.is_unfinished():
             connection.proceed(now)
             if connection.is_unfinished() or (self._rest and connection.stage != CLOSED):
                 self._wait_for_turn(self._rest, self._rest_at)
                 self.host.after_chunk(now)
                 return
+            began = self.host.read_clock()
         if connection.stage == CLOSED:
             self._keep(b"", 0)
-        self._receive_slices(connection, self._rest, self._rest_at, now)
+        self._receive_slices(connection, self._rest, self._rest_at, began)
         if self._is_lost and not self._pauses & TURN_OVER:
             self._gone(now)
         else:
@@ -378,8 +403,11 @@ class SocketSink(Sink):
             self.host.loop.call_later(seconds, self._rate_is_kept)
 
     def _rate_is_kept(self) -> None:
+        connection = self.connection
+        self.host.turns.begin(self.host.read_clock())
         self._resume(OVER_RATE)
         self.next_turn()
+        self.host.turn_over(connection)
 
     def _pause(self, reason: int) -> None:
         transport = self.transport

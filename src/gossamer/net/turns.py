@@ -7,13 +7,15 @@ end, and the journal gets it when the loop has read all.
 
 from __future__ import annotations
 
-import time
 from asyncio import AbstractEventLoop
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.broker import Broker
+from gossamer.broker.connection import Connection
+from gossamer.broker.loop_turns import CLIENT, JOURNAL, LINK, QUEUE
+from gossamer.broker.mesh_port import PEER_PREFIX
 from gossamer.net.clock import Clock
 
 if TYPE_CHECKING:
@@ -42,6 +44,10 @@ class Host:
         broker.divides = True
         self.loop = loop
         self.clock = clock if clock is not None else Clock()
+        self.read_clock = self.clock.monotonic  # a stopwatch; `Clock.at` makes a time of it
+        self.turns = broker.core.turns
+        self.turns.measure_with(self.clock)
+        self._collecting_since = 0.0
         self.journal = broker.core.journal
         self._end_turn = end_turn
         self._scheduled = False
@@ -82,34 +88,63 @@ class Host:
         newcomers = self._newcomers
         line = self._line
         broker = self.broker
+        clock = self.clock
+        turns = self.turns
         self._spent = 0.0
-        ends = time.perf_counter() + LINE_SECONDS
+        at = self.read_clock()
+        turns.begin(at)
+        ends = at + LINE_SECONDS
         waiting = len(line)
         if waiting > 0:
             waiting -= 1
-            self._serve(line.popleft())
-        while time.perf_counter() < ends:
+            at = self._serve(line.popleft(), at)
+        while at < ends:
             has_more = broker.has_more()
             if has_more:
-                broker.go_on(self.clock.now())
+                began = at
+                client_id = broker.go_on(clock.at(began))
+                at = self.read_clock()
+                if turns.part(at - began):
+                    turns.name_part(at - began, QUEUE, client_id)
             if newcomers:
-                self._serve(newcomers.popleft())
+                at = self._serve(newcomers.popleft(), at)
             elif waiting > 0:
                 waiting -= 1
-                self._serve(line.popleft())
+                at = self._serve(line.popleft(), at)
             elif not has_more:
                 break
         self._line_moves = len(line) > 0 or len(newcomers) > 0 or broker.has_more()
         if self._line_moves:
             self.loop.call_soon(self._serve_line)
         self._end_turn_soon()
+        if turns.end(at):
+            turns.name(at, CLIENT, "")
 
-    def _serve(self, sink: SocketSink) -> None:
+    def _serve(self, sink: SocketSink, began: float) -> float:
+        """The stopwatch after it."""
+        connection = sink.connection  # it may be gone after this turn
         try:
             sink.next_turn()
         except Exception as error:  # it ends its connection, and not the line
             self.broker.core.faults.note("a turn", error, "", self.clock.now())
             sink.cut()
+        ended = self.read_clock()
+        if self.turns.part(ended - began):
+            self.turns.name_part(ended - began, kind_of(connection), name_of(connection))
+        return ended
+
+    def turn_over(self, connection: Connection | None) -> None:
+        """The end of a turn that was this connection's."""
+        at = self.read_clock()
+        if self.turns.end(at):
+            self.turns.name(at, kind_of(connection), name_of(connection))
+
+    def collector_ran(self, phase: str, info: dict[str, int]) -> None:
+        """For `gc.callbacks`. It stops every thread, so it counts whichever began it."""
+        if phase == "start":
+            self._collecting_since = self.read_clock()
+        else:
+            self.turns.collected(self._collecting_since, self.read_clock(), info["generation"])
 
     def after_chunk(self, now: float) -> None:
         """Writes what the chunk caused, and sees to what is left."""
@@ -130,4 +165,21 @@ class Host:
 
     def _finish_turn(self) -> None:
         self._scheduled = False
+        self.turns.begin(self.read_clock())
         self._end_turn()
+        at = self.read_clock()
+        if self.turns.end(at):
+            self.turns.name(at, JOURNAL, "a transaction begins")
+
+
+def kind_of(connection: Connection | None) -> str:
+    """What the turn of a connection is counted as."""
+    return LINK if connection is not None and connection.is_peer else CLIENT
+
+
+def name_of(connection: Connection | None) -> str:
+    """Its client or neighbour; before its login its address."""
+    if connection is None:
+        return ""
+    name = connection.identity.client_id or connection.origin.address
+    return name.removeprefix(PEER_PREFIX) if connection.is_peer else name

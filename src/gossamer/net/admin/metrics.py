@@ -1,10 +1,16 @@
 """The broker's counters, and what the rooms around it say of themselves, as Prometheus metrics."""
 
 from collections.abc import Callable, Iterator, Mapping
+from math import inf
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 
 from gossamer import __version__
@@ -49,6 +55,16 @@ ROOM_TOTALS: Final[tuple[tuple[str, str, Reading], ...]] = (
         "images_failed",
         "Publications that no processor handled: busy, too slow, or crashed.",
         lambda core: core.operators.processors.failed,
+    ),
+    (
+        "collector_runs",
+        "Runs of Python's garbage collector.",
+        lambda core: core.turns.collector_runs,
+    ),
+    (
+        "collector_seconds",
+        "Seconds that everything waited for them.",
+        lambda core: core.turns.collector_seconds,
     ),
 )
 ROOM_GAUGES: Final[tuple[tuple[str, str, Reading], ...]] = (
@@ -243,6 +259,7 @@ class BrokerCollector(Collector):
         yield self._skipped()
         yield from self._memory_metrics()
         yield self._faults()
+        yield from self._loop_metrics()
         yield from self._archive_metrics()
         yield from self._link_metrics()
         yield from self._tree_metrics()
@@ -262,6 +279,19 @@ class BrokerCollector(Collector):
         for place, count in self._core.faults.by_place.items():
             total.add_metric([place], count)
         return total
+
+    def _loop_metrics(self) -> Iterator[Metric]:
+        turns = self._core.turns
+        buckets = [(_bound(bound), float(count)) for bound, count in turns.buckets()]
+        text = "Turns of the event loop: nobody else is served before one ends."
+        yield HistogramMetricFamily("gossamer_loop_turn_seconds", text, buckets, turns.seconds)
+        worst = "Seconds of the longest turn of the last minute."
+        yield GaugeMetricFamily("gossamer_loop_worst_turn_seconds", worst, turns.worst().seconds)
+        text = "Turns of more than 50 ms, by what held the loop; the log names it."
+        total = CounterMetricFamily("gossamer_loop_long_turns", text, labels=["held_by"])
+        for kind, long in turns.long.items():
+            total.add_metric([kind], long.count)
+        yield total
 
     def _memory_metrics(self) -> Iterator[Metric]:
         counts = {
@@ -329,6 +359,11 @@ class BrokerCollector(Collector):
             for branch, choice in mesh.auto.choices.items()
         }
         yield from _labelled("auto", "branch", counts, (), CHOICE_GAUGES)
+
+
+def _bound(seconds: float) -> str:
+    """Of a bucket, as Prometheus writes it."""
+    return "+Inf" if seconds == inf else f"{seconds:.6f}"
 
 
 def _counted(

@@ -13,6 +13,7 @@ from typing_extensions import TypedDict
 
 from gossamer import __version__
 from gossamer.broker.broker import Broker
+from gossamer.broker.loop_turns import ADMIN, MeasuredTurn
 from gossamer.broker.rates import AddressRates
 from gossamer.net.admin import mesh_views, views
 from gossamer.net.admin.endpoints import Endpoint, find, openapi
@@ -111,10 +112,14 @@ class AdminServer:
         if not route.is_open or self._settings.metrics_token:
             self._authorize(request)
             request.admit()
-        answer = route.call(request, **named)
-        if inspect.isawaitable(answer):
-            answer = await answer
-        return answer if isinstance(answer, Response) else Response.json(answer)
+        title = f"{route.method} {route.path}"
+        with MeasuredTurn(self._core.turns, ADMIN, title):
+            answer = route.call(request, **named)
+            if not inspect.isawaitable(answer):
+                return _response(answer)
+        found = await answer
+        with MeasuredTurn(self._core.turns, ADMIN, title):
+            return _response(found)
 
     def _authorize(self, request: HttpRequest) -> None:
         if is_authorized(request.headers, self._token):
@@ -142,6 +147,7 @@ class AdminServer:
             Endpoint("GET", "/v1/subscriptions", self._subscriptions, wants, by_client),
             Endpoint("GET", "/v1/retained", self._retained, "Retained messages.", filtered),
             Endpoint("GET", "/v1/memory", self._memory, "Memory use by table.", PAGE),
+            Endpoint("GET", "/v1/loop", self._loop, "What held the event loop.", PAGE),
             Endpoint("GET", "/v1/positions", self._positions, "Positions of clients.", PAGE),
             Endpoint("GET", "/v1/fences", self._fences, areas, PAGE),
             Endpoint("GET", "/v1/mesh", self._mesh, "The neighbours.", PAGE),
@@ -189,6 +195,9 @@ class AdminServer:
 
     def _memory(self, request: HttpRequest) -> views.MemoryPage:
         return views.memory(self._core, request.query)
+
+    def _loop(self, request: HttpRequest) -> views.LoopPage:
+        return views.loop(self._core, request.query)
 
     def _positions(self, request: HttpRequest) -> Page[views.PositionView]:
         return views.positions(self._core, request.query, self._clock.now())
@@ -274,6 +283,10 @@ class AdminServer:
             return {"notes": await self._reload()}
         except ConfigError as error:
             raise HttpError(409, "\n".join(error.problems)) from error
+
+
+def _response(answer: object) -> Response:
+    return answer if isinstance(answer, Response) else Response.json(answer)
 
 
 def _address(request: HttpRequest) -> tuple[str, int]:

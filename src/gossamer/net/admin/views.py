@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from gossamer.broker.core import Core
 from gossamer.broker.geofences import LocatedSubscription
+from gossamer.broker.loop_turns import described
 from gossamer.broker.memory_report import holdings
 from gossamer.geo.glp import PREFIX
 from gossamer.net.admin.http import HttpError
@@ -75,6 +76,29 @@ class MemoryPage(TypedDict):
     memory: int
     memory_source: str
     budgets: int
+
+
+class LongTurnsView(TypedDict):
+    """Turns of the event loop of more than 50 ms that one kind of work has made."""
+
+    held_by: str
+    long_turns: int
+    longest_ms: float
+
+
+class LoopPage(TypedDict):
+    """What held the event loop, and for how long. `worst_…` is the longest turn of the last minute
+    and what that was; `busy` are the seconds of all turns since the start."""
+
+    total: int
+    entries: list[LongTurnsView]
+    turns: int
+    busy: float
+    long_turns: int
+    worst_ms: float
+    worst_held_by: str | None
+    collector_runs: int
+    collector_seconds: float
 
 
 class RetainedView(TypedDict):
@@ -233,6 +257,35 @@ def memory(core: Core, query: dict[str, str]) -> MemoryPage:
         "memory_source": settings.memory_source,
         "budgets": sum(settings.budgets.values()),
     }
+
+
+def loop(core: Core, query: dict[str, str]) -> LoopPage:
+    turns = core.turns
+    shown: Page[LongTurnsView] = cut(
+        list(turns.long.items()),
+        query,
+        lambda one: {
+            "held_by": one[0],
+            "long_turns": one[1].count,
+            "longest_ms": _milliseconds(one[1].longest),
+        },
+    )
+    worst = turns.worst()
+    return {
+        "total": shown["total"],
+        "entries": shown["entries"],
+        "turns": turns.buckets()[-1][1],
+        "busy": round(turns.seconds, 3),
+        "long_turns": turns.long_turns(),
+        "worst_ms": _milliseconds(worst.seconds),
+        "worst_held_by": described(worst) if worst.kind else None,
+        "collector_runs": turns.collector_runs,
+        "collector_seconds": round(turns.collector_seconds, 3),
+    }
+
+
+def _milliseconds(seconds: float) -> float:
+    return round(seconds * 1e3, 1)
 
 
 def retained(core: Core, query: dict[str, str], now: float) -> Page[RetainedView]:
