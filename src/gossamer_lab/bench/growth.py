@@ -43,6 +43,10 @@ def growth(
     most: Annotated[
         int, typer.Option(min=100, metavar="N", help="No sizes above this.")
     ] = 1_000_000,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only the broker of this name; may be repeated."),
+    ] = None,
     beside: harness.Beside = None,
     quick: harness.Quick = False,
     repeat: harness.Repeat = 1,
@@ -59,7 +63,11 @@ def growth(
         others = [peers.checkout(root) for root in beside or ()]
     except ValueError as problem:
         raise WrongUse(str(problem)) from None
-    field = [peers.gossamer(), *others, *peers.present(peers.mosquitto())]
+    found = [peers.gossamer(), *others, *peers.present(peers.mosquitto())]
+    field = [one for one in found if not only or one.name in only]
+    if not field:
+        names = ", ".join(one.name for one in found)
+        raise WrongUse(f"none of --only can be measured here: choose from {names}")
     length = QUICK if quick else harness.FULL
     largest = min(most, QUICK_MOST) if quick else most
     scenarios = [
@@ -72,9 +80,9 @@ def growth(
     results = harness.run_with_bar(
         console, scenarios, field, length._replace(seconds=seconds or length.seconds), repeat
     )
-    found = growth_tables(results, [one.name for one in field])
+    costs = growth_tables(results, [one.name for one in field])
     lines = [LEGEND, "", f"{report.machine()}; {report.versions(field)}. {report.busy()}".strip()]
-    for title, heads, rows in found:
+    for title, heads, rows in costs:
         console.print(title)
         console.print(tables.table("", heads, rows))
         lines += ["", f"### {title}", "", *tables.markdown_table(heads, rows)]

@@ -11,10 +11,9 @@ import select
 import socket
 import statistics
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
@@ -26,10 +25,16 @@ from gossamer.net.local.ports import free_port
 from gossamer_lab import tables
 from gossamer_lab.bench import harness, peers, report
 from gossamer_lab.bench.load import packets, state
-from gossamer_lab.bench.load.client import GeneratorError, LoadClient, close, readable
+from gossamer_lab.bench.load.client import GeneratorError, LoadClient, close
+from gossamer_lab.bench.load.disturbances import (
+    BY_NAME,
+    PREPARE_SECONDS,
+    SCENARIOS,
+    StallScenario,
+    others,
+    told,
+)
 from gossamer_lab.bench.load.flow import READ_SIZE
-from gossamer_lab.bench.load.packets import AckReceiver
-from gossamer_lab.bench.measurement import BenchTarget
 from gossamer_lab.bench.mesh import gossamer_chain, mosquitto_chain
 from gossamer_lab.bench.processes import beside as process_beside
 from gossamer_lab.quantiles import quantile
@@ -47,27 +52,11 @@ AT_LEAST_SECONDS: Final = 2.0
 AFTERWARDS_SECONDS: Final = 0.5
 # The longest wait that is measured; a ping that takes longer is lost.
 PATIENCE_SECONDS: Final = 10.0
-PREPARE_SECONDS: Final = 600.0
 SCENARIO_SECONDS: Final = 120.0
-LOWER_PRIORITY: Final = 10
 
 # Wanted of the worst wait, in milliseconds, less what the echo waited.
 MOST_IN_MEMORY: Final = 10.0
 MOST_ON_DISK: Final = 25.0
-
-KEPT: Final = "kept"  # the root of retained messages that are only there
-RETAINED: Final = 300_000
-RETAINED_SECONDS: Final = 7.0
-TOPICS_IN_USE: Final = 50_000
-CHURN: Final = 3_000
-CHURN_CLIENTS: Final = 30
-WILDCARD_CLIENTS: Final = 10
-RETURNING: Final = 10
-QUEUED: Final = 9_000
-CROWD: Final = 5_000
-RECEIVERS: Final = 2_000
-FAN_OUTS: Final = 10
-FAN_OUT_PAUSE_SECONDS: Final = 0.2
 
 COLUMNS: Final = (
     "beside it",
@@ -86,194 +75,8 @@ LEGEND: Final = (
     "echo worst: the worst of the same pings through a bare epoll echo on the broker's core, "
     "at the same time. less echo: worst less that, of each run. each less echo: the worst "
     "of each ping's wait less the same ping's through the echo. lost: pings that did not come "
-    f"within {PATIENCE_SECONDS:.0f} s."
+    f"within {PATIENCE_SECONDS:.0f} s, and count as that."
 )
-
-
-# What others do ---------------------------------------------------------------------------------
-
-# Prepares everything, yields, and then does what is measured; tells what did not come.
-Steps = Generator[None, None, str]
-
-
-def new_retained(target: BenchTarget) -> Steps:
-    yield
-    state.retain(target.address, target.scaled(RETAINED), seconds=RETAINED_SECONDS * target.scale)
-    return ""
-
-
-def wildcard_over_retained(target: BenchTarget) -> Steps:
-    count = target.scaled(RETAINED)
-    state.retain(target.address, count)
-    state.await_path(target)
-    yield
-    return _missing(state.fetch_retained(target.last_address, count), count, "retained messages")
-
-
-def subscription_churn(target: BenchTarget) -> Steps:
-    """Meanwhile the topics stay in use: what a broker remembers of them is asked for again."""
-    topics = [state.topic(number) for number in range(target.scaled(TOPICS_IN_USE))]
-    watchers = state.connect_crowd(target.last_address, WILDCARD_CLIENTS, "watch", ["plant/#"])
-    clients = [LoadClient(target.last_address, f"churn{n}") for n in range(CHURN_CLIENTS)]
-    state.await_path(target)
-    publisher = LoadClient(target.address, "publisher")
-    batch = max(1, len(topics) // target.scaled(CHURN))
-    chunks = [
-        b"".join(packets.publish(name, state.VALUE) for name in topics[first : first + batch])
-        for first in range(0, len(topics), batch)
-    ]
-    size = len(packets.publish(topics[0], state.VALUE))
-    for chunk in chunks:
-        publisher.socket.sendall(chunk)
-        state.receive_bytes(watchers, len(chunk) // size * size * len(watchers))
-    yield
-    for number in range(target.scaled(CHURN)):
-        client = clients[number % len(clients)]
-        filter = f"plant/+/line/{number // state.AREAS % state.LINES:02d}/sensor/{number:07d}"
-        client.subscribe([filter], 0)
-        chunk = chunks[number % len(chunks)]
-        publisher.socket.sendall(chunk)
-        state.receive_bytes(watchers, len(chunk) * len(watchers))
-        client.socket.sendall(packets.unsubscribe(2, filter))
-        # A message for the filter may come before the answer.
-        _await_unsuback(client, size)
-    return ""
-
-
-def _await_unsuback(client: LoadClient, message_size: int) -> None:
-    while client.receive(1)[0] != 0xB0:
-        client.receive(message_size - 1)
-    client.receive(packets.ACK_SIZE - 1)
-
-
-def returning_sessions(target: BenchTarget) -> Steps:
-    messages = target.scaled(QUEUED)
-    state.leave_sessions(target.last_address, RETURNING, "away")
-    state.await_path(target)
-    state.queue(target.address, RETURNING, messages, "away")
-    state.await_path(target)
-    topic = state.queue_topic("away", 0)
-    size = len(packets.publish(topic, state.QUEUED_PAYLOAD, 1, 1))
-    offset = packets.packet_id_offset(topic, size)
-    yield
-    clients = [LoadClient(target.last_address, f"away{n}", clean=False) for n in range(RETURNING)]
-    sides = {one.socket: AckReceiver(size, offset, packets.PUBACK) for one in clients}
-    wanted = RETURNING * messages
-    while sum(side.delivered for side in sides.values()) < wanted:
-        ready = readable(list(sides), state.QUIET_SECONDS)
-        if not ready:
-            break
-        for one in ready:
-            data = one.recv(READ_SIZE)
-            if not data:
-                raise GeneratorError("the broker closed a connection")
-            one.sendall(sides[one].feed(data))
-    return _missing(sum(side.delivered for side in sides.values()), wanted, "queued messages")
-
-
-def crowd(target: BenchTarget) -> Steps:
-    count = target.scaled(CROWD)
-    filters = [state.topic(number) for number in range(count)]
-    yield
-    for one in state.connect_crowd(target.last_address, count, "crowd", filters):
-        one.close()
-    return ""
-
-
-def fan_out(target: BenchTarget) -> Steps:
-    count = target.scaled(RECEIVERS)
-    receivers = state.connect_crowd(target.last_address, count, "receiver", ["plant/all"])
-    publisher = LoadClient(target.address, "publisher")
-    state.await_path(target)
-    packet = packets.publish("plant/all", bytes(64))
-    yield
-    came = 0
-    for _ in range(FAN_OUTS):
-        publisher.socket.sendall(packet)
-        came += state.receive_bytes(receivers, count * len(packet)) // len(packet)
-        time.sleep(FAN_OUT_PAUSE_SECONDS)
-    return _missing(came, FAN_OUTS * count, "messages")
-
-
-def _missing(came: int, wanted: int, what: str) -> str:
-    return "" if came >= wanted else f"{came:,} of {wanted:,} {what} came"
-
-
-class StallScenario(NamedTuple):
-    name: str
-    title: str  # with the count, where one is told
-    amount: int
-    steps: Callable[[BenchTarget], Steps]
-    retained: int = 0  # messages that it retains itself
-
-
-SCENARIOS: Final = (
-    StallScenario("retained", "{:,} new retained messages", RETAINED, new_retained, RETAINED),
-    StallScenario(
-        "wildcard",
-        "one plant/# that matches {:,} retained",
-        RETAINED,
-        wildcard_over_retained,
-        RETAINED,
-    ),
-    StallScenario("churn", "{:,} subscribe and unsubscribe", CHURN, subscription_churn),
-    StallScenario("sessions", "ten sessions with {:,} queued each", QUEUED, returning_sessions),
-    StallScenario("crowd", "{:,} clients connect and subscribe", CROWD, crowd),
-    StallScenario("fan-out", "one message to {:,} subscribers", RECEIVERS, fan_out),
-)
-BY_NAME: Final = {one.name: one for one in SCENARIOS}
-
-
-def load(connection: Connection, name: str, target: BenchTarget, kept: int) -> None:
-    """The process of the others: ready, told to begin, done, and told to end."""
-    os.nice(LOWER_PRIORITY)
-    try:
-        if kept:
-            state.retain(target.address, kept, KEPT)
-        steps = BY_NAME[name].steps(target)
-        next(steps)
-        connection.send(("ready", ""))
-        connection.recv()
-        missing = ""
-        try:
-            next(steps)
-        except StopIteration as end:
-            missing = end.value
-        connection.send(("done", missing))
-        connection.recv()
-        if kept:
-            missing = _missing(state.fetch_retained(target.address, kept, KEPT), kept, "kept")
-        connection.send(("kept", missing))
-    except (GeneratorError, OSError) as problem:
-        connection.send(("failed", str(problem) or type(problem).__name__))
-
-
-def told(connection: Connection, seconds: float) -> str:
-    """What the others say next; GeneratorError if they fail or say nothing."""
-    if not connection.poll(seconds):
-        raise GeneratorError(f"the load was not done after {seconds:.0f} s")
-    try:
-        kind, text = connection.recv()
-    except EOFError:
-        raise GeneratorError("the load ended too soon") from None
-    if kind == "failed":
-        raise GeneratorError(text)
-    return str(text)
-
-
-@contextmanager
-def others(name: str, target: BenchTarget, kept: int) -> Iterator[Connection]:
-    context = get_context("spawn")
-    here, there = context.Pipe()
-    process = context.Process(target=load, args=(there, name, target, kept), daemon=True)
-    process.start()
-    there.close()
-    try:
-        yield here
-    finally:
-        process.kill()
-        process.join()
-        here.close()
 
 
 # The pinging client ---------------------------------------------------------------------------
@@ -309,10 +112,12 @@ class Waits:
 
 
 def waits(due: Sequence[float], came: dict[int, float]) -> Waits:
-    """Of the pings that were due at these times, by when those that came did."""
-    ordered = sorted(1000 * (came[n] - due[n]) for n in range(len(due)) if n in came)
+    """Of the pings that were due at these times, by when those that came did. The others count as
+    the longest wait, so that a broker is not better for what it drops."""
+    never = PATIENCE_SECONDS
+    ordered = sorted(1000 * (came[n] - at if n in came else never) for n, at in enumerate(due))
     p50, p99, p999, worst = (quantile(ordered, part) for part in (0.5, 0.99, 0.999, 1.0))
-    return Waits(p50, p99, p999, worst, len(due) - len(ordered))
+    return Waits(p50, p99, p999, worst, len(due) - len(came))
 
 
 class PingRun(NamedTuple):
@@ -514,8 +319,8 @@ def contenders(folders: Sequence[Path]) -> list[Contender]:
         there = peers.checkout(folder, durable=True)
         found.append(Contender(peers.checkout(folder)))
         found.append(Contender(replace(there, name=f"{there.name} on disk")))
-    others = [peers.mosquitto(), mosquitto_chain(2)]
-    return [*found, *(Contender(one) for one in others if one is not None)]
+    bridged = [peers.mosquitto(), mosquitto_chain(2)]
+    return [*found, *(Contender(one) for one in bridged if one is not None)]
 
 
 def stalls(
@@ -569,9 +374,11 @@ def stalls(
                 continue
             worst = result.middle(lambda run: run.less_echo) if result.runs else None
             if worst is None or worst > one.most:
-                told = "not measured" if worst is None else f"{worst:,.1f} ms, wanted {one.most:g}"
-                misses.append(f"{each.name} on {result.broker} ({told})")
-    _conclude(rows, results, misses, [one.brokers for one in field], retained, out)
+                why = "not measured" if worst is None else f"{worst:,.1f} ms, wanted {one.most:g}"
+                misses.append(f"{each.name} on {result.broker} ({why})")
+    has_limits = any(one.most is not None for one in field)
+    brokers = [one.brokers for one in field]
+    _conclude(rows, results, misses if has_limits else None, brokers, retained, out)
 
 
 def _turns(
@@ -591,7 +398,7 @@ def _turns(
 def _conclude(
     rows: list[list[str]],
     results: list[StallResult],
-    misses: list[str],
+    misses: list[str] | None,
     brokers: Sequence[harness.Brokers],
     retained: int,
     out: Path,
@@ -599,7 +406,8 @@ def _conclude(
     notes = [note for result in results for note in result.notes()]
     said = [LEGEND, f"Retained messages meanwhile: {retained:,}."]
     said += [f"Not as it should be: {note}." for note in notes]
-    said.append(f"Over what is wanted of the worst, less echo: {', '.join(misses) or 'none'}.")
+    if misses is not None:
+        said.append(f"Over what is wanted of the worst, less echo: {', '.join(misses) or 'none'}.")
     said.append(f"{report.machine()}; {report.versions(brokers)}. {report.busy()}".strip())
     console = tables.console(160)
     console.print(tables.table("", COLUMNS, rows, left=2))

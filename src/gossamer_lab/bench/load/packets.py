@@ -20,6 +20,7 @@ PUBACK: Final = 0x40
 PUBREC: Final = 0x50
 PUBREL: Final = 0x62
 PUBCOMP: Final = 0x70
+UNSUBACK: Final = 0xB0
 ACK_SIZE: Final = 4
 
 # An idle or slow moment of the run must not make a broker drop a connection.
