@@ -34,7 +34,8 @@ def test_the_median_and_what_is_over() -> None:
     assert verdicts({"gossamer": found}) == [
         "Over what is wanted: connection of gossamer (2,500, wanted 2,000)."
     ]
-    assert verdicts({"mosquitto": found}) == ["Over what is wanted: none."]
+    assert verdicts({"gossamer on disk": runs()}) == ["Over what is wanted: none."]
+    assert verdicts({"mosquitto": found}) == []
 
 
 def test_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
