@@ -12,6 +12,8 @@ from sys import getsizeof
 from typing import Final
 from zlib import crc32
 
+from mypy_extensions import mypyc_attr
+
 from gossamer.broker.mesh_port import LOCAL_TOPICS, PEER_PREFIX
 from gossamer.broker.offload import TOPICS as OFFLOAD_TOPICS
 from gossamer.broker.policy import Permissions
@@ -49,6 +51,7 @@ _STAMPED_BYTES: Final = _STAMP_BYTES + MESSAGE_BYTES + PROPERTIES_BYTES + 256
 _REMOVALS_PART: Final = 16
 
 
+@mypyc_attr(acyclic=True)
 class _Kept:
     """`message` is what subscribers get; `stamped` what is stored and sent to neighbours.
 

@@ -8,6 +8,8 @@ Between brokers the stamp travels as a User Property; clients never see it.
 
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from gossamer.session.message import Message
 from gossamer.wire.properties import Properties
 
@@ -16,6 +18,7 @@ STAMP_PROPERTY: Final = "gossamer-stamp"
 TOMBSTONE_SECONDS: Final = 7 * 86_400.0
 
 
+@mypyc_attr(acyclic=True)
 class Stamp:
     """Ordered by time, then by the broker's name. A replay tells what is old to somebody new."""
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 from sys import getsizeof
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from gossamer.broker.mesh_port import LOCAL_TOPICS, NeighbourInterest
 from gossamer.broker.policy import Permissions
 from gossamer.broker.sharing import Group, Sharing
@@ -79,6 +81,7 @@ class FilterEntry(TreeEntry):
         return not self._several and self._only is None and not self.groups and not self.taps
 
 
+@mypyc_attr(acyclic=True)
 class Branch:
     """The topics that begin with one level; `changes` grows with each change of their filters."""
 
@@ -91,6 +94,7 @@ class Branch:
         self.routes = 0  # in the table; without any, the branch is forgotten
 
 
+@mypyc_attr(acyclic=True)
 class Route:
     """Who gets what is published on one topic."""
 

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from gossamer.budget.division import ARCHIVE, ASSUMED_MEMORY, divided
 
 CLIENT_SHARE: Final = 0.25
@@ -25,6 +27,7 @@ RESERVED_PART: Final = 8
 LITTLE: Final = 16_384
 
 
+@mypyc_attr(acyclic=True)
 class Owner:
     """In whose name something is held; an empty name has no share of its own, and no bound."""
 

@@ -47,6 +47,7 @@ class MessageNamer:
         return b""
 
 
+@mypyc_attr(acyclic=True)
 class Message:
     """Immutable once made, and shared by every session that has it queued: `changed` makes another.
 

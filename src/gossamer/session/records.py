@@ -1,5 +1,7 @@
 """What a store keeps of the broker's state, as plain records the core writes and reads at start."""
 
+from mypy_extensions import mypyc_attr
+
 from gossamer.session.message import Message
 
 # Where an outgoing message stands. A number that only grows while the message lives.
@@ -66,6 +68,7 @@ class SubscriptionRecord:
         )
 
 
+@mypyc_attr(acyclic=True)
 class DeliveryRecord:
     """One message on its way to one session. `number` orders a session's deliveries."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mypy_extensions import mypyc_attr
+
 from gossamer.budget.ledger import Charge
 from gossamer.session.records import SubscriptionRecord
 
@@ -38,6 +40,7 @@ class Subscription:
         return (self.filter,)
 
 
+@mypyc_attr(acyclic=True)
 class Receiver:
     """How one session gets messages of one topic: its matching subscriptions, joined.
 

@@ -3,7 +3,10 @@
 A search visits only nodes that exist, level by level, and never recurses.
 """
 
+from mypy_extensions import mypyc_attr
 
+
+@mypyc_attr(acyclic=True)
 class _NameNode:
     """The names that share a prefix. `value` is what the prefix itself names, None if nothing."""
 

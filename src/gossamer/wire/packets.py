@@ -5,6 +5,8 @@
 
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from gossamer.wire.properties import Properties
 
 V311: Final = 4
@@ -27,6 +29,7 @@ DISCONNECT: Final = 14
 AUTH: Final = 15
 
 
+@mypyc_attr(acyclic=True)
 class Packet:
     """Any control packet; `kind` is its type number."""
 
@@ -84,6 +87,7 @@ class Connack(Packet):
         self.properties = properties
 
 
+@mypyc_attr(acyclic=True)
 class Publish(Packet):
     def __init__(
         self,
@@ -105,6 +109,7 @@ class Publish(Packet):
         self.properties = properties
 
 
+@mypyc_attr(acyclic=True)
 class Acknowledgement(Packet):
     """PUBACK, PUBREC, PUBREL and PUBCOMP share one shape; `kind` tells them apart."""
 

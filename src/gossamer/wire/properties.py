@@ -1,6 +1,9 @@
 """The properties of MQTT 5.0 as one typed record; absent ones are None (or an empty list)."""
 
+from mypy_extensions import mypyc_attr
 
+
+@mypyc_attr(acyclic=True)
 class Properties:
     """Every property that any packet may carry; `property_table` has which may carry which."""
 

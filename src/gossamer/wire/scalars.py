@@ -5,6 +5,8 @@ Every read names what it reads, so that an error tells a person which field was 
 
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.reasons import MALFORMED_PACKET, PROTOCOL_ERROR, TOPIC_NAME_INVALID
 
@@ -36,6 +38,7 @@ def check_topic_name(topic: str, what: str) -> None:
         raise ProtocolError(TOPIC_NAME_INVALID, f"{what} contains a wildcard")
 
 
+@mypyc_attr(acyclic=True)
 class Reader:
     """Reads one field after another from `body`, from `at` up to `end`."""
 
