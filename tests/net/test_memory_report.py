@@ -121,13 +121,13 @@ def test_what_many_sessions_hold_is_added_up_a_part_at_a_time() -> None:
     target.writer.publish("t", "x" * 10_000, qos=1)
     exact = sum(session.queue_bytes for session in core.sessions.values())
     assert exact >= 50_000
-    assert core.tally.sums().queues.held != exact  # nothing is walked because somebody asks
+    assert core.usage.sums().queues.held != exact  # nothing is walked because somebody asks
     for _ in range(100):
         target.wait(1.0)
-    assert core.tally.sums().queues.held == exact
+    assert core.usage.sums().queues.held == exact
     for number in range(AT_ONCE + 500):
         target.broker.disconnect(f"away-{number}", target.now, True)
-    assert core.tally.sums().queues.held == 0
+    assert core.usage.sums().queues.held == 0
 
 
 def test_a_budget_that_is_set_is_in_force() -> None:

@@ -69,7 +69,7 @@ class Broker:
         self.core.timers.add(now + _SWEEP_SECONDS, _SweepTimer(self.core.retained))
         self.core.timers.add(now + _SWEEP_SECONDS, _SweepTimer(self.core.shared))
         self.core.timers.add(now + _SWEEP_SECONDS, _Purge(self.core))
-        self.core.timers.add(now + _SWEEP_SECONDS, self.core.tally)
+        self.core.timers.add(now + _SWEEP_SECONDS, self.core.usage)
         self.core.timers.add(now + _SWEEP_SECONDS, _RouteSweep(self.core))
         if journal.keeps:
             self.core.timers.add(now, ClockSaver(self.core))

@@ -70,10 +70,10 @@ class Core:
         "shared",
         "started_at",
         "stopping",
-        "tally",
         "timers",
         "tracer",
         "turns",
+        "usage",
         "wall_offset",
     )
 
@@ -113,7 +113,7 @@ class Core:
         self.sessions: dict[str, Session] = {}
         self.session_quotas = SessionQuotas()
         self.connections: dict[int, Connection] = {}  # by token
-        self.tally = Usage(self.sessions, self.connections)
+        self.usage = Usage(self.sessions, self.connections)
         self.last_token = 0
         self.started_at = now
         self.wall_offset = 0.0  # what the wall clock shows more than the time passed in

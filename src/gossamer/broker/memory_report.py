@@ -131,7 +131,7 @@ def holdings(core: Core, *, with_largest: bool) -> list[Holding]:
         if with_largest:
             holding.largest, holding.largest_held = account.largest()
         found.append(holding)
-    sums = core.tally.sums()
+    sums = core.usage.sums()
     sums.queues.client_budget = core.settings.max_queued_memory
     sums.queues.refused = core.counters.dropped_full
     sums.inflight.client_budget = FLIGHT_BYTES

@@ -40,7 +40,7 @@ class DirectedMessage(JsonFields):
     __slots__ = ("kind", "message", "to")
 
     def __init__(self, kind: str, to: str, fields: Fields, message: Message) -> None:
-        super().__init__(fields, "an errand")
+        super().__init__(fields, "a directed message")
         self.kind = kind
         self.to = to
         self.message = message  # what it carries
@@ -76,7 +76,7 @@ def unpacked(message: Message) -> DirectedMessage:
     properties = message.properties
     if properties is None or not properties.user or properties.user[0][0] != DIRECTED_PROPERTY:
         raise malformed("an empty directed message")
-    said = read_fields(properties.user[0][1], "an errand")
+    said = read_fields(properties.user[0][1], "a directed message")
     rest = copied(properties)
     rest.user = properties.user[1:]
     directed = DirectedMessage(said.text("kind"), said.text("to"), said.fields, NO_MESSAGE)
@@ -133,7 +133,7 @@ def _from_envelope(message: Message) -> DirectedMessage:
     end = _HEAD + int.from_bytes(data[1:_HEAD], "big")
     if len(data) < _HEAD or data[0] != _VERSION or end > len(data):
         raise malformed("a malformed envelope")
-    said = read_fields(data[_HEAD:end], "an errand")
+    said = read_fields(data[_HEAD:end], "a directed message")
     try:
         carried = unpacked_message(data[end:])
     except ValueError as error:

@@ -129,8 +129,8 @@ class DirectedRouter:
         self.set_aside += 1
         size = len(directed.message.topic_bytes)
         what = (
-            f"an errand ({directed.kind!r}, with a topic of {size} bytes) for {directed.to} is set "
-            f"aside: it needs a format that the neighbour does not support; upgrade it"
+            f"a directed message ({directed.kind!r}, a topic of {size} bytes) for {directed.to} is "
+            "set aside: it needs a format that the neighbour does not support; upgrade it"
         )
         self._complaints.say(by, what, now)
 
@@ -216,8 +216,10 @@ class DirectedRouter:
             try:
                 handler.run(directed, origin, now)
             except Exception as error:  # those that waited for it go on
-                self._mesh.core.faults.note("an errand", error, f"{directed.kind} here", now)
-                self.refuse(origin.name, f"an errand of kind {directed.kind!r}", now)
+                self._mesh.core.faults.note(
+                    "a directed message", error, f"{directed.kind} here", now
+                )
+                self.refuse(origin.name, f"a directed message of kind {directed.kind!r}", now)
             if self._early.most and directed.identity():
                 done = identity_of(directed.identity()).hex()
                 for place, message in self._early.waiting(done, now):

@@ -37,7 +37,7 @@ OVER: Final = "over"
 # Interests cross a link within milliseconds, a summary under load within two seconds.
 LINGER_SECONDS: Final = 15.0
 # A session that moves is more than its parts: none may be lost or come twice.
-PARCEL_QOS: Final = 2
+TRANSFER_QOS: Final = 2
 # Messages for neighbours that are looked at when a session moves: a few milliseconds, and no more
 # than 128 KiB of names in its head.
 _MOST_LOOKED: Final = 4_096
@@ -243,7 +243,7 @@ class DepartedSessions(DirectedHandler):
         if departed.last:
             directed.fields["after"] = departed.last
         directed_messages = self._mesh.router
-        if not directed_messages.send(directed, PARCEL_QOS, now):
+        if not directed_messages.send(directed, TRANSFER_QOS, now):
             directed_messages.put_aside(directed, departed.to, now)
         elif not directed.message.expires_at:  # nobody waits for what may expire on the way
             departed.last = directed.identity()

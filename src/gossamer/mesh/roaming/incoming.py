@@ -19,7 +19,7 @@ from gossamer.geo.geolocation import read_located
 from gossamer.mesh.directed.message import NO_MESSAGE, DirectedMessage
 from gossamer.mesh.directed.router import DirectedHandler
 from gossamer.mesh.link import Link
-from gossamer.mesh.roaming.departed import OVER, PARCEL_QOS, TAKEN_OVER
+from gossamer.mesh.roaming.departed import OVER, TAKEN_OVER, TRANSFER_QOS
 from gossamer.mesh.roaming.transfer import END, HEAD, ITEM, LATE, TransferHead, delivery_of
 from gossamer.mesh.roaming.transfer_state import (
     AGREEMENT,
@@ -207,7 +207,7 @@ class IncomingSessions(DirectedHandler):
             "ends": incoming.outcome != _INSTALLED,
         }
         self._mesh.router.send(
-            DirectedMessage(TAKEN_OVER, source, fields, NO_MESSAGE), PARCEL_QOS, now
+            DirectedMessage(TAKEN_OVER, source, fields, NO_MESSAGE), TRANSFER_QOS, now
         )
         self._roaming.arrived(client_id, now)
 

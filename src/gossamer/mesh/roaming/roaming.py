@@ -16,7 +16,7 @@ from gossamer.broker.timers import Timer
 from gossamer.mesh.directed.message import NO_MESSAGE, DirectedMessage
 from gossamer.mesh.directed.router import DirectedHandler
 from gossamer.mesh.link import Link
-from gossamer.mesh.roaming.departed import PARCEL_QOS, DepartedSessions
+from gossamer.mesh.roaming.departed import TRANSFER_QOS, DepartedSessions
 from gossamer.mesh.roaming.incoming import IncomingSessions
 from gossamer.mesh.roaming.register import ClaimListener, Presence, SessionClaim, SessionRegister
 from gossamer.mesh.roaming.transfer_state import ARRIVING, HERE, TransferStates
@@ -222,7 +222,7 @@ class Roaming(ClaimListener):
             directed = DirectedMessage(
                 NOTHING, claim.owner, {"client": claim.client_id}, NO_MESSAGE
             )
-            self.mesh.router.send(directed, PARCEL_QOS, now)
+            self.mesh.router.send(directed, TRANSFER_QOS, now)
 
 
 class Nothing(DirectedHandler):
