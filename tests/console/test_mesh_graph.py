@@ -8,9 +8,9 @@ import pytest
 from gossamer.console.broker_watch import BrokerWatch
 from gossamer.console.mesh_graph import MeshGraph
 from gossamer.console.parts.mesh_picture import picture, places
-from gossamer.console.settings import BrokerAddress
+from gossamer.console.settings import WatchedBroker
 
-ADDRESS = BrokerAddress("127.0.0.1", 1, "a-token-for-the-tests", "mqtt://127.0.0.1:1")
+ADDRESS = WatchedBroker("127.0.0.1", 1, "a-token-for-the-tests", "mqtt://127.0.0.1:1")
 
 
 def watch(name: str, links: dict[str, dict[str, Any]], is_up: bool = True) -> BrokerWatch:

@@ -4,11 +4,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 from gossamer.console.broker_watch import BrokerWatch
 from gossamer.console.savings import savings
-from gossamer.console.settings import BrokerAddress
+from gossamer.console.settings import WatchedBroker
 from tests.support.located import PISA, ROUND_OSLO, ROUND_PISA
 from tests.support.memory import World
 
-ADDRESS = BrokerAddress("127.0.0.1", 1, "a-token-for-the-tests", "mqtt://127.0.0.1:1")
+ADDRESS = WatchedBroker("127.0.0.1", 1, "a-token-for-the-tests", "mqtt://127.0.0.1:1")
 
 
 def watch(readings: dict[str, float], in_mesh: bool) -> BrokerWatch:

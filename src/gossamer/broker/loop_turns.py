@@ -68,7 +68,7 @@ class Stopwatch:
         return 0.0
 
 
-class Bucket:
+class TurnBucket:
     """Turns that took no longer than `bound`, and longer than the bucket before allows."""
 
     __slots__ = ("bound", "count")
@@ -127,8 +127,8 @@ class LoopTurns:
         self._stopwatch = Stopwatch()
         self.is_open = False  # within a turn
         self.seconds = 0.0  # of all turns
-        self._buckets = [Bucket(FIRST_BOUND * (1 << step)) for step in range(BOUNDS)]
-        self._buckets.append(Bucket(float("inf")))
+        self._buckets = [TurnBucket(FIRST_BOUND * (1 << step)) for step in range(BOUNDS)]
+        self._buckets.append(TurnBucket(float("inf")))
         self.long = {kind: LongTurns() for kind in TEXTS}
         self.collector_runs = 0
         self.collector_seconds = 0.0

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gossamer.cli.errors import CommandError, WrongUse
-from gossamer.net.admin.client import AdminClient, AdminError, Unreachable
+from gossamer.net.admin.client import AdminClient, AdminError, AdminUnreachable
 from gossamer.net.admin.tokens import default_token_file, read_token
 from gossamer.net.config import ConfigError
 
@@ -41,7 +41,7 @@ def call(
     client = AdminClient(parts.hostname, parts.port or 80, read_admin_token(token_file))
     try:
         return client.call(method, path, query)
-    except Unreachable as error:
+    except AdminUnreachable as error:
         raise CommandError(
             f"no admin API at {url}: {error}; a broker needs enabled = true in [admin] for it, and "
             "says at its start where it is: name that with --url"

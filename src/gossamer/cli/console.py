@@ -12,7 +12,7 @@ from gossamer.cli.admin_api import DEFAULT_URL, TokenFile, read_admin_token
 from gossamer.cli.errors import CommandError, WrongUse
 
 if TYPE_CHECKING:
-    from gossamer.console.settings import BrokerAddress, ConsoleSettings
+    from gossamer.console.settings import ConsoleSettings, WatchedBroker
 
 DEFAULT_MQTT = "mqtt://127.0.0.1:1883"
 
@@ -132,8 +132,8 @@ def _from_urls(
     mqtt: list[str] | None,
     token_file: Path | None,
     login: tuple[str | None, str | None],
-) -> "list[BrokerAddress]":
-    from gossamer.console.settings import BrokerAddress
+) -> "list[WatchedBroker]":
+    from gossamer.console.settings import WatchedBroker
 
     admin_urls = brokers or [DEFAULT_URL]
     mqtt_urls = mqtt or [DEFAULT_MQTT]
@@ -146,14 +146,14 @@ def _from_urls(
         if parts.scheme != "http" or not parts.hostname:
             raise WrongUse(f"--broker expects a URL such as {DEFAULT_URL}, not {admin_url!r}")
         found.append(
-            BrokerAddress(parts.hostname, parts.port or 80, token, _checked(mqtt_url), *login)
+            WatchedBroker(parts.hostname, parts.port or 80, token, _checked(mqtt_url), *login)
         )
     return found
 
 
-def _from_files(files: list[Path], login: tuple[str | None, str | None]) -> "list[BrokerAddress]":
+def _from_files(files: list[Path], login: tuple[str | None, str | None]) -> "list[WatchedBroker]":
     """What the brokers' own configurations say: addresses and token."""
-    from gossamer.console.settings import BrokerAddress
+    from gossamer.console.settings import WatchedBroker
     from gossamer.net.config import ConfigError, load
 
     found = []
@@ -170,7 +170,7 @@ def _from_files(files: list[Path], login: tuple[str | None, str | None]) -> "lis
                 f"{file}: there is no plain TCP listener; use --broker and --mqtt instead"
             )
         found.append(
-            BrokerAddress(
+            WatchedBroker(
                 _reachable(config.admin.host),
                 config.admin.port,
                 read_admin_token(config.admin.token_file),

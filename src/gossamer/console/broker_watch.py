@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from gossamer.console.settings import BrokerAddress
+from gossamer.console.settings import WatchedBroker
 from gossamer.net.admin.client import AdminClient, AdminError
 
 PREFIX: Final = "gossamer_"
@@ -77,7 +77,7 @@ PAGE_ENTRIES: Final = 1000
 class BrokerWatch:
     """Asks in a worker thread; what it learned is read from the event loop's thread."""
 
-    def __init__(self, number: int, address: BrokerAddress, executor: Executor) -> None:
+    def __init__(self, number: int, address: WatchedBroker, executor: Executor) -> None:
         self.address = address
         self.name = f"broker {number}"
         self.readings: Readings = {}

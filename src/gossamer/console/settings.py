@@ -10,7 +10,7 @@ DEFAULT_PORT: Final = 8080
 
 
 @dataclass(frozen=True)
-class BrokerAddress:
+class WatchedBroker:
     """One broker: its admin API with the token, and its MQTT listener with the login."""
 
     admin_host: str
@@ -33,7 +33,7 @@ class ConsoleSettings:
     `controls` lets people cut and heal links, which is for demonstrations.
     """
 
-    brokers: tuple[BrokerAddress, ...]
+    brokers: tuple[WatchedBroker, ...]
     token: str
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT

@@ -6,7 +6,7 @@ from collections import deque
 from contextlib import suppress
 from typing import Final
 
-from gossamer.console.settings import BrokerAddress
+from gossamer.console.settings import WatchedBroker
 from gossamer.console.topic_model import SeenTopic
 from gossamer.console.watcher import BATCH, client_of, seen_of
 from gossamer.net.client import Client, Disconnected, Refused
@@ -28,7 +28,7 @@ class TryOut:
         self._task: asyncio.Task[None] | None = None
 
     async def subscribe(
-        self, address: BrokerAddress, filter: str, user: list[tuple[str, str]], qos: int = 0
+        self, address: WatchedBroker, filter: str, user: list[tuple[str, str]], qos: int = 0
     ) -> bool:
         """Whether the broker takes it; else `trouble` has its words."""
         await self.stop()
@@ -75,7 +75,7 @@ class TryOut:
 
 
 async def publish(
-    address: BrokerAddress,
+    address: WatchedBroker,
     topic: str,
     payload: str,
     qos: int,

@@ -13,7 +13,7 @@ from typing import Final
 
 from gossamer.backoff import Backoff
 from gossamer.console.map_model import Tracks
-from gossamer.console.settings import BrokerAddress
+from gossamer.console.settings import WatchedBroker
 from gossamer.console.topic_model import SeenTopic, TopicModel
 from gossamer.net.client import Client, Disconnected, Refused
 from gossamer.wire.packets import Publish
@@ -42,7 +42,7 @@ def seen_of(packet: Publish, now: float) -> SeenTopic:
     )
 
 
-def client_of(address: BrokerAddress) -> Client:
+def client_of(address: WatchedBroker) -> Client:
     """A client of the console's at this broker, under a name that lists of sessions tell."""
     client_id = f"console-{secrets.token_hex(4)}"
     password = None if address.password is None else address.password.encode()
@@ -52,7 +52,7 @@ def client_of(address: BrokerAddress) -> Client:
 class Watcher:
     """One broker's topics and tracks. `look` starts it, and not looking stops it."""
 
-    def __init__(self, address: BrokerAddress) -> None:
+    def __init__(self, address: WatchedBroker) -> None:
         self.model = TopicModel()
         self.tracks = Tracks()
         self.messages = 0

@@ -31,7 +31,7 @@ class StoredDelivery:
         self.message = message
 
 
-class Lane:
+class LaneIndex:
     """Where the end of one session's queue is in the store."""
 
     __slots__ = (
@@ -76,7 +76,7 @@ class SessionIndex:
         self.subscriptions: dict[str, int] = {}
         self.deliveries: dict[int, StoredDelivery] = {}
         self.incoming: dict[int, int] = {}
-        self.lane: Lane | None = None  # while some of its queue is in the store only
+        self.lane: LaneIndex | None = None  # while some of its queue is in the store only
         # Deliveries in flight that are in the lane still, by number, each with its place there.
         self.sent: dict[int, tuple[int, DeliveryRecord]] = {}
 

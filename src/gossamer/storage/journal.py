@@ -12,7 +12,7 @@ from gossamer.session.records import DeliveryRecord, SessionRecord, Subscription
 from gossamer.storage.batch import Batch, Changes
 from gossamer.storage.index import (
     Index,
-    Lane,
+    LaneIndex,
     SessionIndex,
     StoredDelivery,
     StoredMessage,
@@ -56,7 +56,7 @@ class CollectingJournal(Journal):
         # Asked as a transaction ends: what somebody else has to write belongs to it.
         self.take_joint: Callable[[], list[Any]] = _nothing_joint
         self._batch = Batch(self.batch, index.next)
-        self._changed_lanes: dict[int, Lane] = {}
+        self._changed_lanes: dict[int, LaneIndex] = {}
         for name, session in index.sessions.items():
             if session.lane is not None:
                 self.spilled_bytes += session.lane.size
@@ -197,7 +197,7 @@ class CollectingJournal(Journal):
         session = self._index.sessions[client_id]
         lane = session.lane
         if lane is None:
-            lane = session.lane = Lane(self._batch.rows[LANE].new_key(), session.key)
+            lane = session.lane = LaneIndex(self._batch.rows[LANE].new_key(), session.key)
         key = lane.key * PLACES + lane.next
         row = waiting_row(key, session.key, record, message)
         self._batch.waiting.puts.setdefault(lane.key, []).append(row)
@@ -231,10 +231,10 @@ class CollectingJournal(Journal):
         lane = self._lane(client_id)
         return [] if lane is None else self.read_names(lane)
 
-    def read_names(self, lane: Lane) -> list[bytes]:
+    def read_names(self, lane: LaneIndex) -> list[bytes]:
         return []
 
-    def read_lane(self, lane: Lane) -> list[DeliveryRecord]:
+    def read_lane(self, lane: LaneIndex) -> list[DeliveryRecord]:
         """The next committed deliveries of the lane behind those that were read, if at hand."""
         return []
 
@@ -275,7 +275,7 @@ class CollectingJournal(Journal):
             self._batch.waiting.gone.add(lane.key * PLACES + record.place)
         self._changed_lanes[lane.key] = lane
 
-    def _leaves(self, lane: Lane, record: DeliveryRecord) -> None:
+    def _leaves(self, lane: LaneIndex, record: DeliveryRecord) -> None:
         """It is no message of the lane any more."""
         lane.messages -= 1
         # Of a damaged one the size is a guess; with the last, everything has left.
@@ -299,7 +299,7 @@ class CollectingJournal(Journal):
             self._batch.waiting.gone.add(lane.key * PLACES + place)
         self._changed_lanes[lane.key] = lane
 
-    def _leave(self, lane: Lane) -> None:
+    def _leave(self, lane: LaneIndex) -> None:
         """Its session ends: what it has of shared groups is for their other members, but for what
         is in flight, which the core has."""
         if not lane.is_shared or lane.messages == 0:
@@ -317,7 +317,7 @@ class CollectingJournal(Journal):
         self._index.sessions[name] = estate
         self.estates.append(name)
 
-    def _end(self, lane: Lane) -> None:
+    def _end(self, lane: LaneIndex) -> None:
         self._changed_lanes.pop(lane.key, None)
         self._batch.rows[LANE].delete(lane.key)
         self._batch.rows[INFLIGHT].delete(lane.key)
@@ -393,7 +393,7 @@ class CollectingJournal(Journal):
             if gone is not None:
                 self._batch.rows[OPERATOR].delete(gone)
 
-    def _lane(self, client_id: str) -> Lane | None:
+    def _lane(self, client_id: str) -> LaneIndex | None:
         session = self._index.sessions.get(client_id)
         return session.lane if session is not None else None
 

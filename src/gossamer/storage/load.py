@@ -16,7 +16,7 @@ from gossamer.session.records import (
 )
 from gossamer.storage.index import (
     Index,
-    Lane,
+    LaneIndex,
     SessionIndex,
     StoredDelivery,
     StoredMessage,
@@ -74,7 +74,7 @@ class Loaded:
         self.problems: list[str] = []
         self.damaged: list[int] = []  # rows of `waiting` that a queue goes on without
         self._by_key: dict[int, tuple[StoredSession, SessionIndex]] = {}
-        self._lanes: dict[int, Lane] = {}
+        self._lanes: dict[int, LaneIndex] = {}
         # What is referred to is taken in before what refers to it.
         take: tuple[tuple[Table, Callable[[Row], None]], ...] = (
             (MESSAGE, self._message),
@@ -157,7 +157,7 @@ class Loaded:
 
     def _lane(self, row: Row) -> None:
         owner, following, last_number, messages, size, shared = lane_from(row)
-        lane = self._lanes[row[0]] = Lane(row[0], owner)
+        lane = self._lanes[row[0]] = LaneIndex(row[0], owner)
         lane.next = following
         lane.last_number = last_number
         lane.messages = messages
@@ -204,7 +204,7 @@ class Loaded:
         record.place = 0  # for the core it is a delivery like others
         stored.deliveries.append(record)
 
-    def _read_head(self, stored: StoredSession, lane: Lane, waiting: Waiting) -> None:
+    def _read_head(self, stored: StoredSession, lane: LaneIndex, waiting: Waiting) -> None:
         """What came to the session when it had all of its lane in memory has none itself, and must
         stay behind what has. That is no more than memory held."""
         queued = [each.number for each in stored.deliveries if each.state == QUEUED]

@@ -6,7 +6,7 @@ was only collected is lost.
 
 from gossamer.session.records import DeliveryRecord, Snapshot
 from gossamer.storage.batch import Batch
-from gossamer.storage.index import Index, Lane
+from gossamer.storage.index import Index, LaneIndex
 from gossamer.storage.journal import CollectingJournal
 from gossamer.storage.load import Loaded
 from gossamer.storage.rows import Row, waiting_from
@@ -63,14 +63,14 @@ class MemoryJournal(CollectingJournal):
         self.tables.apply(batch)
         return batch.number
 
-    def read_lane(self, lane: Lane) -> list[DeliveryRecord]:
+    def read_lane(self, lane: LaneIndex) -> list[DeliveryRecord]:
         rows = self.tables.rows[WAITING]
         first = lane.key * PLACES + lane.read
         last = lane.key * PLACES + lane.next
         keys = sorted(key for key in rows if first < key < last)
         return [waiting_from(rows[key]) for key in keys[:READ_MESSAGES]]
 
-    def read_names(self, lane: Lane) -> list[bytes]:
+    def read_names(self, lane: LaneIndex) -> list[bytes]:
         rows = self.tables.rows[WAITING]
         first = lane.key * PLACES + lane.read
         found = [waiting_from(rows[key]) for key in rows if first < key < (lane.key + 1) * PLACES]

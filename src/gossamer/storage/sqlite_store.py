@@ -25,7 +25,7 @@ from gossamer.storage.files import (
     companions,
     open_store,
 )
-from gossamer.storage.index import Index, Lane
+from gossamer.storage.index import Index, LaneIndex
 from gossamer.storage.journal import CollectingJournal
 from gossamer.storage.lane_reader import lane_records, lane_rows, set_aside
 from gossamer.storage.load import Loaded
@@ -84,7 +84,7 @@ class SqliteJournal(CollectingJournal):
         self._asked: dict[int, int] = {}  # by lane: behind which place
         self.writer = Writer(target, self)
 
-    def read_lane(self, lane: Lane) -> list[DeliveryRecord]:
+    def read_lane(self, lane: LaneIndex) -> list[DeliveryRecord]:
         key = lane.key
         records = self._answers.pop(key, None)
         # What was asked for before the lane was to be read again is not what comes next.
@@ -101,7 +101,7 @@ class SqliteJournal(CollectingJournal):
             self.writer.ask(read)
         return []
 
-    def read_names(self, lane: Lane) -> list[bytes]:
+    def read_names(self, lane: LaneIndex) -> list[bytes]:
         """Waits for the writer's thread, which has nothing to do before the first turn."""
         first = lane.key * PLACES
         bounds = (first + lane.read, first + PLACES, MOST_NAMES)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from gossamer.storage.index import Lane
+from gossamer.storage.index import LaneIndex
 from gossamer.storage.rows import Row, lane_row, waiting_from_spill
 from gossamer.storage.schema import (
     CREATE_POSITION,
@@ -58,12 +58,12 @@ def _spill_to_lanes(rows: Rows) -> RowMoves:
     numbers: dict[int, int] = {}  # the last of each session's deliveries
     for delivery in rows[DELIVERY]:
         numbers[delivery[1]] = max(numbers.get(delivery[1], 0), delivery[2])
-    lanes: dict[int, Lane] = {}
+    lanes: dict[int, LaneIndex] = {}
     waiting: list[Row] = []
     for row in spilled:
         lane = lanes.get(row[1])
         if lane is None:
-            lane = lanes[row[1]] = Lane(len(lanes) + 1, row[1])
+            lane = lanes[row[1]] = LaneIndex(len(lanes) + 1, row[1])
             lane.last_number = numbers.get(row[1], 0)
         try:
             key = lane.key * PLACES + lane.next

@@ -118,7 +118,7 @@ class Scenario:
             self.cables.append(cable)
             self.numbers.append((number, parent))
         self.subscribers: list[CrowdEnd] = []
-        self.metering = Meter(self.timeline, self.hosts, self.cables)
+        self.metering = MeterReading(self.timeline, self.hosts, self.cables)
         self._welcome(drawing)
 
     def run(self, show: Progress) -> ScenarioResult:
@@ -238,7 +238,7 @@ class Scenario:
         return result
 
 
-class Meter(Event):
+class MeterReading(Event):
     """Fires every second from `start` on."""
 
     def __init__(self, timeline: Timeline, hosts: list[SimulatedHost], cables: list[Cable]) -> None:

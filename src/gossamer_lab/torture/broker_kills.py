@@ -11,7 +11,7 @@ from typing import Final
 from gossamer.storage.files import FILE_NAME
 from gossamer.storage.repair import check
 from gossamer_lab.torture.ledger import DeliveryLedger
-from gossamer_lab.torture.load import Load, end_tasks
+from gossamer_lab.torture.load import TortureLoad, end_tasks
 from gossamer_lab.torture.processes import BrokerDied, BrokerProcess
 
 # How long the broker lives between two kills, in seconds.
@@ -59,7 +59,7 @@ class _KillRun:
         self.store = folder / FILE_NAME
         self.ledger = DeliveryLedger(names)
         port, url = self.broker.port, self.broker.url
-        self.load = Load(
+        self.load = TortureLoad(
             self.ledger,
             chance,
             readers=[(port, name) for name in names],

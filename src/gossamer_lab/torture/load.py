@@ -14,7 +14,7 @@ from gossamer_lab.torture.clients import TorturePublisher, TortureSubscriber
 from gossamer_lab.torture.ledger import DeliveryLedger
 
 
-class Load:
+class TortureLoad:
     """Readers and streams are at a port, sessions and retained topics at a URL, each with a name;
     a stream has its QoS too. `rate` is that of a stream, 0 for as much as its window takes."""
 

@@ -13,7 +13,7 @@ from gossamer.console.parts.broker_choice import BrokerChoice
 from gossamer.console.parts.operator_form import OperatorForm
 from gossamer.console.parts.panels import columns
 from gossamer.console.payloads import preview
-from gossamer.console.settings import BrokerAddress
+from gossamer.console.settings import WatchedBroker
 from gossamer.console.try_out import TryOut, publish
 from gossamer.geo.glp import POSITION
 
@@ -21,7 +21,7 @@ from gossamer.geo.glp import POSITION
 class PublishForm:
     """`address` is where to; asked when the button is pressed."""
 
-    def __init__(self, address: Callable[[], BrokerAddress]) -> None:
+    def __init__(self, address: Callable[[], WatchedBroker]) -> None:
         self._address = address
         self._topic = ui.input("Topic").props('dense outlined aria-label="Topic"').classes("w-full")
         self._payload = ui.textarea("Payload").props('dense outlined autogrow aria-label="Payload"')

@@ -17,7 +17,7 @@ class NotThere(AdminError):
     """The broker has no such thing."""
 
 
-class Unreachable(AdminError):
+class AdminUnreachable(AdminError):
     """Nothing that speaks the API answers there."""
 
 
@@ -35,7 +35,7 @@ class AdminClient:
         try:
             answer = json.loads(body)
         except ValueError as error:
-            raise Unreachable(str(error)) from error
+            raise AdminUnreachable(str(error)) from error
         if status != HTTPStatus.OK:
             kind = NotThere if status == HTTPStatus.NOT_FOUND else AdminError
             raise kind(str(answer.get("error", reason)))
@@ -63,6 +63,6 @@ class AdminClient:
             response = connection.getresponse()
             return response.status, response.reason, response.read()
         except (OSError, HTTPException) as error:
-            raise Unreachable(getattr(error, "strerror", None) or str(error)) from error
+            raise AdminUnreachable(getattr(error, "strerror", None) or str(error)) from error
         finally:
             connection.close()

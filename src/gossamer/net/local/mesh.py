@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from gossamer.net.admin.client import AdminError, Unreachable
+from gossamer.net.admin.client import AdminError, AdminUnreachable
 from gossamer.net.budgets import machine_memory
 from gossamer.net.local.broker import LocalBroker, LocalMeshError
 from gossamer.net.local.ports import free_ports, is_free
@@ -201,7 +201,7 @@ class LocalMesh:
         broker.check()
         try:
             return broker.links()
-        except Unreachable:
+        except AdminUnreachable:
             return None
         except AdminError as error:
             raise LocalMeshError(f"{broker.name} says: {error}") from error

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from gossamer.broker.mesh_port import BRIDGE_PREFIX, PEER_PREFIX
-from gossamer.net.admin.client import AdminError, Unreachable
+from gossamer.net.admin.client import AdminError, AdminUnreachable
 from gossamer.spark.insight.traffic import frame_of
 from gossamer.spark.lake.tables import BATCH, DATE, LakeTable, hours_between
 from gossamer.spark.pipelines.pipeline import PAGE, AdminAccess, PipelineError
@@ -71,7 +71,7 @@ class Snapshots:
         for broker, admin in zip(self._brokers, self._admins, strict=True):
             try:
                 _ask(admin, broker, names, rows)
-            except Unreachable as problem:
+            except AdminUnreachable as problem:
                 logger.warning("cannot reach the admin API of %s: %s", broker, problem)
                 self.silent.append(broker)
             except AdminError as problem:
@@ -89,7 +89,7 @@ def _ask(admin: AdminAccess, broker: str, names: dict[str, str], rows: Rows) -> 
                 rows[table].append((broker, one["client_id"], *(one[name] for name in columns)))
     try:
         mesh = admin.client().call("GET", "/v1/mesh", {"limit": PAGE})
-    except Unreachable:
+    except AdminUnreachable:
         raise
     except AdminError:
         return  # it stands alone

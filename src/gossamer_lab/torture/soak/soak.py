@@ -25,7 +25,7 @@ from gossamer.storage.files import FILE_NAME
 from gossamer.storage.repair import check
 from gossamer_lab.torture.clients import PREFIX, READY
 from gossamer_lab.torture.ledger import DeliveryLedger, MessageKey
-from gossamer_lab.torture.load import Load, end_tasks
+from gossamer_lab.torture.load import TortureLoad, end_tasks
 from gossamer_lab.torture.soak.levels import Measure, Ping, Trend, held, trend, warm_up
 from gossamer_lab.torture.soak.visitors import Visitors
 
@@ -195,7 +195,7 @@ class _SoakRun:
         self.ledger = DeliveryLedger([*readers, *wanted], wanted, is_ordered=False)
         self.urls = [f"mqtt://127.0.0.1:{broker.port}" for broker in self.mesh.brokers]
         sites = list(zip(names, self.urls, strict=True))
-        self.load = Load(
+        self.load = TortureLoad(
             self.ledger,
             self.random,
             readers=[(broker.port, f"reader-{broker.name}") for broker in self.mesh.brokers],
