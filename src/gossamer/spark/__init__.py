@@ -18,7 +18,7 @@ __all__ = ["answer", "look", "register", "start", "subscribe", "within"]
 
 _HOMES = {
     "answer": "offload.answers",
-    "look": "processors",
+    "look": "image_processing",
     "register": "data_source",
     "start": "session",
     "subscribe": "subscription",
