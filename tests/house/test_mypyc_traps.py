@@ -7,6 +7,9 @@ The fields of a data class are looked up as types when its module is imported, `
 import annotations` or not. A class that is only imported for the type checker may not be there
 yet, and the import ends in a segmentation fault.
 
+An attribute that a function has set to None is None to the compiler until that function assigns
+it again, whatever functions it calls meanwhile: reading it then is a TypeError.
+
 Its `acyclic` classes corrupted memory until their trashcan was taken out (`_freed_at_once` in
 `tools/core_units.py`, held by `test_core_build.py`). What the collector does not see, it cannot
 free: a cycle through such a class has to be broken by the code, which `tests/leaks` holds.
@@ -93,3 +96,53 @@ def test_a_field_of_a_late_type_is_seen() -> None:
 @pytest.mark.parametrize("path", compiled_sources(), ids=lambda path: path.stem)
 def test_the_types_of_fields_are_there_when_a_module_is_imported(path: Path) -> None:
     assert fields_of_late_types(path.read_text()) == []
+
+
+STALE_NONE = """
+def merge(session, items):
+    newer = session.queue
+    session.queue = None
+    restore(session, items)
+    session.queue = [*(session.queue or ()), *newer]
+    return session.queue
+"""
+
+
+def attributes_read_after_none(source: str) -> list[str]:
+    """By the lines of each function: what is assigned in a branch counts as assigned."""
+    found: list[str] = []
+    for function in ast.walk(ast.parse(source)):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        steps: list[tuple[int, int, str, bool]] = []  # line, read before written, name, is None
+        for node in ast.walk(function):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                steps.append((node.lineno, 0, ast.unparse(node), False))
+            elif isinstance(node, ast.Assign):
+                is_none = isinstance(node.value, ast.Constant) and node.value.value is None
+                last = node.end_lineno or node.lineno
+                for target in node.targets:
+                    if isinstance(target, ast.Attribute):
+                        steps.append((last, 1, ast.unparse(target), is_none))
+        none: set[str] = set()
+        for _, is_write, name, is_none in sorted(steps):
+            if not is_write and name in none:
+                found.append(f"{function.name}: {name}")
+            elif is_write and is_none:
+                none.add(name)
+            elif is_write:
+                none.discard(name)
+    return found
+
+
+# Assigned in one branch only, with nothing called before it is read.
+LEFT_AT_ONCE = {"end_connection: record.will", "_whole_text: self._text"}
+
+
+def test_the_stale_none_is_seen() -> None:
+    assert attributes_read_after_none(STALE_NONE) == ["merge: session.queue"]
+
+
+@pytest.mark.parametrize("path", compiled_sources(), ids=lambda path: path.stem)
+def test_no_attribute_is_read_after_it_was_set_to_none(path: Path) -> None:
+    assert set(attributes_read_after_none(path.read_text())) <= LEFT_AT_ONCE

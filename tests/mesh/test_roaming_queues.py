@@ -5,8 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.session.handover import merge
+from gossamer.session.message import Message
 from gossamer.session.queue import AWAY_MESSAGES
-from tests.support.memory import MemoryClient
+from gossamer.session.records import QUEUED, DeliveryRecord
+from gossamer.session.subscription import NO_IDENTIFIERS
+from tests.support.memory import MemoryClient, World
 from tests.support.meshes import Net, Node
 from tests.support.stores import TurnedStore
 
@@ -132,3 +136,22 @@ def test_a_kill_while_it_moves_loses_nothing(two: Two, steps: int) -> None:
     two.settle()
     received = two.numbers(rover)
     assert sorted(set(received)) == list(range(MANY))
+
+
+def delivery_of(number: int) -> DeliveryRecord:
+    message = Message("t", str(number).encode(), 1, False, None, 0.0, "", "")
+    return DeliveryRecord(number, message, 1, False, NO_IDENTIFIERS, 0, QUEUED)
+
+
+def test_what_came_before_the_end_of_a_transfer_waits_behind_what_it_brought() -> None:
+    world = World()
+    client = world.client("roamer", clean=False, expiry=1000)
+    client.subscribe("t", qos=1)
+    client.lose()
+    writer = world.client("writer")
+    writer.publish("t", "3", qos=1, packet_id=1)
+    session = world.broker.core.sessions["roamer"]
+    brought = [delivery_of(number) for number in (-2, -1)]
+    merge(session, brought, [])
+    client = world.client("roamer", clean=False, expiry=1000)
+    assert client.payloads() == ["-2", "-1", "3"]

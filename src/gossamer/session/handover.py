@@ -70,12 +70,18 @@ def withdraw(session: Session, deliveries: list[DeliveryRecord]) -> None:
 def merge(session: Session, deliveries: list[DeliveryRecord], incoming: list[int]) -> None:
     """As `restore`, of a session whose queue has begun to grow here: what waited elsewhere comes
     first. The store takes the end of a queue that is long."""
-    newer = session.queue
+    newer = list(session.queue or ())
     session.queue = None
     restore(session, deliveries, incoming)
-    if newer is not None:
-        session.queue = deque(sorted([*(session.queue or ()), *newer], key=_by_number))
+    if newer:
+        session.queue = deque(sorted([*_waiting(session), *newer], key=_by_number))
     _shorten(session)
+
+
+def _waiting(session: Session) -> list[DeliveryRecord]:
+    """Asked in a function of its own: in `merge` the compiler would hold on to the None that it saw
+    assigned, whatever was restored since."""
+    return list(session.queue or ())
 
 
 def leave_lane(session: Session) -> None:
