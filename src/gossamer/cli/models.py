@@ -7,6 +7,7 @@ import typer
 
 from gossamer.cli.errors import CommandError, WrongUse
 from gossamer.vision.model_catalog import MODELS, MODELS_BY_NAME, Model
+from gossamer.vision.model_install import install as install_models
 from gossamer.vision.models import (
     DAMAGED,
     INSTALL_HINT,
@@ -16,7 +17,6 @@ from gossamer.vision.models import (
     models_folder,
     state_of,
 )
-from gossamer.vision.models import install as install_models
 
 Folder = Annotated[
     Path | None,

@@ -19,8 +19,6 @@ from gossamer.broker.broker import Broker
 from gossamer.broker.restore import CLOCK_KEY, CLOCK_ROOM, resumed
 from gossamer.cli.errors import CommandError, WrongUse
 from gossamer.cli.signals import InputEnd
-from gossamer.net.admin.server import AdminServer
-from gossamer.net.admin.tokens import default_token_file, token_for
 from gossamer.net.assembly import engine_of, installed_processors, open_archive, open_pool
 from gossamer.net.backup import Backups
 from gossamer.net.clock import Clock
@@ -40,6 +38,7 @@ from gossamer.vision.registry import Installed
 
 if TYPE_CHECKING:
     from gossamer.archive.archive import Archive, ArchiveOnlyStore
+    from gossamer.net.admin.server import AdminServer
 
 logger = logging.getLogger(__name__)
 
@@ -207,6 +206,10 @@ async def _open_admin(
     settings = resolved.config.admin
     if not settings.enabled:
         return None
+    # Not at the top: metrics, most of all, take memory that a broker without them can spare.
+    from gossamer.net.admin.server import AdminServer
+    from gossamer.net.admin.tokens import default_token_file, token_for
+
     try:
         token = token_for(settings.token_file)
         admin = AdminServer(

@@ -20,7 +20,6 @@ from gossamer.plus.offload import OffloadRule
 from gossamer.plus.operators.kinds import ProcessorKind
 from gossamer.plus.vocabulary import Vocabulary
 from gossamer.storage.sqlite_store import SqliteStore
-from gossamer.vision.confinement import weaknesses
 from gossamer.vision.models import models_folder
 from gossamer.vision.pool import Pool, PoolLimits
 from gossamer.vision.registry import Installed, find_processors
@@ -97,6 +96,8 @@ def open_pool(server: Server, installed: Installed, vision: Vision) -> Pool:
     pool = Pool(installed.usable, worker_settings(vision), limits, answer)
     server.broker.core.operators.processors = pool
     if installed.usable:
+        from gossamer.vision.confinement import weaknesses
+
         pool.tell_weaknesses(weaknesses())
     return pool
 
@@ -105,6 +106,8 @@ def confinement_warnings(config: Config) -> list[str]:
     """For `gossamer check`: what this system cannot take from workers that open images."""
     if not installed_processors(config).usable:
         return []
+    from gossamer.vision.confinement import weaknesses
+
     return [f"vision: workers are not fully confined here: {weak}" for weak in weaknesses()]
 
 

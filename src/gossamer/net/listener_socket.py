@@ -13,9 +13,8 @@ from gossamer.net.config.listeners import Listener
 from gossamer.net.connection_limits import ListenerPolicy
 from gossamer.net.early_accept import EarlyAcceptor
 from gossamer.net.proxy_protocol import TrustedProxies
-from gossamer.net.transport import ConnectionPolicy, SocketSink
+from gossamer.net.transport import SocketSink
 from gossamer.net.turns import Host
-from gossamer.net.websocket import HandshakePolicy, WebSocketServer
 
 BACKLOG = 1024
 # How long a peer may take to answer the end of TLS; the sockets of those that never do pile up.
@@ -85,6 +84,10 @@ class OpenListener:
     def _make_sink(self) -> Callable[[str | None, int], SocketSink]:
         """Makes the sink of a new connection; with a ticket it was admitted already."""
         if self.listener.kind in ("ws", "wss"):
+            # Not at the top: a broker without such a listener has no use for websockets' code.
+            from gossamer.net.websocket import HandshakePolicy
+            from gossamer.net.websocket.sink import WebSocketSink
+
             handshake = HandshakePolicy(
                 self.listener.path, self.listener.origins, self._guards_origins
             )
@@ -162,40 +165,3 @@ def _remove_stale(path: Path) -> None:
 def describe(listener: Listener, port: int) -> str:
     """How a person is told where it listens."""
     return listener.model_copy(update={"port": port}).name
-
-
-class WebSocketSink(SocketSink):
-    """MQTT in binary frames, after the handshake."""
-
-    def __init__(
-        self,
-        host: Host,
-        policy: ConnectionPolicy,
-        handshake: HandshakePolicy,
-        address: str | None = None,
-        ticket: int = 0,
-    ) -> None:
-        super().__init__(host, policy, address, ticket)
-        self._frames = WebSocketServer(handshake)
-
-    def data_received(self, data: bytes) -> None:
-        inner = self._frames.receive(data)
-        self._send_output()  # the handshake's answer comes before that of a CONNECT beside it
-        if inner:
-            super().data_received(inner)
-        if self._frames.closing:
-            super().close()
-
-    def write(self, data: bytes) -> None:
-        if self._frames.is_open and not self._frames.closing:
-            super().write(self._frames.wrap(data))
-
-    def close(self) -> None:
-        self._frames.close()
-        self._send_output()
-        super().close()
-
-    def _send_output(self) -> None:
-        if self._frames.output:
-            super().write(bytes(self._frames.output))
-            self._frames.output.clear()

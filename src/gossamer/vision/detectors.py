@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -127,6 +126,8 @@ def _labels(settings: DetectorSettings) -> list[str]:
             return Path(settings.labels).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise ModelError(f"vision.detector.labels: {settings.labels}: {error}") from error
+    import zipfile  # for a worker that reads one
+
     if not zipfile.is_zipfile(settings.file):
         raise ModelError(f"{settings.file} has no labels in it: vision.detector.labels must")
     with zipfile.ZipFile(settings.file) as archive:

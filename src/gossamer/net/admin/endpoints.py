@@ -6,8 +6,6 @@ What an answer looks like is said once, by the type of the function that makes i
 from collections.abc import Callable, Sequence
 from typing import Any, get_type_hints
 
-from pydantic import TypeAdapter
-
 from gossamer.net.admin.http import HttpError, HttpRequest, Response
 
 
@@ -68,6 +66,8 @@ def find(routes: list[Endpoint], request: HttpRequest) -> tuple[Endpoint, dict[s
 
 def openapi(routes: Sequence[Endpoint], version: str) -> dict[str, Any]:
     """The OpenAPI 3.1 document of these routes."""
+    from pydantic import TypeAdapter  # not at the top: few ask for this, and it is large
+
     answers = {route: get_type_hints(route.call)["return"] for route in routes}
     schemas, definitions = TypeAdapter.json_schemas(
         [

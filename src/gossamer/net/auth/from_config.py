@@ -1,19 +1,23 @@
 """From the configuration to what decides logins; all files are read here, so errors show here.
 
-Back ends of others are found by name in the entry point group `gossamer.authenticators`.
+Each way to log in is imported where it is configured: what it needs (argon2, cryptography) takes
+memory that a broker without it does not have to spend. Back ends of others are found by name in the
+entry point group `gossamer.authenticators`.
 """
+
+from __future__ import annotations
 
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gossamer.net.auth.backend import Backend, CertificateBackend, Chain
 from gossamer.net.auth.logins import LoginRules
-from gossamer.net.auth.passwords import PasswordBackend, load_passwords
-from gossamer.net.auth.scram import Verifier, load_verifiers
-from gossamer.net.auth.tokens import TokenBackend, load_key
 from gossamer.net.config.root import Config
 from gossamer.net.config.value_types import ConfigError
+
+if TYPE_CHECKING:
+    from gossamer.net.auth.scram import Verifier
 
 # The chain of those who read the archive, among those of the listeners.
 REPLAY: Final = "replay"
@@ -24,10 +28,14 @@ def login_rules(config: Config) -> LoginRules:
     """ConfigError names what cannot be used."""
     hashes: dict[str, str] = {}
     if config.auth.password_file is not None:
+        from gossamer.net.auth.passwords import load_passwords
+
         hashes = load_passwords(_present("password_file", config.auth.password_file))
     backends = _backends(config, hashes)
     verifiers: dict[str, Verifier] = {}
     if config.auth.scram_file is not None:
+        from gossamer.net.auth.scram import load_verifiers
+
         verifiers = load_verifiers(_present("scram_file", config.auth.scram_file))
     chains: dict[str, Chain] = {}
     scram: set[str] = set()
@@ -64,8 +72,12 @@ def _backends(config: Config, hashes: dict[str, str]) -> dict[str, list[Backend]
     if auth.certificate:
         backends["certificate"] = [CertificateBackend()]
     if auth.password_file is not None:
+        from gossamer.net.auth.passwords import PasswordBackend
+
         backends["password"] = [PasswordBackend(hashes)]
     if auth.jwt is not None:
+        from gossamer.net.auth.tokens import TokenBackend, load_key
+
         backends["jwt"] = [TokenBackend(auth.jwt, load_key(auth.jwt))]
     if auth.scram_file is not None:
         backends["scram"] = []  # an exchange of its own, not a password to check

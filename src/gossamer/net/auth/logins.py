@@ -11,6 +11,8 @@ bounded. When it is full, the newest of the longest queue gives way, so that a f
 itself.
 """
 
+from __future__ import annotations
+
 import asyncio
 import logging
 import os
@@ -21,12 +23,11 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from gossamer.broker.policy import Authenticator, AuthStep, Exchange, Origin, Verdict
 from gossamer.broker.rates import AddressRates, network_of
 from gossamer.net.auth.backend import Attempt, Chain
-from gossamer.net.auth.scram import METHOD, ScramExchange, Verifier
 from gossamer.wire.packets import Connect
 from gossamer.wire.reasons import (
     BAD_USER_NAME_OR_PASSWORD,
@@ -36,6 +37,9 @@ from gossamer.wire.reasons import (
     SERVER_UNAVAILABLE,
     SUCCESS,
 )
+
+if TYPE_CHECKING:
+    from gossamer.net.auth.scram import ScramExchange, Verifier
 
 logger = logging.getLogger(__name__)
 
@@ -246,17 +250,21 @@ class Logins(Authenticator):
         return self.failures.allows(address, self._clock())
 
     def begin_exchange(self, method: str, origin: Origin) -> Exchange | None:
-        if method != METHOD or origin.listener not in self.rules.scram_listeners:
+        if origin.listener not in self.rules.scram_listeners:
+            return None
+        from gossamer.net.auth.scram import METHOD, ScramExchange
+
+        if method != METHOD:
             return None
         if not self.may_try(origin.address):
             return _Refusing()
         return _Judged(ScramExchange(self.rules.verifiers), self, origin)
 
-    def _hand_over(self, waiting: Waiting, done: "Future[Verdict]") -> None:
+    def _hand_over(self, waiting: Waiting, done: Future[Verdict]) -> None:
         if not self._closed:
             self._post(lambda: self._finished(waiting, done))
 
-    def _finished(self, waiting: Waiting, done: "Future[Verdict]") -> None:
+    def _finished(self, waiting: Waiting, done: Future[Verdict]) -> None:
         self._checking -= 1
         if done.cancelled() or self._closed:
             return
