@@ -2,10 +2,8 @@
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -18,7 +16,6 @@ from gossamer.net.turns import LINE_SECONDS, MOST_WAITING_BYTES, Host
 from gossamer.session.journal import Journal
 from gossamer.session.session import TURN_MESSAGES
 from gossamer.wire.codec import encode
-from gossamer.wire.frames import packet_length
 from gossamer.wire.packets import (
     CONNACK,
     PINGRESP,
@@ -34,47 +31,7 @@ from gossamer.wire.packets import (
     Subscribe,
     Unsubscribe,
 )
-
-
-class Loop:
-    """Callbacks that the test calls, one at a time: between two a real loop reads its sockets."""
-
-    def __init__(self) -> None:
-        self.soon: deque[Callable[[], None]] = deque()
-
-    def call_soon(self, callback: Callable[[], None]) -> None:
-        self.soon.append(callback)
-
-    def go_on(self) -> None:
-        self.soon.popleft()()
-
-
-class Socket(asyncio.Transport):
-    """One that takes everything."""
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return ("192.0.2.1", 5) if name == "peername" else default
-
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        pass
-
-    def is_closing(self) -> bool:
-        return False
-
-    def pause_reading(self) -> None:
-        pass
-
-    def resume_reading(self) -> None:
-        pass
-
-    def write(self, data: Any) -> None:
-        pass
-
-    def abort(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
+from tests.support.turns import Loop, Recorded, Socket
 
 
 def host() -> tuple[Host, Loop]:
@@ -200,27 +157,6 @@ def test_who_sends_much_after_others_did_stands_in_line_and_who_sends_little_doe
 
 def subscriptions(shared: Host) -> int:
     return sum(len(session.subscriptions) for session in shared.broker.core.sessions.values())
-
-
-class Recorded(SocketSink):
-    """One that keeps what is written to it."""
-
-    def __init__(self, host: Host, policy: ConnectionPolicy) -> None:
-        super().__init__(host, policy)
-        self.written: list[bytes] = []
-
-    def write(self, data: bytes) -> None:
-        self.written.append(data)
-
-    def kinds(self) -> list[int]:
-        """Of the packets that were written, all of them short."""
-        data = b"".join(self.written)
-        found: list[int] = []
-        while data:
-            size = packet_length(data, 0)
-            found.append(data[0] >> 4)
-            data = data[size:]
-        return found
 
 
 @pytest.mark.parametrize("version", [V311, V5])
@@ -393,9 +329,12 @@ def test_a_long_queue_is_sent_in_turns() -> None:
 def test_who_waits_for_a_first_turn_does_not_wait_for_those_who_had_one() -> None:
     shared, loop = host()
     message = encode(Publish("t", b"x" * 10), V5)
-    for number in range(50):
-        connected(shared, f"busy{number}").data_received(message * 5_000)
+    crowd = [connected(shared, f"busy{number}") for number in range(50)]
     late = connected(shared, "late", turn_seconds=3600.0)
+    while loop.soon:  # their logins
+        loop.go_on()
+    for busy in crowd:
+        busy.data_received(message * 5_000)
     shared.is_late(LINE_SECONDS)
     late.data_received(message * 100)
     assert late.unread_bytes() > 0
@@ -409,6 +348,8 @@ def test_input_that_waits_in_line_has_a_ceiling() -> None:
     message = encode(Publish("t", b"x" * 10), V5)
     chunk = message * (262_144 // len(message))
     sinks = [connected(shared, f"busy{number}") for number in range(300)]
+    while loop.soon:  # their logins
+        loop.go_on()
     for sink in sinks:
         sink.data_received(chunk)
         assert shared.waiting_bytes == sum(one.unread_bytes() for one in sinks)

@@ -1,5 +1,7 @@
 """The broker's face to a shell: open connections, pass bytes and time in, write what comes out."""
 
+from itertools import islice
+
 from gossamer.broker.archive_port import ArchivePort
 from gossamer.broker.connect import decide
 from gossamer.broker.connection import Connection
@@ -35,8 +37,11 @@ _SWEEP_SECONDS = 60.0
 _SLICE_SECONDS = 0.05
 _SLICE_RETAINED = 1_000
 _SLICE_ROUTES = 4_000
-# Sessions that wait for room in memory and are looked at in one tick.
+# Sessions that wait for room in memory, and full queues, that are looked at in one tick.
 _AT_ONCE = 200
+_FULL_AT_ONCE = 2_000
+# Outboxes that are written in one turn: a system call each, together about a millisecond.
+_WRITES = 128
 
 
 class Broker:
@@ -108,7 +113,8 @@ class Broker:
             self.go_on(now)
 
     def end_turn(self, now: float) -> None:
-        """Writes what every dirty outbox has collected, once each."""
+        """Writes what every dirty outbox has collected, once each; past so many of them the rest
+        is written in turns of its own, if the shell divides."""
         if self.core.is_meshed:
             try:
                 self.core.neighbours.end_turn(now)
@@ -117,21 +123,30 @@ class Broker:
         self._write_dirty(now)
 
     def has_more(self) -> bool:
-        """Whether somebody's queue has more to send than one turn takes."""
-        hub = self.core.hub
-        return bool(hub.waiting) or bool(hub.owing) or bool(hub.dirty)
+        """Whether somebody's queue has more to send than one turn takes, or timers are late."""
+        core = self.core
+        hub = core.hub
+        return bool(hub.waiting) or bool(hub.owing) or bool(hub.dirty) or core.timers.is_behind
+
+    def has_unwritten(self) -> bool:
+        """Whether `write_more` has something to write."""
+        return bool(self.core.hub.unwritten)
 
     def go_on(self, now: float) -> str:
-        """One turn of one session that has more to send; they take turns. Answers whose it was."""
+        """One turn of one session that has more to send; they take turns. Answers whose it was.
+        Timers that are late have a slice beside it."""
         hub = self.core.hub
         client_id = ""
+        if self.core.timers.is_behind:
+            self.core.timers.run(now)
         if hub.waiting:
             session = next(iter(hub.waiting))
             del hub.waiting[session]
             client_id = session.client_id
             self._pump(session, now)
-            self._write_dirty(now)
             outbox = session.outbox
+            if outbox is not None:
+                self._write(outbox, now)  # it may have its place among many that are to be written
             if outbox is not None and outbox.size and session in hub.waiting:
                 del hub.waiting[session]
                 hub.stalled.append(session)  # nothing is written before a transaction is on disk
@@ -147,16 +162,30 @@ class Broker:
         self._write_dirty(now)
         return client_id
 
+    def write_more(self, now: float) -> None:
+        """A turn for outboxes that one turn was not enough for, those first that wait longest."""
+        unwritten = self.core.hub.unwritten
+        for _ in range(min(_WRITES, len(unwritten))):
+            self._write(unwritten.popleft(), now)
+
     def _write_dirty(self, now: float) -> None:
         hub = self.core.hub
+        left = _WRITES
         while hub.dirty:
             dirty = hub.dirty
             hub.dirty = []
             for outbox in dirty:
-                try:
-                    outbox.flush()
-                except Exception as error:
-                    self._cut(outbox, "a socket", error, now)
+                if left <= 0 and self.divides:
+                    hub.unwritten.append(outbox)
+                else:
+                    left -= 1
+                    self._write(outbox, now)
+
+    def _write(self, outbox: Outbox, now: float) -> None:
+        try:
+            outbox.flush()
+        except Exception as error:
+            self._cut(outbox, "a socket", error, now)
 
     def _pump(self, session: Session, now: float) -> None:
         """One session's queue: what goes wrong with it ends its connection, not the turn."""
@@ -206,7 +235,10 @@ class Broker:
         """Does what is due; call it about once a second, or at `next_due`."""
         self.core.timers.run(now)
         # Queues that are full because others fill the disk have room when those have left.
-        for queue in list(self.core.hub.full):
+        full = self.core.hub.full
+        for queue in list(islice(full, _FULL_AT_ONCE)):
+            del full[queue]
+            full[queue] = None  # behind the others
             look_for_room(queue)
         self._serve_crowded(now)
         if self.core.journal.estates:

@@ -18,6 +18,10 @@ from gossamer.session.counters import Faults
 LONGEST_RETRY_SECONDS: Final = 60.0
 # Cancelled entries are swept out once there are more of them than of the others, and than this.
 _FEW: Final = 64
+# A crowd of timers that are due at once is fired in slices, and others are served in between; the
+# clock is read for each timer, and once for so many entries that are passed over.
+SLICE_SECONDS: Final = 0.000_5
+_PASSED: Final = 256
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -36,12 +40,13 @@ class Timer:
 class Timers:
     """Timers by time."""
 
-    __slots__ = ("_count", "_faults", "_heap", "_stale", "_turns")
+    __slots__ = ("_count", "_faults", "_heap", "_stale", "_turns", "is_behind")
 
     def __init__(self, faults: Faults | None = None, turns: LoopTurns | None = None) -> None:
         self._heap: list[tuple[float, int, Timer]] = []
         self._count = 0
         self._stale = 0  # entries whose timer was moved or cancelled
+        self.is_behind = False  # more is due than one slice was enough for
         self._faults = faults if faults is not None else Faults()
         self._turns = turns if turns is not None else LoopTurns()
 
@@ -71,26 +76,36 @@ class Timers:
         return heap[0][0] if heap else 0.0
 
     def run(self, now: float) -> None:
-        """Everything due by `now`, each timer once; what comes up meanwhile waits."""
+        """Everything due by `now`, each timer once; what comes up meanwhile waits. Where that is
+        much, as long as a slice takes: then they are behind, and go on when this is called again.
+        """
         last = self._count
         later: list[tuple[float, int, Timer]] = []
         turns = self._turns
-        at = turns.read()
-        due = self.next_due()
-        while self._heap and due <= now:
+        began = at = turns.read()
+        self.is_behind = False
+        passed = 0
+        while self._heap and self._heap[0][0] <= now:
+            if at - began > SLICE_SECONDS:
+                self.is_behind = True
+                break
             entry = heapq.heappop(self._heap)
-            if entry[1] > last:
+            timer = entry[2]
+            if entry[1] != timer.ticket:
+                self._stale -= 1
+                passed += 1
+                if passed % _PASSED == 0:
+                    at = turns.read()
+            elif entry[1] > last:
                 later.append(entry)
             else:
-                timer = entry[2]
                 timer.ticket = 0
                 again = self._fire(timer, now)
-                began, at = at, turns.read()
-                if turns.part(at - began):
-                    turns.name_part(at - began, TIMER, type(timer).__name__.lstrip("_"))
+                before, at = at, turns.read()
+                if turns.part(at - before):
+                    turns.name_part(at - before, TIMER, type(timer).__name__.lstrip("_"))
                 if again:
-                    self.add(max(again, due), timer)
-            due = self.next_due()
+                    self.add(max(again, entry[0]), timer)
         for entry in later:
             heapq.heappush(self._heap, entry)
 

@@ -13,7 +13,7 @@ from typing import Final
 from mypy_extensions import mypyc_attr
 
 from gossamer.broker.connection import Connection
-from gossamer.broker.core import CLOSED
+from gossamer.broker.core import CLOSED, OPEN
 from gossamer.broker.policy import Origin, RateMeter
 from gossamer.broker.settings import Settings
 from gossamer.net.turns import Host
@@ -143,9 +143,13 @@ class SocketSink(Sink):
         now = host.clock.at(began)
         host.turns.begin(began)
         small = SMALL_BYTES if self._slice >= FIRST_SLICE_BYTES else LITTLE_BYTES
-        if len(data) <= small and self._meter is None:
+        is_login = connection.stage < OPEN
+        if len(data) <= small and self._meter is None and not (is_login and host.is_late(0.0)):
             connection.receive(data, now)
-            self._note_cost(len(data), host.read_clock() - began)
+            seconds = host.read_clock() - began
+            self._note_cost(len(data), seconds)
+            if is_login:  # logins of a crowd stand in line, once they have taken long enough
+                host.is_late(seconds)
             if connection.is_unfinished():
                 self._wait_for_turn(b"", 0)
         elif host.is_late(0.0):
@@ -160,7 +164,8 @@ class SocketSink(Sink):
         return False  # closes the transport
 
     def connection_lost(self, error: Exception | None) -> None:
-        """What it said before is still handled, in its turns; then it is gone."""
+        """What it said before is still handled, in its turns; then it is gone. Of a crowd that is
+        lost at once, each has a turn for that."""
         self.transport = None
         self._is_behind = False
         connection = self.connection
@@ -175,9 +180,16 @@ class SocketSink(Sink):
                 self.host.stand_in_line(self)
             return
         host = self.host
+        if host.is_late(0.0):
+            self._is_lost = True
+            self._meter = None
+            self._pauses |= TURN_OVER
+            host.leave_in_line(self)
+            return
         began = host.read_clock()
         host.turns.begin(began)
         self._gone(host.clock.at(began))
+        host.is_late(host.read_clock() - began)
         host.turn_over(connection)
 
     def _gone(self, now: float) -> None:

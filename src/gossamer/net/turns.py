@@ -53,6 +53,7 @@ class Host:
         self._scheduled = False
         self._newcomers: deque[SocketSink] = deque()  # connections that wait for their first turn
         self._line: deque[SocketSink] = deque()  # those with more than one turn of work
+        self._leavers: deque[SocketSink] = deque()  # those that the network has closed
         self._line_moves = False
         self.waiting_bytes = 0  # of input of those in line
         self._spent = 0.0  # seconds of work since the line was served, while it moves
@@ -63,6 +64,11 @@ class Host:
             self._newcomers.append(sink)
         else:
             self._line.append(sink)
+        self._move_line()
+
+    def leave_in_line(self, sink: SocketSink) -> None:
+        """It is lost, like many others at this moment: it has a turn for what is left to do."""
+        self._leavers.append(sink)
         self._move_line()
 
     def is_late(self, seconds: float) -> bool:
@@ -86,6 +92,7 @@ class Host:
         """A turn for each at most; who is left comes first the next time. Somebody who had a turn
         before has another one every time. Queues that have more to send take turns with them."""
         newcomers = self._newcomers
+        leavers = self._leavers
         line = self._line
         broker = self.broker
         clock = self.clock
@@ -98,7 +105,10 @@ class Host:
         if waiting > 0:
             waiting -= 1
             at = self._serve(line.popleft(), at)
+        broker.write_more(clock.at(at))
         while at < ends:
+            if leavers:
+                at = self._serve(leavers.popleft(), at)
             has_more = broker.has_more()
             if has_more:
                 began = at
@@ -111,9 +121,15 @@ class Host:
             elif waiting > 0:
                 waiting -= 1
                 at = self._serve(line.popleft(), at)
-            elif not has_more:
+            elif not has_more and not leavers:
                 break
-        self._line_moves = len(line) > 0 or len(newcomers) > 0 or broker.has_more()
+        self._line_moves = (
+            len(line) > 0
+            or len(newcomers) > 0
+            or len(leavers) > 0
+            or broker.has_more()
+            or broker.has_unwritten()
+        )
         if self._line_moves:
             self.loop.call_soon(self._serve_line)
         self._end_turn_soon()
@@ -154,7 +170,7 @@ class Host:
     def go_on_later(self) -> None:
         """Who has more to send than one turn takes stands in line; the journal gets its turn when
         the loop has read all."""
-        if self.broker.has_more():
+        if self.broker.has_more() or self.broker.has_unwritten():
             self._move_line()
         self._end_turn_soon()
 

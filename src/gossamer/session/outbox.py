@@ -6,6 +6,7 @@ committed; held chunks keep their order.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import mypyc_attr
@@ -89,6 +90,7 @@ class Hub:
         "stalled",
         "starving",
         "unsent",
+        "unwritten",
         "waiting",
     )
 
@@ -100,6 +102,7 @@ class Hub:
         self.unsent = Account("unsent", UNBOUNDED)  # output that sockets have not taken
         self.crowded: dict[Session, None] = {}  # wait for room in memory for what they spilled
         self.dirty: list[Outbox] = []
+        self.unwritten: deque[Outbox] = deque()  # were dirty in a turn that had too many of them
         self.holding: list[Outbox] = []
         self.last_committed = 0
         self.namer = MessageNamer()
