@@ -63,7 +63,7 @@ def test_a_gateway_and_a_site_fit_into_8_gib() -> None:
 @pytest.mark.parametrize("key", ["retained_bytes", "packet_bytes", "geo_bytes"])
 def test_a_key_that_is_set_wins_and_the_others_make_room(size: int, key: str) -> None:
     chosen = int(MEMORY_SHARE * size) // 2
-    limits = Limits.model_validate({key: chosen})
+    limits = Limits.validated({key: chosen})
     found = budgets(limits, size)
     name = next(name for name, known in BUDGET_KEYS.items() if known == key)
     assert found[name] == chosen

@@ -121,10 +121,10 @@ def _resolved(
     if sync is not None and sync not in SYNC_MODES:
         raise ConfigError(f"--sync must be one of {', '.join(SYNC_MODES)}, not {sync!r}")
     stored = {"folder": data, "sync": sync, "kind": "memory" if memory else None}
-    store = config.store.model_copy(
-        update={key: value for key, value in stored.items() if value is not None}
+    store = config.store.changed(
+        **{key: value for key, value in stored.items() if value is not None}
     )
-    config = config.model_copy(update={"store": store})
+    config = config.changed(store=store)
     if host is not None or port is not None:
         if file is not None:
             raise ConfigError(
@@ -132,8 +132,8 @@ def _resolved(
             )
         where = {"host": host, "port": port}
         given = {key: value for key, value in where.items() if value is not None}
-        listener = config.listener[0].model_copy(update=given)
-        config = config.model_copy(update={"listener": (listener,)})
+        listener = config.listener[0].changed(**given)
+        config = config.changed(listener=(listener,))
     return read_resolved(config)
 
 

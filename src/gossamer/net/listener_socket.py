@@ -164,4 +164,4 @@ def _remove_stale(path: Path) -> None:
 
 def describe(listener: Listener, port: int) -> str:
     """How a person is told where it listens."""
-    return listener.model_copy(update={"port": port}).name
+    return listener.changed(port=port).name

@@ -77,7 +77,7 @@ class Listeners:
         with MeasuredTurn(self._host.turns, RELOAD):
             self._put_in_force(resolved)
             # What needs a restart stays as it is, so that the next reload still tells of it.
-            self.config = resolved.config.model_copy(update=kept)
+            self.config = resolved.config.changed(**kept)
             self._disconnect(withdrawn)
             for name in [name for name in self._open if name not in wanted]:
                 self._open.pop(name).close()

@@ -23,8 +23,6 @@ import ipaddress
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
-
 from gossamer.broker.permission_rules import (
     NO_ADDRESS,
     UNKNOWN_ADDRESS,
@@ -36,7 +34,8 @@ from gossamer.broker.permission_rules import (
 from gossamer.broker.policy import Permissions
 from gossamer.budget.ledger import Account
 from gossamer.net.config.loading import parse_model, read_text
-from gossamer.net.config.value_types import Allowed, Network, Section
+from gossamer.net.config.section import After, Section, setting
+from gossamer.net.config.value_types import Allowed, Network
 from gossamer.session.session import UNKNOWN_ADDRESS as UNKNOWN_ADDRESS_TEXT
 from gossamer.session.session import Identity
 
@@ -51,7 +50,7 @@ def _checked(template: str) -> str:
 
 Template = Annotated[
     str,
-    AfterValidator(_checked),
+    After(_checked),
     Allowed("a topic filter, in which %u is the user name and %c the client id"),
 ]
 
@@ -84,18 +83,17 @@ class RuleEntry(Section):
 class RuleFile(Section):
     """The whole file."""
 
-    groups: dict[str, tuple[str, ...]] = Field(default={})
+    groups: dict[str, tuple[str, ...]] = setting(default={})
     """Users by group."""
     rule: tuple[RuleEntry, ...] = ()
     """The rules; all that fit count."""
 
-    @model_validator(mode="after")
-    def _groups_exist(self) -> "RuleFile":
+    def check(self) -> None:
+        """Its groups exist."""
         for number, entry in enumerate(self.rule, 1):
             for group in entry.groups or ():
                 if group not in self.groups:
                     raise ValueError(f"rule[{number}].groups names {group}, which is no group")
-        return self
 
 
 class RulePermissions(Permissions):

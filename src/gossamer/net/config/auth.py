@@ -2,14 +2,18 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
-
 from gossamer.broker.client_ids import check_id_templates
-from gossamer.net.config.value_types import Allowed, Duration, FilePath, Section
+from gossamer.net.config.section import After, Section, setting
+from gossamer.net.config.value_types import Allowed, Duration, FilePath
 
 IdTemplate = Annotated[
     str, Allowed("a client id, in which %u is the user name and a last * anything")
 ]
+
+
+def _bound(templates: tuple[str, ...]) -> tuple[str, ...]:
+    check_id_templates(list(templates))
+    return templates
 
 
 class Jwt(Section):
@@ -23,7 +27,7 @@ class Jwt(Section):
     """Required value of `iss`, if set."""
     audience: str | None = None
     """Required value of `aud`, if set."""
-    user_claim: str = Field(default="sub", min_length=1)
+    user_claim: str = setting(default="sub", min_length=1)
     """The claim that holds the user name."""
     leeway: Duration = 30.0
     """Tolerance for clock differences."""
@@ -44,22 +48,16 @@ class AuthSection(Section):
     """Names in the entry point group `gossamer.authenticators`, in order."""
     plugin_options: Annotated[
         dict[str, dict[str, Any]], Allowed("a table for each plug-in, as the plug-in says")
-    ] = Field(default={})
+    ] = setting(default={})
     """Settings passed to each plug-in."""
-    client_ids: tuple[IdTemplate, ...] = ()
+    client_ids: Annotated[tuple[IdTemplate, ...], After(_bound)] = ()
     """Client ids that users may have, such as `%u` and `%u-*`: `%u` is the user name, a trailing
     `*` matches anything. Empty allows any id; the first client then owns it."""
-    workers: int = Field(default=2, ge=1, le=64)
+    workers: int = setting(default=2, ge=1, le=64)
     """Number of threads that verify passwords."""
-    waiting: int = Field(default=1000, ge=1)
+    waiting: int = setting(default=1000, ge=1)
     """Logins that wait for those threads, in turns by address; above this, the newest of the
     address with most is refused."""
-
-    @field_validator("client_ids")
-    @classmethod
-    def _ids_are_bound(cls, templates: tuple[str, ...]) -> tuple[str, ...]:
-        check_id_templates(list(templates))
-        return templates
 
     @property
     def configured(self) -> tuple[str, ...]:
@@ -78,5 +76,5 @@ class PermissionsSection(Section):
 
     file: FilePath | None = None
     """TOML file with the rules."""
-    cache: int = Field(default=4096, ge=16)
+    cache: int = setting(default=4096, ge=16)
     """Decisions cached for each distinct set of rights."""

@@ -2,10 +2,9 @@
 
 from typing import Final, Literal
 
-from pydantic import model_validator
-
 from gossamer.net.config.limits import Limits
-from gossamer.net.config.value_types import FilePath, Mode, Network, Port, Section, UrlPath
+from gossamer.net.config.section import Section
+from gossamer.net.config.value_types import FilePath, Mode, Network, Port, UrlPath
 
 
 class Tls(Section):
@@ -88,8 +87,8 @@ class Listener(Section):
         """Whether its clients can show a certificate."""
         return self.tls is not None and self.tls.client_certificate != "none"
 
-    @model_validator(mode="after")
-    def _fits_its_kind(self) -> "Listener":
+    def check(self) -> None:
+        """It fits its kind."""
         if self.encrypted and self.tls is None:
             raise ValueError(f"a listener of kind {self.kind} needs [listener.tls]")
         if not self.encrypted and self.tls is not None:
@@ -102,4 +101,3 @@ class Listener(Section):
             raise ValueError("tls.client_certificate needs tls.client_ca")
         if "certificate" in (self.auth or ()) and not self.sees_certificates:
             raise ValueError("auth names certificate, which needs tls.client_certificate")
-        return self

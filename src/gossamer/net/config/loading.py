@@ -6,12 +6,21 @@ import types
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
-import annotated_types
-from pydantic import ValidationError
-from pydantic.fields import FieldInfo
-
 from gossamer.net.config.root import Config
-from gossamer.net.config.value_types import Allowed, ConfigError, Section
+from gossamer.net.config.section import (
+    MISSING,
+    NOT_A_LIST,
+    NOT_A_TABLE,
+    TOO_SHORT,
+    UNKNOWN,
+    Bounds,
+    Key,
+    Place,
+    Problem,
+    Section,
+    SectionError,
+)
+from gossamer.net.config.value_types import Allowed, ConfigError
 
 PLAIN: Final[dict[object, str]] = {
     bool: "true or false",
@@ -21,12 +30,12 @@ PLAIN: Final[dict[object, str]] = {
 }
 
 
-def allowed(field: FieldInfo) -> str:
+def allowed(field: Key) -> str:
     """What the key may hold."""
-    return _describe(field.annotation, list(field.metadata))
+    return _describe(field.annotation, [] if field.bounds is None else [field.bounds])
 
 
-def section_of(field: FieldInfo) -> type[Section] | None:
+def section_of(field: Key) -> type[Section] | None:
     """The model of a key that is a table (or an array of tables), else None."""
     return _section_in(field.annotation)
 
@@ -61,13 +70,9 @@ def _bounds(metadata: list[Any]) -> str:
         return ""
     parts: list[str] = []
     for one in metadata:
-        for constraint in [one, *getattr(one, "metadata", [])]:
-            if isinstance(constraint, annotated_types.Ge):
-                parts.append(f"at least {constraint.ge}")
-            elif isinstance(constraint, annotated_types.Gt):
-                parts.append(f"more than {constraint.gt}")
-            elif isinstance(constraint, annotated_types.Le):
-                parts.append(f"at most {constraint.le}")
+        if isinstance(one, Bounds):
+            told = (("at least", one.least), ("more than", one.above), ("at most", one.most))
+            parts += [f"{words} {bound}" for words, bound in told if bound is not None]
     if any(part.startswith("more than 0") for part in parts):
         parts = [part for part in parts if part != "at least 0"]
     return ", " + " and ".join(parts) if parts else ""
@@ -77,10 +82,9 @@ Model = TypeVar("Model", bound=Section)
 LONGEST_VALUE_SHOWN = 60
 # Less alike than this, a suggestion only misleads.
 _LIKENESS = 0.7
-# What is wrong with a table, by pydantic's name for it.
-_BRACKETS = {
-    "tuple_type": "there may be several of it: write [[{where}]], with two brackets",
-    "model_type": "there is one of it: write [{where}], with one bracket",
+_BRACKETS: Final = {
+    NOT_A_LIST: "there may be several of it: write [[{where}]], with two brackets",
+    NOT_A_TABLE: "there is one of it: write [{where}], with one bracket",
 }
 
 
@@ -111,54 +115,46 @@ def parse_model(model: type[Model], text: str, name: str) -> Model:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{name}: not TOML: {error}") from error
     try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        found = [dict(one) for one in error.errors()]
-        # A list whose entries are wrong is also reported as too short: that says nothing new.
-        told = [one for one in found if one["type"] != "too_short"] or found
-        raise ConfigError(*(f"{name}: {_line(model, one)}" for one in told)) from error
+        return model.validated(data)
+    except SectionError as error:
+        raise ConfigError(*(f"{name}: {_line(model, one)}" for one in error.problems)) from error
 
 
-def _line(model: type[Section], error: dict[str, Any]) -> str:
-    where, field, owner = _locate(model, error["loc"])
-    if error["type"] == "extra_forbidden":
-        return f"{where}: unknown key; {_suggestion(str(error['loc'][-1]), owner)}"
-    if error["type"] == "too_short":
+def _line(model: type[Section], problem: Problem) -> str:
+    where, field, owner = _locate(model, problem.place)
+    if problem.kind == UNKNOWN:
+        return f"{where}: unknown key; {_suggestion(str(problem.place[-1]), owner)}"
+    if problem.kind == TOO_SHORT:
         return f"{where}: must have at least one entry"
-    if error["type"] == "missing":
+    if problem.kind == MISSING:
         return f"{where}: missing; it must be {allowed(field) if field else 'given'}"
-    if error["type"] in _BRACKETS and field is not None and section_of(field) is not None:
-        return f"{where}: {_BRACKETS[error['type']].format(where=where)}"
+    if problem.kind in _BRACKETS and field is not None and section_of(field) is not None:
+        return f"{where}: {_BRACKETS[problem.kind].format(where=where)}"
     if field is None or section_of(field) is not None:
-        return f"{where}: {_own_words(error)}".lstrip(": ")
-    shown = _shown(error["input"])
-    return f"{where} = {shown}: must be {allowed(field)}"
+        return f"{where}: {problem.text[:1].lower()}{problem.text[1:]}".lstrip(": ")
+    return f"{where} = {_shown(problem.value)}: must be {allowed(field)}"
 
 
-def _locate(model: type[Section], loc: tuple[Any, ...]) -> tuple[str, Any, type[Section]]:
+def _locate(model: type[Section], place: Place) -> tuple[str, Key | None, type[Section]]:
     """The key as a person writes it, its field (None if it has none), and the table it is in."""
-    where, field, owner = "", None, model
+    where, owner = "", model
+    field: Key | None = None
     inside: type[Section] | None = model
-    for step in loc:
+    for step in place:
         if isinstance(step, int):
             where += f"[{step + 1}]"
             continue
         if inside is None:
             break
         owner = inside
-        field = owner.model_fields.get(step)
+        field = owner.keys.get(step)
         where += ("." if where else "") + step
         inside = section_of(field) if field is not None else None
     return where, field, owner
 
 
-def _own_words(error: dict[str, Any]) -> str:
-    message = str(error["msg"]).removeprefix("Value error, ")
-    return message[:1].lower() + message[1:]
-
-
 def _suggestion(key: str, owner: type[Section]) -> str:
-    known = list(owner.model_fields)
+    known = list(owner.keys)
     near = difflib.get_close_matches(key, known, n=1, cutoff=_LIKENESS)
     return f"did you mean {near[0]}?" if near else "known keys: " + ", ".join(known)
 

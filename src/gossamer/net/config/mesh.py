@@ -2,11 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
-
 from gossamer.mesh.bridges.bridge import BridgeSettings
 from gossamer.mesh.bridges.loop_prevention import echoes
-from gossamer.net.config.value_types import Allowed, FilePath, Name, Section
+from gossamer.net.config.section import Bounds, Section, setting
+from gossamer.net.config.value_types import Allowed, FilePath, Name
 from gossamer.topics.names import TopicError, check_filter
 from gossamer.wire.packets import V5, V311
 
@@ -35,7 +34,7 @@ class BridgeSection(Section):
     """Its name, the same on every broker that links to it."""
     host: str
     """Its host name or address."""
-    port: int = Field(default=1883, ge=1, le=65535)
+    port: int = setting(default=1883, ge=1, le=65535)
     """Port."""
     protocol: Literal["5.0", "3.1.1"] = "5.0"
     """MQTT version. With 3.1.1, exports and imports must not overlap."""
@@ -52,8 +51,8 @@ class BridgeSection(Section):
     tls: PeerTls | None = None
     """Dial with TLS."""
 
-    @model_validator(mode="after")
-    def _filters_are_sound(self) -> "BridgeSection":
+    def check(self) -> None:
+        """Its filters are sound."""
         for filter in (*self.imports, *self.exports):
             try:
                 check_filter(filter, _MOST_LEVELS)
@@ -65,7 +64,6 @@ class BridgeSection(Section):
                 f"exports and imports both have {both!r}, and 3.1.1 cannot tell an echo from a "
                 'message: narrow one of them, or use protocol = "5.0"'
             )
-        return self
 
     def settings(self) -> BridgeSettings:
         """The core's, without the password."""
@@ -76,7 +74,7 @@ class BridgeSection(Section):
 
 
 HostAndPort = Annotated[
-    str, Field(pattern=r"^.+:[0-9]{1,5}$"), Allowed('a host and a port such as "10.0.0.7:1883"')
+    str, Bounds(pattern=r".+:[0-9]{1,5}"), Allowed('a host and a port such as "10.0.0.7:1883"')
 ]
 
 
@@ -85,7 +83,7 @@ class Peer(Section):
 
     host: str
     """Its host name or address."""
-    port: int = Field(default=1883, ge=1, le=65535)
+    port: int = setting(default=1883, ge=1, le=65535)
     """The port of one of its listeners."""
     tls: PeerTls | None = None
     """Dial with TLS."""
@@ -96,7 +94,7 @@ class MeshSection(Section):
 
     name: Name
     """This broker's name, unique in the mesh."""
-    mesh: str = Field(default="gossamer", min_length=1)
+    mesh: str = setting(default="gossamer", min_length=1)
     """The name of the mesh."""
     mode: Literal["pf", "sf", "ssf", "bloom", "auto"] = "ssf"
     """How neighbours share interest: publication flooding, subscription flooding, selective
@@ -105,13 +103,13 @@ class MeshSection(Section):
     topology: Literal["graph", "tree"] = "graph"
     """Not needed any more: links may form any graph, in which the brokers maintain a tree. `tree`
     is still read, with a warning, and does the same."""
-    silence_seconds: float = Field(default=1.5, ge=0.3, le=60.0)
+    silence_seconds: float = setting(default=1.5, ge=0.3, le=60.0)
     """Time without data after which a neighbour is considered down."""
     key_file: FilePath | None = None
     """File with the key of the mesh (created by `gossamer mesh-key`)."""
     trust_certificates: tuple[str, ...] = ()
     """Names of neighbours that authenticate with a verified certificate."""
-    roaming_seconds: float = Field(default=5.0, ge=0.0, le=60.0)
+    roaming_seconds: float = setting(default=5.0, ge=0.0, le=60.0)
     """How long the CONNECT of a client waits for its session on another broker; 0 leaves sessions
     where they are. The same on all brokers of the mesh."""
     peer: tuple[Peer, ...] = ()

@@ -2,9 +2,8 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
-
-from gossamer.net.config.value_types import Allowed, Duration, FilePath, Section, Size
+from gossamer.net.config.section import After, Section, setting
+from gossamer.net.config.value_types import Allowed, Duration, FilePath, Size
 from gossamer.plus.operators.windows import Window
 from gossamer.plus.registry import DEFAULT_WINDOWS
 from gossamer.plus.vocabulary import Vocabulary
@@ -19,7 +18,7 @@ class Offload(Section):
     """Processors and aggregates, without the `$`: `["RECOGNIZE", "DAILYP95"]`."""
     windows: Duration = 0.0
     """Also all windows of at least this length; 0 for none."""
-    users: tuple[str, ...] = Field(min_length=1)
+    users: tuple[str, ...] = setting(min_length=1)
     """Users that may read the requests and publish the results."""
 
 
@@ -35,7 +34,7 @@ def _checked(lengths: dict[str, float]) -> dict[str, float]:
 
 Windows = Annotated[
     dict[str, Duration],
-    AfterValidator(_checked),
+    After(_checked),
     Allowed('names in upper case with lengths, such as MINUTE = "1 min"'),
 ]
 
@@ -43,16 +42,16 @@ Windows = Annotated[
 class Plus(Section):
     """`docs/plus.md` describes the operators."""
 
-    ttl: Duration = Field(default=3600.0, gt=0)
+    ttl: Duration = setting(default=3600.0, gt=0)
     """How long a value is valid if its publisher does not set it."""
-    windows: Windows = Field(default={})
+    windows: Windows = setting(default={})
     """Windows in addition to DAILY, HOURLY and QUARTERHOURLY: MINUTE = "1 min" adds `$MINUTEAVG`
     and so on."""
-    operators: int = Field(default=10_000, ge=0)
+    operators: int = setting(default=10_000, ge=0)
     """Distinct operator subscriptions of all clients."""
-    topics: int = Field(default=100_000, ge=1)
+    topics: int = setting(default=100_000, ge=1)
     """Topics per operator."""
-    last_results: int = Field(default=10_000, ge=0)
+    last_results: int = setting(default=10_000, ge=0)
     """Topics per rule whose last result is kept for later subscribers."""
     offload: Offload | None = None
     """Operators that Spark computes; none by default."""
@@ -63,9 +62,9 @@ class Geo(Section):
 
     position_age: Duration = 3600.0
     """Time after which a client's position is dropped; 0 for never."""
-    hysteresis: float = Field(default=10.0, ge=0)
+    hysteresis: float = setting(default=10.0, ge=0)
     """Distance from an area, in metres, at which a visitor has left it."""
-    dwell: Duration = Field(default=60.0, gt=0)
+    dwell: Duration = setting(default=60.0, gt=0)
     """Time in an area after which the dwell event is sent."""
 
 
@@ -78,9 +77,9 @@ class Detector(Section):
     """File with the class names, one per line; a TFLite file may contain its own."""
     person: str = "person"
     """The class that `$CNTPPL` counts."""
-    score: float = Field(default=0.5, gt=0, le=1)
+    score: float = setting(default=0.5, gt=0, le=1)
     """Minimum score of a detection."""
-    size: int = Field(default=640, ge=32, le=4096)
+    size: int = setting(default=640, ge=32, le=4096)
     """Width and height in pixels of the input of an ONNX model."""
     scaling: Literal["bytes", "unit", "signed"] = "unit"
     """Colour range of a model with float input: 0 to 255, 0 to 1, or -1 to 1."""
@@ -95,15 +94,15 @@ class Vision(Section):
     """Folder of the models; by default where `gossamer models install` puts them."""
     detector: Detector | None = None
     """A model of your own."""
-    workers: int = Field(default=PoolLimits.workers, ge=1, le=64)
+    workers: int = setting(default=PoolLimits.workers, ge=1, le=64)
     """Maximum number of processes; they start when there is work."""
-    timeout: Duration = Field(default=10.0, gt=0)
+    timeout: Duration = setting(default=10.0, gt=0)
     """Time limit for one image."""
-    memory: Size = Field(default=512 << 20, ge=64 << 20)
+    memory: Size = setting(default=512 << 20, ge=64 << 20)
     """Memory limit of one worker, in addition to the models."""
-    pixels: int = Field(default=PIXELS, ge=1)
+    pixels: int = setting(default=PIXELS, ge=1)
     """Maximum number of pixels; larger images are refused before they are decoded."""
-    queue: int = Field(default=PoolLimits.queue, ge=1)
+    queue: int = setting(default=PoolLimits.queue, ge=1)
     """Maximum queue of images; more are dropped."""
-    queue_bytes: Size = Field(default=PoolLimits.queue_bytes, ge=1)
+    queue_bytes: Size = setting(default=PoolLimits.queue_bytes, ge=1)
     """Maximum size of that queue in bytes."""

@@ -9,11 +9,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_origin
 
-from pydantic.fields import FieldInfo
-
 from gossamer.net.config.loading import allowed, section_of
 from gossamer.net.config.root import Config
-from gossamer.net.config.value_types import Section
+from gossamer.net.config.section import Key, Section
 
 LOOPBACK = ("127.", "::1", "localhost")
 
@@ -33,9 +31,9 @@ def in_force(config: Config) -> list[str]:
         if listener.proxy_protocol:
             lines.append(f"#   PROXY protocol from: {', '.join(listener.proxies)}")
         if listener.limits is not None:
-            own = sorted(listener.limits.model_fields_set)
+            own = sorted(listener.limits.stated)
             lines.append("#   own limits: " + ", ".join(_pair(listener.limits, key) for key in own))
-    for key in Config.model_fields:
+    for key in Config.keys:
         section = getattr(config, key)
         if isinstance(section, Section):
             lines += _table(f"[{key}]", key, section)
@@ -73,7 +71,7 @@ def warnings(config: Config) -> list[str]:
 
 
 def _table(title: str, name: str, section: Section) -> list[str]:
-    fields = type(section).model_fields
+    fields = section.keys
     plain = [key for key, field in fields.items() if section_of(field) is None]
     lines = [title, *(_pair(section, key) for key in plain)]
     for key in fields:
@@ -110,14 +108,14 @@ def spelled(value: Any) -> str:
 def reference() -> str:
     """One table a section, in the order of the file."""
     parts: list[str] = []
-    for key, field in Config.model_fields.items():
+    for key, field in Config.keys.items():
         section = section_of(field)
         if section is not None:
             parts += _section(key, section, is_list=is_list_field(field))
     return "\n".join(parts)
 
 
-def is_list_field(field: FieldInfo) -> bool:
+def is_list_field(field: Key) -> bool:
     return get_origin(field.annotation) is tuple
 
 
@@ -127,7 +125,7 @@ def _section(name: str, section: type[Section], *, is_list: bool = False) -> lis
     lines += ["| key | default | may be | meaning |", "| --- | --- | --- | --- |"]
     inner: list[str] = []
     meanings = _meanings(section)
-    for key, field in section.model_fields.items():
+    for key, field in section.keys.items():
         nested = section_of(field)
         if nested is None:
             lines.append(_row(key, field, meanings[key]))
@@ -151,8 +149,8 @@ def _meanings(section: type[Section]) -> dict[str, str]:
     return found
 
 
-def _row(key: str, field: FieldInfo, meaning: str) -> str:
-    if field.is_required():
+def _row(key: str, field: Key, meaning: str) -> str:
+    if field.is_required:
         default = "*required*"
     elif field.default is None:
         default = "*not set*"

@@ -4,15 +4,14 @@ operated: `[sys]`, `[admin]`, `[log]` and `[trace]`.
 
 from typing import Literal
 
-from pydantic import Field
-
 from gossamer.net.config.auth import AuthSection, PermissionsSection
 from gossamer.net.config.limits import Limits, Rates
 from gossamer.net.config.listeners import Listener
 from gossamer.net.config.mesh import MeshSection
 from gossamer.net.config.plus import Geo, Plus, Vision
+from gossamer.net.config.section import Section, setting
 from gossamer.net.config.store import ArchiveSection, StoreSection
-from gossamer.net.config.value_types import Duration, FilePath, Port, Section
+from gossamer.net.config.value_types import Duration, FilePath, Port
 
 
 class Sys(Section):
@@ -44,7 +43,7 @@ class Log(Section):
     """Minimum level."""
     format: Literal["text", "json"] = "text"
     """Format of the lines: text or JSON."""
-    lines: int = Field(default=50, ge=0)
+    lines: int = setting(default=50, ge=0)
     """Lines of one kind per ten seconds, below level error; more are only counted. 0 for no
     limit."""
 
@@ -61,7 +60,7 @@ class Trace(Section):
 class Config(Section):
     """`Config()` listens on 127.0.0.1:1883 and lets anyone on this machine in."""
 
-    listener: tuple[Listener, ...] = Field(default=(Listener(),), min_length=1)
+    listener: tuple[Listener, ...] = setting(default=(Listener(),), min_length=1)
     """Where clients connect."""
     limits: Limits = Limits()
     """Limits on what a client may use."""
@@ -96,8 +95,8 @@ class Config(Section):
         """The limits in force on one listener."""
         if listener.limits is None:
             return self.limits
-        own = {key: getattr(listener.limits, key) for key in listener.limits.model_fields_set}
-        return self.limits.model_copy(update=own)
+        own = {key: getattr(listener.limits, key) for key in listener.limits.stated}
+        return self.limits.changed(**own)
 
     def methods_of(self, listener: Listener) -> tuple[str, ...]:
         """The ways to log in there, in order."""

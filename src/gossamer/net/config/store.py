@@ -2,10 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
-
 from gossamer.net.config.listeners import Tls
-from gossamer.net.config.value_types import Allowed, Duration, FilePath, Name, Port, Section, Size
+from gossamer.net.config.section import After, Section, setting
+from gossamer.net.config.value_types import Allowed, Duration, FilePath, Name, Port, Size
 from gossamer.topics.names import check_filter
 
 
@@ -16,7 +15,7 @@ class StoreSection(Section):
     """`memory` keeps nothing when the broker stops."""
     folder: FilePath | None = None
     """Folder of the database; by default in the user's data directory."""
-    queue_share: float = Field(default=0.5, gt=0, le=1)
+    queue_share: float = setting(default=0.5, gt=0, le=1)
     """Part of the free disk space that all queues together may use."""
     sync: Literal["full", "normal", "off"] = "full"
     """What an acknowledged message survives: `full` a power cut, `normal` a crash of the broker,
@@ -33,7 +32,7 @@ def _checked(filter: str) -> str:
     return filter
 
 
-TopicFilter = Annotated[str, AfterValidator(_checked), Allowed("a topic filter")]
+TopicFilter = Annotated[str, After(_checked), Allowed("a topic filter")]
 
 
 class ArchiveTls(Tls):
@@ -43,7 +42,7 @@ class ArchiveTls(Tls):
 class ArchiveSection(Section):
     """`docs/archive.md` describes what is archived and how it is read."""
 
-    filters: tuple[TopicFilter, ...] = Field(default=("#",), min_length=1)
+    filters: tuple[TopicFilter, ...] = setting(default=("#",), min_length=1)
     """Topic filters of the publications to archive."""
     name: Name | None = None
     """The broker's name in the archive; by default its name in the mesh, or "broker"."""
@@ -52,13 +51,13 @@ class ArchiveSection(Section):
     uri: str | None = None
     """Where sealed segments go, if not to `folder`: `s3://bucket/path`, `hdfs://…` or another
     filesystem that pyarrow knows."""
-    segment_size: Size = Field(default=128 * 1024 * 1024, ge=SMALLEST_SEGMENT)
+    segment_size: Size = setting(default=128 * 1024 * 1024, ge=SMALLEST_SEGMENT)
     """Size at which a log is sealed into a Parquet file."""
     segment_age: Duration = 3600.0
     """Age at which a log is sealed; 0 for never."""
     retention_age: Duration = 0.0
     """Age at which segments are removed; 0 keeps them."""
-    retention_size: Size = Field(default=0, ge=0)
+    retention_size: Size = setting(default=0, ge=0)
     """Total size above which the oldest segments are removed; 0 for no limit."""
     on_full: Literal["refuse", "drop"] = "refuse"
     """When the archive cannot be written: `refuse` QoS 1 and 2 publications that should be
@@ -71,7 +70,7 @@ class ArchiveSection(Section):
     """Address of the replay service."""
     replay_port: Port = 1885
     """Port."""
-    replay_readers: int = Field(default=48, ge=1)
+    replay_readers: int = setting(default=48, ge=1)
     """Maximum number of concurrent readers; one user gets at most three quarters of them."""
     tls: ArchiveTls | None = None
     """TLS for the replay service."""

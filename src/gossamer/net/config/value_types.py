@@ -1,13 +1,13 @@
-"""What sections are made of: their base, the value types with the words that explain them, and the
-error that a wrong configuration raises.
+"""What sections are made of: the value types with the words that explain them, and the error that a
+wrong configuration raises.
 """
 
 import ipaddress
 import re
 from pathlib import Path
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from gossamer.net.config.section import After, Before, Bounds
 
 
 class ConfigError(Exception):
@@ -16,28 +16,6 @@ class ConfigError(Exception):
     def __init__(self, *problems: str) -> None:
         super().__init__("\n".join(problems))
         self.problems = list(problems)
-
-
-class Section(BaseModel):
-    """One table of the configuration file; the text below each key says what it means."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
-
-    def at(self, folder: Path) -> Self:
-        """With every path in it, and in the tables below it, taken relative to `folder`."""
-        # Only what changes is updated: what a table states itself wins over what it inherits.
-        changed = {key: new for key, old in self if (new := _at(old, folder)) is not old}
-        return self.model_copy(update=changed) if changed else self
-
-
-def _at(value: Any, folder: Path) -> Any:
-    if isinstance(value, Path):
-        return folder / value
-    if isinstance(value, Section):
-        return value.at(folder)
-    if isinstance(value, tuple) and any(isinstance(one, Section) for one in value):
-        return tuple(one.at(folder) for one in value)
-    return value
 
 
 class Allowed:
@@ -86,25 +64,23 @@ def parse_network(value: str) -> str:
     return str(ipaddress.ip_network(value, strict=False))
 
 
-Size = Annotated[
-    int, BeforeValidator(parse_size), Allowed('a number of bytes, or a text such as "256 KiB"')
-]
+Size = Annotated[int, Before(parse_size), Allowed('a number of bytes, or a text such as "256 KiB"')]
 Duration = Annotated[
     float,
-    BeforeValidator(parse_duration),
-    Field(ge=0),
+    Before(parse_duration),
+    Bounds(least=0),
     Allowed('a number of seconds, or a text such as "30 s", "5 min", "2 h" or "1 d"'),
 ]
 # Of a broker: it becomes part of topics, client ids and file names.
 Name = Annotated[
     str,
-    Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9._-]+$"),
+    Bounds(longest=64, pattern=r"[A-Za-z0-9._-]+"),
     Allowed("1 to 64 letters, digits, dots, underscores and hyphens"),
 ]
-Port = Annotated[int, Field(ge=0, le=65535), Allowed("0 (any free port) to 65535")]
+Port = Annotated[int, Bounds(least=0, most=65535), Allowed("0 (any free port) to 65535")]
 Network = Annotated[
-    str, AfterValidator(parse_network), Allowed('an address or network such as "10.0.0.0/8"')
+    str, After(parse_network), Allowed('an address or network such as "10.0.0.0/8"')
 ]
-Mode = Annotated[str, Field(pattern=r"^[0-7]{3}$"), Allowed('three octal digits such as "660"')]
-UrlPath = Annotated[str, Field(pattern=r"^/[!-~]*$"), Allowed('a path such as "/mqtt"')]
+Mode = Annotated[str, Bounds(pattern=r"[0-7]{3}"), Allowed('three octal digits such as "660"')]
+UrlPath = Annotated[str, Bounds(pattern=r"/[!-~]*"), Allowed('a path such as "/mqtt"')]
 FilePath = Annotated[Path, Allowed("a path, relative to the configuration file")]
