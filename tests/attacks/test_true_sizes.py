@@ -89,6 +89,8 @@ TOPICS: dict[str, Callable[[int], str]] = {
     "of a site": lambda n: f"site/{n % 100}/device-{n}/temperature",
     "flat": lambda n: f"device-{n}",
     "long": lambda n: f"a/{n}" + "x" * 200,
+    "deep, in pairs": lambda n: f"a/{n // 2}/of/many/levels/before/they/part/{n % 2:02d}",
+    "in groups of five": lambda n: f"site/{n // 5}/sensor/{n % 5:02d}",
 }
 
 

@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     where = tmp_path_factory.mktemp("store")
     store = SqliteStore(where, "off")
     for number in range(LARGE):
-        store.journal.retained_saved(a_message(f"a/{number}", b"payload" * 100))
+        store.journal.retained_saved(a_message(f"a/{number}", b"payload" * 100), 0)
     store.close()
     return where
 

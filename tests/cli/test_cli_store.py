@@ -15,7 +15,7 @@ from tests.support.store_model import a_message
 def folder(tmp_path: Path) -> Path:
     store = SqliteStore(tmp_path, "off")
     store.journal.session_saved(SessionRecord("anna", "u", 100))
-    store.journal.retained_saved(a_message("a/b", b"payload" * 100))
+    store.journal.retained_saved(a_message("a/b", b"payload" * 100), 0)
     store.close()
     return tmp_path
 

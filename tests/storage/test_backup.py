@@ -44,7 +44,7 @@ class Traffic:
         """One more; the number of its batch."""
         journal = self.store.journal
         message = a_message(f"t/{self.written}", PAYLOAD)
-        journal.retained_saved(message)
+        journal.retained_saved(message, 0)
         if self.archive is not None:
             collector = self.archive.collector
             collector.append(message.topic_bytes, PAYLOAD, 1, "c", "", float(self.written))
@@ -175,7 +175,7 @@ def _hold_the_same(folder: Path) -> None:
         assert archive.next == len(kept) + more
         topics = [row["topic"] for row in read_archive(archive)]
         assert topics == [f"t/{number}" for number in range(len(kept) + more)]
-        store.journal.retained_saved(a_message(f"t/{len(kept) + more}", b"new"))
+        store.journal.retained_saved(a_message(f"t/{len(kept) + more}", b"new"), 0)
         topic = f"t/{len(kept) + more}".encode()
         archive.collector.append(topic, b"new", 1, "c", "", 0.0)
         store.close()

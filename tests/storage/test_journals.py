@@ -63,7 +63,7 @@ def test_everything_removed_leaves_no_row(store: UnderTest) -> None:
     store.journal.delivery_queued("c", delivery(1, message))
     store.journal.delivery_queued("c", delivery(2, message))
     store.journal.incoming_added("c", 9)
-    store.journal.retained_saved(message)
+    retained = store.journal.retained_saved(message, 0)
     store.commit()
     store.journal.keep("room", "key", b"value")
     store.commit()
@@ -71,7 +71,7 @@ def test_everything_removed_leaves_no_row(store: UnderTest) -> None:
     store.journal.session_removed("c")
     store.commit()
     assert store.rows() == 3
-    store.journal.retained_removed("a/b")
+    store.journal.retained_removed("a/b", retained)
     store.journal.drop("room", "key")
     store.commit()
     assert store.rows() == 0
@@ -91,8 +91,8 @@ def test_what_comes_and_goes_in_one_batch_is_never_written(store: UnderTest) -> 
 
 
 def test_retained_twice_in_one_batch_is_written_once(store: UnderTest) -> None:
-    store.journal.retained_saved(a_message(payload=b"1"))
-    store.journal.retained_saved(a_message(payload=b"2"))
+    first = store.journal.retained_saved(a_message(payload=b"1"), 0)
+    store.journal.retained_saved(a_message(payload=b"2"), first)
     store.commit()
     assert store.rows() == 2
     assert [message.payload for message in store.reopen().retained] == [b"2"]
@@ -101,8 +101,8 @@ def test_retained_twice_in_one_batch_is_written_once(store: UnderTest) -> None:
 def test_a_message_numbered_by_another_store_is_stored_anew(store: UnderTest) -> None:
     foreign = a_message(payload=b"foreign")
     foreign.stored = 1
-    store.journal.retained_saved(a_message("own", b"own"))
-    store.journal.retained_saved(foreign)
+    store.journal.retained_saved(a_message("own", b"own"), 0)
+    store.journal.retained_saved(foreign, 0)
     store.commit()
     assert {m.topic: m.payload for m in store.reopen().retained} == {
         "own": b"own",
@@ -118,7 +118,7 @@ def test_removing_what_is_not_there_is_nothing(store: UnderTest) -> None:
     journal.delivery_released("nobody", 1)
     journal.delivery_removed("nobody", 1)
     journal.incoming_removed("nobody", 1)
-    journal.retained_removed("nothing")
+    journal.retained_removed("nothing", 0)
     assert not journal.dirty
 
 

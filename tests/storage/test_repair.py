@@ -29,7 +29,7 @@ def filled(folder: Path, messages: int = 300) -> Path:
     for number in range(messages):
         message = a_message(f"topic/{number}", number.to_bytes(4, "big") * 250)
         store.journal.delivery_queued("anna", DeliveryRecord(number, message, 1, False, [], 0, 0))
-        store.journal.retained_saved(message)
+        store.journal.retained_saved(message, 0)
     store.close()
     return folder / FILE_NAME
 

@@ -31,7 +31,7 @@ def mode(path: Path) -> int:
 def test_new_files_are_private(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "data"
     store = SqliteUnderTest(folder)
-    store.journal.retained_saved(a_message())
+    store.journal.retained_saved(a_message(), 0)
     store.commit()
     assert mode(folder) == 0o700
     assert {mode(file) for file in folder.iterdir()} == {0o600}

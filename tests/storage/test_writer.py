@@ -109,7 +109,7 @@ def test_a_file_that_breaks_while_running_is_reported(tmp_path: Path) -> None:
     store = SqliteUnderTest(tmp_path)
     store.store._connection.execute("DROP TABLE retained")
     store.store._connection.execute("CREATE TABLE retained (message TEXT CHECK (0))")
-    store.journal.retained_saved(a_message())
+    store.journal.retained_saved(a_message(), 0)
     store.store.end_turn()
     eventually(lambda: store._commits.error is not None)
     assert isinstance(store._commits.error, StoreDamaged)
@@ -140,7 +140,7 @@ def test_a_failing_batch_changes_nothing(tmp_path: Path) -> None:
     connection.execute("DROP TABLE retained")
     connection.execute("CREATE TABLE retained (message INTEGER CHECK (message < 0))")
     queue(store, 0, 5)
-    store.journal.retained_saved(a_message())
+    store.journal.retained_saved(a_message(), 0)
     with pytest.raises(sqlite3.IntegrityError):
         writer.write(connection, store.journal.take())
     assert not connection.in_transaction

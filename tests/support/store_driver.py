@@ -32,6 +32,7 @@ class Driver:
         self.number = 0
         self.packet_id = 0
         self.shared: list[Message] = []
+        self.retained: dict[str, int] = {}  # by topic, under which number the store has it
         self.spilled: set[int] = set()  # numbers of deliveries that are in the store only
         self.back: dict[str, list[DeliveryRecord]] = {}  # read back of what was spilled
         self.steps = (
@@ -80,6 +81,7 @@ class Driver:
     def reopened(self, snapshot: Snapshot, journal: CollectingJournal) -> None:
         """Another life of the store: what was read back is read again, or in the snapshot."""
         self.back.clear()
+        self.retained = {message.topic: message.stored for message in snapshot.retained}
         for stored in snapshot.sessions:
             client = stored.record.client_id
             lane = journal._index.sessions[client].lane
@@ -199,10 +201,14 @@ class Driver:
             self.both(journal, "incoming_removed", client, self.random.randrange(1, 6))
 
     def retain(self, journal: Journal) -> None:
-        self.both(journal, "retained_saved", self.message())
+        message = self.message()
+        replaced = self.retained.get(message.topic, 0)
+        self.model.retained_saved(message, replaced)
+        self.retained[message.topic] = journal.retained_saved(message, replaced)
 
     def unretain(self, journal: Journal) -> None:
-        self.both(journal, "retained_removed", self.random.choice(TOPICS))
+        topic = self.random.choice(TOPICS)
+        self.both(journal, "retained_removed", topic, self.retained.pop(topic, 0))
 
     def keep(self, journal: Journal) -> None:
         value = self.random.randbytes(self.random.choice((0, 10, 9000)))

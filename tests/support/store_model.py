@@ -159,10 +159,11 @@ class Model(Journal):
     def incoming_removed(self, client_id: str, packet_id: int) -> None:
         self.sessions[client_id]["incoming"].discard(packet_id)
 
-    def retained_saved(self, message: Message) -> None:
+    def retained_saved(self, message: Message, replaced: int) -> int:
         self.retained[message.topic] = message_state(message)
+        return 0
 
-    def retained_removed(self, topic: str) -> None:
+    def retained_removed(self, topic: str, stored: int) -> None:
         self.retained.pop(topic, None)
 
     def keep(self, room: str, key: str, value: bytes) -> None:

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.topics.filter_tree import FilterTree, TreeEntry
-from gossamer.topics.name_tree import NameTree
+from gossamer.topics.name_tree import NameEntry, NameTree
 from gossamer.topics.names import matches
+from tests.support.named_entries import a_named_entry
 from tests.support.topic_strategies import filters, topics
 
 # Most rows are the examples of section 4.7 of the standard.
@@ -43,8 +44,8 @@ def test_standard_examples(filter: str, topic: str, expected: bool) -> None:
     tree.put(TreeEntry(filter))
     assert bool(tree.match(topic)) is expected
     names = NameTree()
-    names.put(topic, "kept")
-    assert bool(names.search(filter)) is expected
+    names.put(a_named_entry(topic))
+    assert bool(names.search(filter).take(1, 1_000)) is expected
 
 
 @given(st.lists(st.tuples(st.booleans(), filters())), st.lists(topics(), min_size=1))
@@ -71,31 +72,41 @@ def test_name_tree_is_the_map_of_its_names(
     steps: list[tuple[bool, str]], probes: list[str]
 ) -> None:
     tree = NameTree()
-    model: dict[str, object] = {}
-    for number, (add, name) in enumerate(steps):
+    model: dict[str, NameEntry] = {}
+    for add, name in steps:
         if add:
-            model[name] = (name, number)
-            tree.put(name, model[name])
+            model[name] = a_named_entry(name)
+            before = tree.nodes
+            growth = tree.growth(name)
+            tree.put(model[name])
+            assert tree.nodes == before + growth
         else:
             assert tree.remove(name) is model.pop(name, None)
         assert len(tree) == len(model)
         assert tree.get(name) is model.get(name)
-    assert sorted(tree.values(), key=str) == sorted(model.values(), key=str)
+    assert set(tree.everything().take(len(steps), 100_000)) == set(model.values())
     for filter in probes:
-        found = sorted(tree.search(filter), key=str)
-        assert found == sorted((model[n] for n in model if matches(filter, n)), key=str)
+        found = tree.search(filter).take(len(steps), 100_000)
+        assert len(found) == len(set(found))
+        assert set(found) == {model[name] for name in model if matches(filter, name)}
+    for name in model:
+        tree.remove(name)
+    assert tree.nodes == 0
 
 
 def test_deep_names_do_not_recurse() -> None:
     deep = "/".join("x" * 20_000)
     names = NameTree()
-    names.put(deep, 1)
+    names.put(a_named_entry(deep))
+    names.put(a_named_entry(deep + "/y"))
     filters_tree = FilterTree()
     filters_tree.put(TreeEntry(deep))
     filters_tree.put(TreeEntry("/".join(["+"] * 20_000)))
-    assert names.search("x/#") == [1]
+    assert len(names.search("x/#").take(2, 100_000)) == 2
     assert len(filters_tree.match(deep)) == 2
-    assert names.remove(deep) == 1
+    removed = names.remove(deep)
+    assert removed is not None
+    assert removed.name() == deep
     assert filters_tree.remove(deep) is not None
     assert len(filters_tree) == 1
 

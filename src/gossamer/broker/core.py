@@ -154,10 +154,11 @@ class RoomJournal(Journal):
         self._journal = journal
         self._room = room
 
-    def retained_saved(self, message: Message) -> None:
+    def retained_saved(self, message: Message, replaced: int) -> int:
         self._journal.keep(self._room, message.topic, packed_message(message))
+        return 0
 
-    def retained_removed(self, topic: str) -> None:
+    def retained_removed(self, topic: str, stored: int) -> None:
         self._journal.drop(self._room, topic)
 
 

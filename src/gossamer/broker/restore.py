@@ -37,7 +37,7 @@ def restore(core: Core, snapshot: Snapshot, now: float) -> None:
         if not message.is_expired(now):
             core.retained.restore(message)
         else:
-            core.journal.retained_removed(message.topic)
+            core.journal.retained_removed(message.topic, message.stored)
     core.rooms = dict(snapshot.rooms)
     for topic, data in core.rooms.pop(SHARED_ROOM, {}).items():
         message = unpacked_message(data)

@@ -8,71 +8,33 @@ removals are forgotten first.
 """
 
 from hashlib import blake2b
-from sys import getsizeof
 from typing import Final
 from zlib import crc32
-
-from mypy_extensions import mypyc_attr
 
 from gossamer.broker.mesh_port import LOCAL_TOPICS, PEER_PREFIX
 from gossamer.broker.offload import TOPICS as OFFLOAD_TOPICS
 from gossamer.broker.policy import Permissions
-from gossamer.broker.retained_stamps import (
-    TOMBSTONE_SECONDS,
-    Stamp,
-    stamp_of,
-    unstamped,
-    with_stamp,
-)
+from gossamer.broker.retained_entry import NODE_BYTES, RetainedEntry, entry_bytes
+from gossamer.broker.retained_expiry import ExpiringEntries
+from gossamer.broker.retained_stamps import Stamp, stamp_of, unstamped, with_stamp
 from gossamer.budget.division import MIB
 from gossamer.budget.ledger import NOBODY, Account, Owner
 from gossamer.session.counters import Counters
 from gossamer.session.journal import Journal
 from gossamer.session.message import Message
-from gossamer.session.message_bytes import MESSAGE_BYTES, PROPERTIES_BYTES, message_bytes
-from gossamer.topics.name_tree import NameTree
+from gossamer.session.subscription import OwedMessages
+from gossamer.topics.name_tree import NameSearch, NameTree
 
 # Brokers compare their retained messages in this many parts.
 DIGESTS: Final = 256
 # What the broker says of itself, and after a restart says again.
 _TOLD_ANEW: Final = ("$SYS/", OFFLOAD_TOPICS)
-
-
-# What an entry costs beside its messages and its topic, whose levels the tree holds again, and a
-# node of that tree. `tests/attacks/test_true_sizes.py` holds the figures.
-_ENTRY_BYTES: Final = 112
-NODE_BYTES: Final = 352
-# Its place among those that will be forgotten.
-_EXPIRY_BYTES: Final = 112
-# A stamp, and the message that carries it beside the one that clients get.
-_STAMP_BYTES: Final = 160
-_STAMPED_BYTES: Final = _STAMP_BYTES + MESSAGE_BYTES + PROPERTIES_BYTES + 256
 # Removals have one part in so many of the budget.
 _REMOVALS_PART: Final = 16
-
-
-@mypyc_attr(acyclic=True)
-class _Kept:
-    """`message` is what subscribers get; `stamped` what is stored and sent to neighbours.
-
-    A removal has neither, only its stamp.
-    """
-
-    __slots__ = ("forget_at", "message", "nodes", "owner", "size", "stamp", "stamped", "topic")
-
-    def __init__(
-        self, message: Message, stamped: Message, owner: Owner, stamp_offset: float
-    ) -> None:
-        self.topic = message.topic
-        self.stamp: Stamp | None = stamp_of(stamped)
-        self.message: Message | None = message if message.payload else None
-        self.stamped: Message | None = stamped if message.payload else None
-        self.owner = owner
-        self.size = _size_of(message, None if stamped is message else self.stamp)
-        self.nodes = 0  # bytes of the tree that its owner is charged with
-        self.forget_at = message.expires_at
-        if not message.payload and self.stamp is not None:
-            self.forget_at = self.stamp.micros / 1e6 - stamp_offset + TOMBSTONE_SECONDS
+# Of what a store kept, so many owners are remembered, so that messages of one share one.
+_MOST_OWNERS: Final = 1_000
+# A search looks at so many names in one turn: less than a millisecond.
+STEPS: Final = 2_000
 
 
 class Retained:
@@ -83,9 +45,11 @@ class Retained:
         "_expiring",
         "_journal",
         "_keeps_stamps",
+        "_latest_micros",
+        "_owners",
         "_removals",
         "_removals_bytes",
-        "_round",
+        "_topics",
         "_tree",
         "account",
         "digests",
@@ -99,8 +63,7 @@ class Retained:
         account: Account | None = None,
         keeps_stamps: bool = False,
     ) -> None:
-        """With `keeps_stamps` it is for brokers alone: what is found has its stamp on it, and no
-        second copy without it is made."""
+        """With `keeps_stamps` it is for brokers alone: what is found has its stamp on it."""
         self._keeps_stamps = keeps_stamps
         self.stamp_offset = 0.0  # what the time in stamps is more than the time passed in
         self._journal = journal
@@ -108,8 +71,10 @@ class Retained:
         self._tree = NameTree()
         self._removals: dict[str, None] = {}  # the topics of removals, the oldest first
         self._removals_bytes = 0
-        self._expiring: dict[str, None] = {}  # the topics of what will be forgotten
-        self._round: list[str] = []  # those of them that the sweep has still to look at
+        self._expiring = ExpiringEntries()
+        self._topics = 0  # that ever came, each of which has a number
+        self._latest_micros = 0
+        self._owners: dict[tuple[str, str], Owner] = {}  # of what a store kept
         self.account = account if account is not None else Account("retained", 256 * MIB)
         self.digests: list[int] = [0] * DIGESTS
 
@@ -119,17 +84,18 @@ class Retained:
             return ""
         account = self.account
         known = self._find(message.topic)
-        if len(self) >= most and (known is None or known.message is None):
+        if len(self) >= most and (known is None or known.is_removal):
             account.refused += 1
             return f"the broker keeps no more than {most} retained messages"
-        size = _size_of(message, None) + NODE_BYTES * self._tree.growth(message.topic)
+        size = entry_bytes(message) + NODE_BYTES * self._tree.growth(message.topic)
         if known is None:
             return account.refuses(size, owner)
-        if known.owner is owner and size <= known.size:
+        held = known.size()
+        if known.owner is owner and size <= held:
             return ""
-        account.give(known.size + known.nodes, known.owner)
+        account.give(held + known.nodes, known.owner)
         refusal = account.refuses(size + known.nodes, owner)
-        account.hold(known.size + known.nodes, known.owner)
+        account.hold(held + known.nodes, known.owner)
         return refusal
 
     def keep(self, message: Message, stamped: Message, owner: Owner = NOBODY) -> bool:
@@ -146,24 +112,14 @@ class Retained:
         if not message.payload and stamp is None:
             self.discard(topic)
             return True
-        is_stored = not topic.startswith(_TOLD_ANEW)
         if not message.payload:
             assert stamp is not None
-            removal = _removal(topic, stamp)
-            if is_stored:
-                self._journal.retained_saved(removal)
-            self._put(known, _Kept(removal, removal, owner, self.stamp_offset))
-            return True
-        if is_stored:
-            self._journal.retained_saved(stamped)
-        # What is delivered keeps the encodings that are made of it, each as large as its payload;
-        # so these are copies.
-        copy = (stamped if self._keeps_stamps else message).changed()
-        is_one = self._keeps_stamps or stamped is message
-        self._put(
-            known,
-            _Kept(copy, copy if is_one else stamped.changed(), owner, self.stamp_offset),
-        )
+            message = Message(topic, b"", 1, True, None, 0.0, "", "")
+            stamped = with_stamp(message, stamp)
+        stored = 0
+        if not topic.startswith(_TOLD_ANEW):
+            stored = self._journal.retained_saved(stamped, 0 if known is None else known.stored())
+        self._put(known, message, stamp, owner, stored)
         return True
 
     def is_news(self, stamped: Message) -> bool:
@@ -174,127 +130,144 @@ class Retained:
         return stamp is None or known_stamp is None or stamp.is_after(known_stamp)
 
     def restore(self, stamped: Message) -> None:
-        """What a store kept."""
-        message = stamped if self._keeps_stamps else unstamped(stamped)
-        self._put(
-            None,
-            _Kept(message, stamped, Owner(message.publisher, message.user, ""), self.stamp_offset),
-        )
+        """What a store kept, under the number that it says."""
+        name = (stamped.publisher, stamped.user)
+        owner = self._owners.get(name)
+        if owner is None:
+            if len(self._owners) >= _MOST_OWNERS:
+                self._owners.clear()
+            owner = self._owners[name] = Owner(stamped.publisher, stamped.user, "")
+        self._put(None, unstamped(stamped), stamp_of(stamped), owner, stamped.stored)
 
     def discard(self, topic: str) -> bool:
         known = self._find(topic)
         if known is None:
             return False
+        self._journal.retained_removed(topic, known.stored())
         nodes = self._tree.nodes
         self._tree.remove(topic)
         self.account.grow(NODE_BYTES * (self._tree.nodes - nodes))
         self._leave(known)
-        self._journal.retained_removed(topic)
         return True
 
     def has(self, topic: str) -> bool:
         known = self._find(topic)
-        return known is not None and known.message is not None
+        return known is not None and not known.is_removal
 
     def get(self, topic: str) -> Message | None:
         """The message that the topic has, expired or not."""
         known = self._find(topic)
-        return None if known is None else known.message
+        return None if known is None or known.is_removal else self._seen(known)
 
     def search(self, filter: str, now: float) -> list[Message]:
-        """The messages that match, without those that have expired."""
-        fresh: list[Message] = []
-        for found in self._tree.search(filter):
-            assert isinstance(found, _Kept)
-            message = found.message
-            if message is None:
-                continue
-            if message.is_expired(now):
-                self._counters.expired += 1
-                self.discard(message.topic)
-            else:
-                fresh.append(message)
-        return fresh
+        """The messages that match, without those that have expired; all at once."""
+        found: list[Message] = []
+        search = self.begin_search(filter)
+        while not search.is_done():
+            found += search.next(now, STEPS)
+        return found
+
+    def begin_search(self, filter: str) -> "RetainedSearch":
+        """The messages that match, a few at a time."""
+        return RetainedSearch(self, self._tree.search(filter), self._topics)
+
+    def found(self, entry: RetainedEntry, now: float) -> Message | None:
+        """What an entry of the tree has for a client; one that has expired is dropped."""
+        if entry.is_removal:
+            return None
+        if entry.forget_at and now >= entry.forget_at:
+            self._counters.expired += 1
+            self.discard(entry.name())
+            return None
+        return self._seen(entry)
+
+    def _seen(self, entry: RetainedEntry) -> Message:
+        return entry.stamped() if self._keeps_stamps else entry.message()
 
     def sweep(self, now: float, most: int) -> bool:
         """Drops what is there no longer than now, of so many that have a time; True at the end of
         a round of all of them. Those without one are not looked at."""
-        if not self._round:
-            self._round = list(self._expiring)
-        for topic in self._round[-most:]:
-            found = self._find(topic)
-            if found is not None and found.forget_at and now >= found.forget_at:
+        for entry in self._expiring.due(now, most):
+            topic = entry.name()
+            if self._find(topic) is entry:
                 self._counters.expired += 1
                 self.discard(topic)
-        del self._round[-most:]
-        return not self._round
+        return self._expiring.is_round_over()
 
     def stamped_in(self, parts: list[int]) -> list[Message]:
         """Everything with a stamp, removals too, in these parts of the digest."""
         chosen = set(parts)
         found: list[Message] = []
-        for kept in self._tree.values():
-            assert isinstance(kept, _Kept)
-            if kept.stamp is not None and _part(kept.topic) in chosen:
-                stamped = kept.stamped
-                found.append(_removal(kept.topic, kept.stamp) if stamped is None else stamped)
+        for entry in self._everything():
+            if entry.stamp is not None and _part(entry.name()) in chosen:
+                found.append(entry.stamped())
         return found
 
     def latest_stamp(self) -> int:
-        """The highest time in a stamp, in microseconds; 0 without any."""
-        latest = 0
-        for kept in self._tree.values():
-            assert isinstance(kept, _Kept)
-            if kept.stamp is not None:
-                latest = max(latest, kept.stamp.micros)
-        return latest
+        """The highest time that a stamp had, in microseconds; 0 without any."""
+        return self._latest_micros
 
     def unstamped_messages(self) -> list[Message]:
         """What was kept before this broker had neighbours."""
-        found: list[Message] = []
-        for kept in self._tree.values():
-            assert isinstance(kept, _Kept)
-            if kept.stamp is None and kept.message is not None:
-                found.append(kept.message)
+        return [entry.message() for entry in self._everything() if entry.stamp is None]
+
+    def _everything(self) -> list[RetainedEntry]:
+        found: list[RetainedEntry] = []
+        for entry in self._tree.everything().take(len(self._tree), 1 << 62):
+            assert isinstance(entry, RetainedEntry)
+            found.append(entry)
         return found
 
     def __len__(self) -> int:
         return len(self._tree) - len(self._removals)
 
-    def _find(self, topic: str) -> _Kept | None:
+    def _find(self, topic: str) -> RetainedEntry | None:
         found = self._tree.get(topic)
-        assert found is None or isinstance(found, _Kept)
+        assert found is None or isinstance(found, RetainedEntry)
         return found
 
-    def _put(self, known: _Kept | None, kept: _Kept) -> None:
+    def _put(
+        self,
+        known: RetainedEntry | None,
+        message: Message,
+        stamp: Stamp | None,
+        owner: Owner,
+        stored: int,
+    ) -> None:
+        if known is None:
+            self._topics += 1
+        number = self._topics if known is None else known.topic_number()
+        entry = RetainedEntry(number, stored, message, stamp, owner, self.stamp_offset)
         nodes = self._tree.nodes
-        self._tree.put(kept.topic, kept)
+        self._tree.put(entry)
         # Who made the nodes of a topic has them in its share; the total has those that there are.
-        kept.nodes = NODE_BYTES * (self._tree.nodes - nodes)
+        entry.nodes = NODE_BYTES * (self._tree.nodes - nodes)
         if known is not None:
-            kept.nodes = known.nodes
+            entry.nodes = known.nodes
             self._leave(known)
             self.account.grow(-known.nodes)
-        self.account.hold(kept.size + kept.nodes, kept.owner)
-        self._tell(kept)
-        if kept.forget_at:
-            self._expiring[kept.topic] = None
-        if kept.message is None:
-            self._removals[kept.topic] = None
-            self._removals_bytes += kept.size
+        size = entry.size()
+        self.account.hold(size + entry.nodes, owner)
+        self._tell(entry)
+        if entry.forget_at:
+            self._expiring.add(entry)
+        if entry.is_removal:
+            self._removals[message.topic] = None
+            self._removals_bytes += size
             self._forget_removals()
         self._counters.retained = len(self)
 
-    def _leave(self, kept: _Kept) -> None:
+    def _leave(self, entry: RetainedEntry) -> None:
         """It is in the tree no more, or another one in its place."""
-        self.account.give(kept.size + kept.nodes, kept.owner)
-        self.account.grow(kept.nodes)
-        self._tell(kept)
-        if kept.forget_at:
-            self._expiring.pop(kept.topic, None)
-        if kept.message is None:
-            del self._removals[kept.topic]
-            self._removals_bytes -= kept.size
+        size = entry.size()
+        self.account.give(size + entry.nodes, entry.owner)
+        self.account.grow(entry.nodes)
+        self._tell(entry)
+        if entry.forget_at:
+            self._expiring.remove(entry)
+        if entry.is_removal:
+            del self._removals[entry.name()]
+            self._removals_bytes -= size
         self._counters.retained = len(self)
 
     def _forget_removals(self) -> None:
@@ -308,20 +281,47 @@ class Retained:
                 break
             known = self._find(topic)
             assert known is not None
-            excess -= known.size
+            excess -= known.size()
             oldest.append(topic)
         self.account.evicted += len(oldest)
         for topic in oldest:
             self.discard(topic)
 
-    def _tell(self, kept: _Kept) -> None:
+    def _tell(self, entry: RetainedEntry) -> None:
         """Enters it in the digests, or takes it out again."""
-        stamp = kept.stamp
+        stamp = entry.stamp
         if stamp is not None:
-            identity = f"{kept.topic}\0{stamp.micros}\0{stamp.origin}".encode()
-            self.digests[_part(kept.topic)] ^= int.from_bytes(
+            self._latest_micros = max(self._latest_micros, stamp.micros)
+            topic = entry.name()
+            identity = f"{topic}\0{stamp.micros}\0{stamp.origin}".encode()
+            self.digests[_part(topic)] ^= int.from_bytes(
                 blake2b(identity, digest_size=8).digest(), "big"
             )
+
+
+class RetainedSearch(OwedMessages):
+    """The messages that match a filter. Topics that are new since it began are left out: what is
+    published on them comes to a subscriber anyway."""
+
+    __slots__ = ("_names", "_retained", "_topics")
+
+    def __init__(self, retained: Retained, names: NameSearch, topics: int) -> None:
+        self._retained = retained
+        self._names = names
+        self._topics = topics
+
+    def is_done(self) -> bool:
+        return self._names.is_done()
+
+    def next(self, now: float, most: int) -> list[Message]:
+        found: list[Message] = []
+        for entry in self._names.take(most, STEPS):
+            assert isinstance(entry, RetainedEntry)
+            if entry.topic_number() <= self._topics:
+                message = self._retained.found(entry, now)
+                if message is not None:
+                    found.append(message)
+        return found
 
 
 def is_shown(permissions: Permissions, message: Message) -> bool:
@@ -331,20 +331,6 @@ def is_shown(permissions: Permissions, message: Message) -> bool:
         or message.publisher.startswith(PEER_PREFIX)  # judged where it was published
         or permissions.may_have_published(message.user, message.publisher, message.topic)
     )
-
-
-def _size_of(message: Message, stamp: Stamp | None) -> int:
-    """Without the nodes of its topic."""
-    if not message.payload:
-        return _ENTRY_BYTES + _EXPIRY_BYTES + _STAMP_BYTES + 2 * getsizeof(message.topic)
-    size = _ENTRY_BYTES + getsizeof(message.topic) + message_bytes(message)
-    if message.expires_at:
-        size += _EXPIRY_BYTES
-    return size if stamp is None else size + _STAMPED_BYTES
-
-
-def _removal(topic: str, stamp: Stamp) -> Message:
-    return with_stamp(Message(topic, b"", 1, True, None, 0.0, "", ""), stamp)
 
 
 def _part(topic: str) -> int:

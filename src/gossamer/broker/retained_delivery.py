@@ -22,7 +22,7 @@ from gossamer.broker.retained import is_shown
 from gossamer.geo.overlap import Effort
 from gossamer.session.message import Message
 from gossamer.session.session import Session
-from gossamer.session.subscription import Owed, Receiver, Subscription
+from gossamer.session.subscription import Owed, OwedMessages, Receiver, Subscription
 
 OWED_ROOM: Final = "owed"
 # So many wait in the queue at once; the next come when those are sent. One turn of a session is a
@@ -53,8 +53,7 @@ def serve(core: Core, session: Session, now: float) -> None:
     for _ in range(LOOKUPS):
         if not owed.filters or not _takes_more(session):
             break
-        if owed.at < len(owed.messages) or _begin_next(core, session, owed, now):
-            _serve_slice(core, session, owed, now)
+        if _serve_slice(core, session, owed, now):
             break
     if not owed.filters:
         session.owed = None
@@ -62,17 +61,22 @@ def serve(core: Core, session: Session, now: float) -> None:
         core.hub.owing[session] = None
 
 
-def _serve_slice(core: Core, session: Session, owed: Owed, now: float) -> None:
-    slice = owed.messages[owed.at : owed.at + SLICE]
-    owed.at += len(slice)
-    subscription = session.subscriptions.get(owed.under_way)
-    if subscription is not None:
-        if owed.at > len(slice):  # those of the first slice were looked up just now
-            slice = _current(core, subscription, slice, now)
+def _serve_slice(core: Core, session: Session, owed: Owed, now: float) -> bool:
+    """Queues some of what the first filter is owed; False if that was nothing, and is done."""
+    filter = next(iter(owed.filters))
+    subscription = session.subscriptions.get(filter)
+    if subscription is None:
+        _settle(core, session, filter)
+        return False
+    messages = _messages(core, owed, subscription, filter, now)
+    slice = messages.next(now, SLICE)
+    if messages.is_done():
+        _settle(core, session, filter)
+    if slice:
         slice = _wanted(core, subscription, slice, now)
         session.enqueue_retained(slice, Receiver(subscription), now)
-    if owed.at >= len(owed.messages):
-        _settle(core, session, owed.under_way)
+        return True
+    return not messages.is_done()
 
 
 def serve_all(core: Core, session: Session, now: float) -> None:
@@ -82,13 +86,11 @@ def serve_all(core: Core, session: Session, now: float) -> None:
         return
     for filter in list(owed.filters):
         subscription = session.subscriptions.get(filter)
-        if filter == owed.under_way:
-            messages = owed.messages[owed.at :]
-        else:
-            messages = [] if subscription is None else _found(core, subscription, now)
-        if subscription is not None and messages:
-            messages = _wanted(core, subscription, messages, now)
-            session.enqueue_retained(messages, Receiver(subscription), now)
+        if subscription is not None:
+            messages = _messages(core, owed, subscription, filter, now)
+            while not messages.is_done():
+                slice = _wanted(core, subscription, messages.next(now, SLICE), now)
+                session.enqueue_retained(slice, Receiver(subscription), now)
         _settle(core, session, filter)
     session.owed = None
 
@@ -127,16 +129,36 @@ def _takes_more(session: Session) -> bool:
     return outbox is not None and not outbox.blocked and is_idle
 
 
-def _begin_next(core: Core, session: Session, owed: Owed, now: float) -> bool:
-    """Looks up what the next filter is owed; False if that is nothing."""
-    filter = next(iter(owed.filters))
-    subscription = session.subscriptions.get(filter)
-    messages = [] if subscription is None else _found(core, subscription, now)
-    if not messages:
-        _settle(core, session, filter)
-        return False
-    owed.begin(filter, messages)
-    return True
+def _messages(
+    core: Core, owed: Owed, subscription: Subscription, filter: str, now: float
+) -> OwedMessages:
+    """What the filter is still owed; its search begins if it is not the one under way."""
+    messages = owed.messages
+    if messages is None or owed.under_way != filter:
+        if isinstance(subscription, OperatorSubscription):
+            messages = _ListedMessages(core.operators.last_messages(subscription, now))
+        else:
+            messages = core.retained.begin_search(subscription.filter)
+        owed.begin(filter, messages)
+    return messages
+
+
+class _ListedMessages(OwedMessages):
+    """What an operator has for a new subscriber."""
+
+    __slots__ = ("_at", "_messages")
+
+    def __init__(self, messages: list[Message]) -> None:
+        self._messages = messages
+        self._at = 0
+
+    def is_done(self) -> bool:
+        return self._at >= len(self._messages)
+
+    def next(self, now: float, most: int) -> list[Message]:
+        first = self._at
+        self._at = first + most
+        return self._messages[first : self._at]
 
 
 def _settle(core: Core, session: Session, filter: str) -> None:
@@ -144,22 +166,6 @@ def _settle(core: Core, session: Session, filter: str) -> None:
         session.owed.remove(filter)
     if session.persistent:
         core.journal.drop(OWED_ROOM, _key(session, filter))
-
-
-def _found(core: Core, subscription: Subscription, now: float) -> list[Message]:
-    if isinstance(subscription, OperatorSubscription):
-        return core.operators.last_messages(subscription, now)
-    return core.retained.search(subscription.filter, now)
-
-
-def _current(
-    core: Core, subscription: Subscription, messages: list[Message], now: float
-) -> list[Message]:
-    """What is retained on their topics now: some have gone or been replaced since."""
-    if isinstance(subscription, OperatorSubscription):
-        return messages
-    kept = [core.retained.get(message.topic) for message in messages]
-    return [one for one in kept if one is not None and not one.is_expired(now)]
 
 
 def _wanted(

@@ -125,10 +125,14 @@ class Journal:
 
     def incoming_removed(self, client_id: str, packet_id: int) -> None: ...
 
-    def retained_saved(self, message: Message) -> None:
-        """Replaces what was retained on the message's topic."""
+    # Whoever keeps retained messages knows under which number the store has each: 0 if it does not.
 
-    def retained_removed(self, topic: str) -> None: ...
+    def retained_saved(self, message: Message, replaced: int) -> int:
+        """A retained message, in place of the one of its topic that has the number `replaced`;
+        answers its own number."""
+        return 0
+
+    def retained_removed(self, topic: str, stored: int) -> None: ...
 
     # What the rooms of the broker keep for themselves: each under its own name, by keys of its own,
     # as bytes that only it reads. A room that has parts names them `room/part`.

@@ -25,6 +25,8 @@ _HAS_PROPERTIES: Final = 0x08
 _FLAGS: Final = 0x0F
 _QOS: Final = 0x03
 _EXPIRY: Final = struct.Struct(">d")
+_TOPIC_AT: Final = 4  # behind version, flags and its length
+_FIXED_BYTES: Final = 2 + 4 * 2 + 8  # version and flags, four lengths, when it expires
 # As many User Properties as a packet may have: they were limited where the message was published.
 _MOST_PROPERTIES: Final = 65_535
 
@@ -58,9 +60,23 @@ def packed_message(message: Message) -> bytes:
     )
 
 
-def unpacked_message(data: bytes) -> Message:
-    """What `packed_message` made."""
-    reader = Reader(data, 0, len(data))
+def packed_bytes(message: Message) -> int:
+    """How many `packed_message` makes."""
+    size = _FIXED_BYTES + len(message.topic_bytes) + len(message.name) + len(message.payload)
+    size += _utf8_bytes(message.publisher) + _utf8_bytes(message.user)
+    properties = message.properties
+    return size if properties is None else size + len(encode_properties(properties, PUBLISH))
+
+
+def packed_topic(data: bytes, start: int = 0) -> str:
+    """Of what `packed_message` made, from there on."""
+    first = start + _TOPIC_AT
+    return data[first : first + (data[first - 2] << 8) + data[first - 1]].decode()
+
+
+def unpacked_message(data: bytes, start: int = 0) -> Message:
+    """What `packed_message` made, from there to the end."""
+    reader = Reader(data, start, len(data))
     try:
         version = reader.byte("version")
         flags = reader.byte("flags")

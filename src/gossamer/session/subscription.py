@@ -99,22 +99,35 @@ class Receiver:
         return receiver
 
 
+class OwedMessages:
+    """What one subscription is owed and is not looked up yet."""
+
+    __slots__ = ()
+
+    def is_done(self) -> bool:
+        """Whether there is nothing more."""
+        raise NotImplementedError
+
+    def next(self, now: float, most: int) -> list[Message]:
+        """The next of them, `most` at most; there may be more though it finds none now."""
+        raise NotImplementedError
+
+
 class Owed:
     """The retained messages that a client is owed, by subscription, before they enter its queue.
 
     `filters` wait in the order in which they were subscribed; the first one may be under way.
 
     A filter is owed once however often it is subscribed, so this is never larger than the session's
-    table of subscriptions; `messages` are what the one under way found, by reference.
+    table of subscriptions; `messages` are those of the one under way, and take next to no memory.
     """
 
-    __slots__ = ("at", "filters", "messages", "under_way")
+    __slots__ = ("filters", "messages", "under_way")
 
     def __init__(self) -> None:
         self.filters: dict[str, None] = {}
         self.under_way = ""  # the filter whose messages these are
-        self.messages: list[Message] = []
-        self.at = 0  # those before it are in the queue, or sent
+        self.messages: OwedMessages | None = None
 
     def add(self, filter: str) -> None:
         """Owed from the beginning, behind the others."""
@@ -124,9 +137,9 @@ class Owed:
     def remove(self, filter: str) -> None:
         self.filters.pop(filter, None)
         if self.under_way == filter:
-            self.begin("", [])
+            self.under_way = ""
+            self.messages = None
 
-    def begin(self, filter: str, messages: list[Message]) -> None:
+    def begin(self, filter: str, messages: OwedMessages) -> None:
         self.under_way = filter
         self.messages = messages
-        self.at = 0

@@ -1,6 +1,7 @@
 """Where everything is in the store: names to keys, kept in memory so that no table needs an index.
 
-Counts how often each stored message is referred to; the last one to let go deletes its row.
+Counts how often sessions refer to each stored message; the last one to let go deletes its row. A
+message that is only retained is not known here: the table that keeps it knows its row.
 """
 
 from gossamer.session.message import Message
@@ -11,14 +12,16 @@ from gossamer.storage.schema import Table
 
 
 class StoredMessage:
-    """A message that has a row, or gets one in the batch that collects now."""
+    """A message that has a row, or gets one in the batch that collects now; `references` are those
+    of sessions."""
 
-    __slots__ = ("key", "message", "references")
+    __slots__ = ("is_retained", "key", "message", "references")
 
     def __init__(self, key: int, message: Message) -> None:
         self.key = key
         self.message = message
         self.references = 0
+        self.is_retained = False
 
 
 class StoredDelivery:
@@ -84,12 +87,11 @@ class SessionIndex:
 class Index:
     """The keys of the whole store, and the first key of each table that was never used."""
 
-    __slots__ = ("messages", "next", "operators", "retained", "rooms", "sessions")
+    __slots__ = ("messages", "next", "operators", "rooms", "sessions")
 
     def __init__(self) -> None:
         self.sessions: dict[str, SessionIndex] = {}
         self.messages: dict[int, StoredMessage] = {}
-        self.retained: dict[str, StoredMessage] = {}
         self.operators: dict[str, dict[str, int]] = {}  # a state's key, and its parts by name
         self.rooms: dict[str, dict[str, int]] = {}  # a room's name, and what it keeps by key
         self.next: dict[Table, int] = {}  # 1 for tables that are not named

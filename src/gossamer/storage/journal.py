@@ -57,6 +57,8 @@ class CollectingJournal(Journal):
         self.take_joint: Callable[[], list[Any]] = _nothing_joint
         self._batch = Batch(self.batch, index.next)
         self._changed_lanes: dict[int, LaneIndex] = {}
+        # Retained in this transaction: sessions that need them too share their rows.
+        self._retained: list[StoredMessage] = []
         for name, session in index.sessions.items():
             if session.lane is not None:
                 self.spilled_bytes += session.lane.size
@@ -69,6 +71,10 @@ class CollectingJournal(Journal):
             saver.save()
         self._collect_parts()
         taken = self._batch
+        for stored in self._retained:
+            if stored.references == 0:
+                self._index.messages.pop(stored.key, None)
+        self._retained = []
         for lane in self._changed_lanes.values():
             taken.rows[LANE].put(lane.key, lane_row(lane.key, lane.values()))
             inflight = lane.inflight
@@ -340,19 +346,27 @@ class CollectingJournal(Journal):
             self.dirty = True
             self._batch.incoming.delete(key)
 
-    def retained_saved(self, message: Message) -> None:
-        stored = self._referred(message)  # first: the same message may be retained already
-        self.retained_removed(message.topic)
-        self.dirty = True
-        self._index.retained[message.topic] = stored
-        self._batch.rows[RETAINED].put(stored.key, (stored.key,))
-
-    def retained_removed(self, topic: str) -> None:
-        stored = self._index.retained.pop(topic, None)
-        if stored is not None:
+    def retained_saved(self, message: Message, replaced: int) -> int:
+        stored = self._stored(message)
+        if stored.key != replaced:  # the same message may be retained already
+            self.retained_removed(message.topic, replaced)
             self.dirty = True
-            self._batch.rows[RETAINED].delete(stored.key)
-            self._let_go(stored)
+            self._batch.rows[RETAINED].put(stored.key, (stored.key,))
+            stored.is_retained = True
+            self._retained.append(stored)
+        return stored.key
+
+    def retained_removed(self, topic: str, stored: int) -> None:
+        if not stored:
+            return
+        self.dirty = True
+        self._batch.rows[RETAINED].delete(stored)
+        needed = self._index.messages.get(stored)
+        if needed is None:
+            self._batch.messages.delete(stored)
+        else:
+            needed.is_retained = False
+            self._leave_unneeded(needed)
 
     def operator_saved(self, state: str, part: str, data: bytes) -> None:
         """One part of an operator's state, new or changed."""
@@ -408,6 +422,11 @@ class CollectingJournal(Journal):
 
     def _referred(self, message: Message) -> StoredMessage:
         """The stored form of a message, with one reference more."""
+        stored = self._stored(message)
+        stored.references += 1
+        return stored
+
+    def _stored(self, message: Message) -> StoredMessage:
         messages = self._index.messages
         stored = messages.get(message.stored)
         if stored is None or stored.message is not message:  # another store may have numbered it
@@ -417,14 +436,18 @@ class CollectingJournal(Journal):
             message.stored = key
             messages[key] = stored
             changes.puts[key] = message
-        stored.references += 1
         return stored
 
     def _let_go(self, stored: StoredMessage) -> None:
         stored.references -= 1
+        self._leave_unneeded(stored)
+
+    def _leave_unneeded(self, stored: StoredMessage) -> None:
+        """What no session needs is known here no longer, nor stored if it is not retained."""
         if stored.references == 0:
-            del self._index.messages[stored.key]
-            self._batch.messages.delete(stored.key)
+            self._index.messages.pop(stored.key, None)
+            if not stored.is_retained:
+                self._batch.messages.delete(stored.key)
 
 
 def _key_of(name: str, keys: dict[str, int], changes: Changes[Row]) -> int:

@@ -75,6 +75,7 @@ class Loaded:
         self.damaged: list[int] = []  # rows of `waiting` that a queue goes on without
         self._by_key: dict[int, tuple[StoredSession, SessionIndex]] = {}
         self._lanes: dict[int, LaneIndex] = {}
+        self._topics: set[str] = set()  # of retained messages
         # What is referred to is taken in before what refers to it.
         take: tuple[tuple[Table, Callable[[Row], None]], ...] = (
             (MESSAGE, self._message),
@@ -101,10 +102,11 @@ class Loaded:
         for session, _ in self._by_key.values():
             session.deliveries.sort(key=lambda delivery: delivery.number)
         messages = self.index.messages
+        unneeded = [one for one in messages.values() if one.references == 0]
+        for one in unneeded:
+            del messages[one.key]
         # Messages that nothing refers to: to be deleted.
-        self.orphans = [key for key, stored in messages.items() if stored.references == 0]
-        for key in self.orphans:
-            del messages[key]
+        self.orphans = [one.key for one in unneeded if not one.is_retained]
 
     def _read(self, table: Table, rows: Rows, take: Callable[[Row], None]) -> int:
         """Take in every row; the first key after them all."""
@@ -257,13 +259,13 @@ class Loaded:
         stored.incoming.append(packet_id)
 
     def _retained(self, row: Row) -> None:
-        message = self._referred(row[0])
-        topic = message.message.topic
-        if topic in self.index.retained:
-            message.references -= 1
+        stored = self._found(row[0])
+        topic = stored.message.topic
+        if topic in self._topics:
             raise UnreadableRow(f"the topic {topic!r} has another retained message")
-        self.index.retained[topic] = message
-        self.snapshot.retained.append(message.message)
+        self._topics.add(topic)
+        stored.is_retained = True
+        self.snapshot.retained.append(stored.message)
 
     def _operator(self, row: Row) -> None:
         _, state, part, data = unsealed(row)
@@ -283,10 +285,14 @@ class Loaded:
             raise UnreadableRow(f"session {row[1]} is missing")
         return owner
 
-    def _referred(self, key: int) -> StoredMessage:
+    def _found(self, key: int) -> StoredMessage:
         message = self.index.messages.get(key)
         if message is None:
             raise UnreadableRow(f"message {key} is missing")
+        return message
+
+    def _referred(self, key: int) -> StoredMessage:
+        message = self._found(key)
         message.references += 1
         return message
 

@@ -117,7 +117,7 @@ def fill(path: Path, snapshot: Snapshot) -> None:
         for packet_id in session.incoming:
             journal.incoming_added(client_id, packet_id)
     for message in snapshot.retained:
-        journal.retained_saved(message)
+        journal.retained_saved(message, 0)
     for state, part, data in snapshot.operators:
         journal.operator_saved(state, part, data)
     for room, kept in snapshot.rooms.items():
