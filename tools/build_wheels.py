@@ -7,7 +7,7 @@ laboratory's.
     python tools/build_wheels.py --out dist --lab         the laboratory's
 
 The compiled wheel is the pure one with the compiled modules beside their sources and, where these
-need it, `librt`; the two cannot differ in anything else.
+need it, the `librt` that they fit; the two cannot differ in anything else.
 """
 
 import argparse
@@ -87,10 +87,10 @@ def compiled_wheel(pure: Path, out: Path) -> Path:
 
 
 def runtime_needs(folder: Path) -> list[str]:
-    """What the compiled modules in a folder import beside what the sources need.
+    """What the compiled modules in a folder need beside what the sources do.
 
-    mypyc's own runtime is inside of them, but for `librt`, which has its writers; who runs
-    the sources does not need it. The compiler that built them tells which version they fit.
+    mypyc's own runtime is inside of them, but for `librt`, which the sources import as well: but
+    compiled, they fit no earlier version than that of the compiler that built them.
     """
     libraries = folder.glob(f"*__mypyc{EXTENSION_SUFFIXES[0]}")
     if not any(LIBRT_IMPORT in path.read_bytes() for path in libraries):

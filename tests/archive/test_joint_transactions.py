@@ -9,8 +9,8 @@ from gossamer.archive.archive import Archive, open_beside
 from gossamer.broker.broker import Broker
 from gossamer.broker.policy import Origin
 from gossamer.broker.settings import Settings
-from gossamer.session.outbox import Sink
 from gossamer.session.records import SessionRecord
+from gossamer.session.sink import Sink
 from gossamer.storage import writer
 from gossamer.storage.sqlite_store import SqliteStore
 from gossamer.wire.codec import encode

@@ -38,7 +38,7 @@ def test_a_client_that_acknowledges_nothing_has_so_much_in_flight(qos: int) -> N
         arrived += first
     assert [packet.payload[:2].decode() for packet in arrived] == [f"{n:02}" for n in range(20)]
     assert session.flight_bytes == 0
-    assert not session.inflight
+    assert session.in_flight() == 0
 
 
 def test_what_is_in_flight_counts_while_its_client_is_away() -> None:

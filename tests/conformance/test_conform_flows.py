@@ -150,18 +150,21 @@ def test_identifiers_start_over_past_those_in_use(world: World, version: int) ->
     writer = world.client("w", V311)
     burst = b"\x32\x05\x00\x01t\x00\x01" * 500
     waiting: list[int] = []
-    last = 0
+    given: list[int] = []
     for _ in range(133):
         writer.send_bytes(burst)
         seen = [message.packet_id for message in publications(reader.take())]
         assert len(seen) == 500
         assert not set(seen) & set(waiting)
+        given += seen
         if not waiting:
             waiting, seen = seen[:3], seen[3:]
-        last = seen[-1]
         reader.send_bytes(b"".join(b"\x40\x02" + number.to_bytes(2, "big") for number in seen))
     assert waiting == [1, 2, 3]
-    assert last == 66_500 - 65_535 + 3
+    over = given.index(65_535) + 1
+    assert given[:over] == sorted(set(given[:over]))
+    assert given[over] == 4
+    assert given[over:] == sorted(set(given[over:]))
 
 
 @clauses("4.3.2-3 3.3.1-1 4.4.0-1", v311="4.3.2-1 3.3.1-1 4.4.0-1 2.3.1-3")

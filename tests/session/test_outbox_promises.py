@@ -1,8 +1,10 @@
 """What a client is told waits until it is true, and never longer."""
 
 from gossamer.session.counters import Counters
+from gossamer.session.hub import Hub
 from gossamer.session.journal import Journal
-from gossamer.session.outbox import Hub, Outbox, Sink
+from gossamer.session.outbox import Outbox
+from gossamer.session.sink import Sink
 
 
 class Written(Sink):

@@ -12,7 +12,7 @@ from gossamer.broker.connection import Connection
 from gossamer.broker.core import CLOSED, OPEN
 from gossamer.broker.policy import Origin
 from gossamer.mesh.dial import Dial
-from gossamer.session.outbox import Sink
+from gossamer.session.sink import Sink
 from tests.support.meshes import Node
 
 _ORIGIN = Origin("127.0.0.1", "mesh")

@@ -6,7 +6,7 @@ from gossamer.broker.broker import Broker
 from gossamer.broker.policy import Origin
 from gossamer.broker.settings import Settings
 from gossamer.session.journal import Journal
-from gossamer.session.outbox import Sink
+from gossamer.session.sink import Sink
 from gossamer.wire.codec import decode, encode
 from gossamer.wire.frames import header_length, packet_length
 from gossamer.wire.packets import (

@@ -7,8 +7,8 @@ from gossamer.mesh.dial import Dial
 from gossamer.mesh.mesh import Mesh
 from gossamer.mesh.settings import SPEAKS, MeshSettings
 from gossamer.session.journal import Journal
-from gossamer.session.outbox import Sink
 from gossamer.session.records import Snapshot
+from gossamer.session.sink import Sink
 from tests.support.memory import World
 
 

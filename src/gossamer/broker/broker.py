@@ -25,10 +25,11 @@ from gossamer.plus.jobs import Job
 from gossamer.plus.vocabulary import CAPABILITIES_TOPIC
 from gossamer.session.journal import Journal
 from gossamer.session.message import Message
-from gossamer.session.outbox import Outbox, Sink
+from gossamer.session.outbox import Outbox
 from gossamer.session.queue import look_for_room, may_refill
 from gossamer.session.records import Snapshot
 from gossamer.session.session import Session
+from gossamer.session.sink import Sink
 from gossamer.wire import reasons
 
 # Retained messages that have expired are freed this often, even if nobody asks for them.

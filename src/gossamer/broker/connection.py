@@ -14,11 +14,11 @@ from typing import Final
 
 from gossamer.broker.client_topics import ClientTopics
 from gossamer.broker.core import AWAITING_CONNECT, CLOSED, DECIDING, OPEN, Core, Unfinished
-from gossamer.broker.dispatch import dispatch, handle_acknowledgement, handle_located_ping
+from gossamer.broker.dispatch import dispatch, handle_acknowledgements, handle_located_ping
 from gossamer.broker.keep_alive import keep_alive
 from gossamer.broker.policy import Exchange, Origin
 from gossamer.broker.publish import publish_plain
-from gossamer.broker.publish_bursts import forward_run
+from gossamer.broker.publish_bursts import forward_run, publish_run
 from gossamer.broker.publish_from_neighbour import pass_on_plain, set_aside
 from gossamer.broker.rates import network_of
 from gossamer.broker.replies import promise, refuse, spelled
@@ -26,8 +26,9 @@ from gossamer.broker.session_end import end_connection
 from gossamer.broker.settings import peer_settings
 from gossamer.broker.timers import Timer
 from gossamer.budget.ledger import Owner
-from gossamer.session.outbox import UNWANTED_BYTES, Outbox, Sink
+from gossamer.session.outbox import UNWANTED_BYTES, Outbox
 from gossamer.session.session import Identity, Session
+from gossamer.session.sink import Sink
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.frames import header_length, packet_length
@@ -303,15 +304,19 @@ class Connection:
                 if self.is_peer:
                     if pass_on_plain(self, data, head, position, body, stop, now):
                         return stop
-                elif publish_plain(self, data, head, position, body, stop, now):
-                    return stop
+                else:
+                    if stop < len(data) and data[stop] == head:
+                        after = publish_run(self, data, head, position, body, stop, now)
+                        if after > 0:
+                            return after
+                    if publish_plain(self, data, head, position, body, stop, now):
+                        return stop
             elif stop - body == 2 and (
                 head == 0x40 or head == 0x50 or head == 0x62 or head == 0x70
             ):
-                packet_id = data[body] << 8 | data[body + 1]
-                if packet_id:
-                    handle_acknowledgement(self, head >> 4, packet_id, reasons.SUCCESS, now)
-                    return stop
+                after = handle_acknowledgements(self, data, position, now)
+                if after > position:
+                    return after
             elif head == 0xC0 and (stop == body or self.locates_by_ping):
                 if stop > body:
                     handle_located_ping(self, data[body:stop], now)

@@ -22,10 +22,10 @@ from gossamer.budget.division import ARCHIVE
 from gossamer.budget.ledger import Ledger
 from gossamer.plus.engine import Engine
 from gossamer.session.counters import Counters
+from gossamer.session.hub import Hub
 from gossamer.session.journal import Journal
 from gossamer.session.message import Message
 from gossamer.session.message_bytes import packed_message
-from gossamer.session.outbox import Hub
 from gossamer.session.session import Session
 
 if TYPE_CHECKING:

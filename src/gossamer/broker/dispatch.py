@@ -14,7 +14,9 @@ from gossamer.broker.publish import handle_publish
 from gossamer.broker.publish_from_neighbour import handle_from_neighbour
 from gossamer.broker.replies import promise
 from gossamer.broker.subscribe import handle_subscribe, handle_unsubscribe
+from gossamer.session.outbox import AWAITS_PUBCOMP, SENT_ONCE
 from gossamer.session.records import RELEASED, SENT
+from gossamer.session.runs import acknowledged_run, received_run, released_run
 from gossamer.wire import reasons
 from gossamer.wire.codec import decode, ping_properties
 from gossamer.wire.connect_codec import connect_version
@@ -37,7 +39,13 @@ from gossamer.wire.packets import (
     Packet,
     Publish,
 )
-from gossamer.wire.publish_codec import IDENTIFIERS, PUBCOMP_HEAD, PUBREL_HEAD
+from gossamer.wire.publish_codec import (
+    ACKNOWLEDGEMENT_BYTES,
+    IDENTIFIERS,
+    PUBCOMP_HEAD,
+    PUBREC_HEAD,
+    PUBREL_HEAD,
+)
 from gossamer.wire.subscribe_codec import FilterReader
 
 if TYPE_CHECKING:
@@ -47,6 +55,9 @@ if TYPE_CHECKING:
 # `decode` knows.
 _SUBSCRIBE_HEAD: Final = SUBSCRIBE << 4 | 2
 _UNSUBSCRIBE_HEAD: Final = UNSUBSCRIBE << 4 | 2
+_PUBACK_HEAD: Final = PUBACK << 4
+_PUBREC_HEAD: Final = PUBREC << 4
+_PUBREL_HEAD: Final = PUBREL << 4 | 2  # [MQTT-3.6.1-1]
 
 
 def dispatch(connection: Connection, head: int, body: bytes, now: float) -> None:
@@ -108,6 +119,33 @@ def _handle_disconnect(connection: Connection, packet: Disconnect, now: float) -
     connection.close(now, packet.reason == reasons.NORMAL_DISCONNECTION)
 
 
+def handle_acknowledgements(connection: Connection, data: bytes, start: int, now: float) -> int:
+    """Those without a reason that begin at `start`, as far as they are of one kind: whole runs of
+    them in one pass. Answers where they end."""
+    session = connection.session
+    assert session is not None
+    head = data[start]
+    end = len(data)
+    at = start
+    while at + ACKNOWLEDGEMENT_BYTES <= end and data[at] == head and data[at + 1] == 2:
+        if head == _PUBACK_HEAD:
+            after = acknowledged_run(session, data, at, SENT_ONCE, now)
+        elif head == _PUBREC_HEAD:
+            after = received_run(session, data, at)
+        elif head == _PUBREL_HEAD:
+            after = released_run(session, data, at)
+        else:
+            after = acknowledged_run(session, data, at, AWAITS_PUBCOMP, now)
+        if after == at:  # it is not as most are
+            packet_id = data[at + 2] << 8 | data[at + 3]
+            if packet_id == 0:
+                break
+            handle_acknowledgement(connection, head >> 4, packet_id, reasons.SUCCESS, now)
+            after = at + ACKNOWLEDGEMENT_BYTES
+        at = after
+    return at
+
+
 def handle_acknowledgement(
     connection: Connection, kind: int, packet_id: int, reason: int, now: float
 ) -> None:
@@ -144,13 +182,9 @@ def _handle_pubrec(connection: Connection, packet_id: int, reason: int, now: flo
         # [MQTT-4.4.0-2], [MQTT-4.8.2-6]: a refused message is done with, and not released.
         if not session.acknowledged(packet_id, 2, SENT, now):
             raise _out_of_turn("PUBREC", packet_id)
-        return
-    delivery = session.inflight.get(packet_id)
-    if delivery is None:
+    elif not session.is_in_flight(packet_id):
         _answer_unknown(connection, PUBREL, PUBREL_HEAD, packet_id)
-    elif delivery.qos == 2:
-        session.received(packet_id, delivery)
-    else:
+    elif not received_run(session, PUBREC_HEAD + IDENTIFIERS[packet_id], 0):
         raise _out_of_turn("PUBREC", packet_id)
 
 
@@ -159,7 +193,7 @@ def _handle_pubrel(connection: Connection, packet_id: int) -> None:
     has become of the message [MQTT-4.3.3-13]."""
     session = connection.session
     assert session is not None
-    if not session.release_incoming(packet_id):
+    if not released_run(session, PUBREL_HEAD + IDENTIFIERS[packet_id], 0):
         _answer_unknown(connection, PUBCOMP, PUBCOMP_HEAD, packet_id)
 
 

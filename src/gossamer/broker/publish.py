@@ -174,6 +174,17 @@ def take(
         connection.answer(qos, packet_id, reasons.NO_MATCHING_SUBSCRIBERS, "", is_kept)
 
 
+def takes_without_a_look(core: Core, route: Route) -> bool:
+    """Whether `take` would decide nothing of a publication without flags there but that everybody
+    gets it and its publisher the plain answer. Then a whole run is taken at once."""
+    return (
+        bool(route.sure)
+        and not (route.groups or route.distant or route.taps or route.archived)
+        and core.journal.accepts
+        and not (core.hub.refusing or core.refusals.missed or core.tracer.follows)
+    )
+
+
 # Permission -------------------------------------------------------------------------------------
 
 
@@ -236,6 +247,27 @@ def is_repeated(connection: Connection, packet_id: int) -> bool:
         return True
     _check_quota(connection, session)
     return False
+
+
+def accept_new(connection: Connection, data: bytes, at: int, size: int, most: int) -> int:
+    """Accepts the QoS 2 publications of a run, whose first identifier is at `at`, up to one that
+    was accepted before, or is at the limit of a quota. Answers how many that were."""
+    session = connection.session
+    assert session is not None
+    held = 0 if session.incoming is None else len(session.incoming)
+    if connection.version == V5:
+        quota = connection.settings.receive_maximum + connection.unreleased_before
+        most = min(most, quota - held)
+    most = min(most, -held % INCOMING_STEP if held else INCOMING_STEP)
+    count = 0
+    while count < most:
+        packet_id = data[at] << 8 | data[at + 1]
+        if session.is_incoming(packet_id):
+            break
+        session.accept_incoming(packet_id)
+        at += size
+        count += 1
+    return count
 
 
 def _check_quota(connection: Connection, session: Session) -> None:

@@ -1,7 +1,11 @@
-"""PUBLISH at QoS 0 without flags and properties: whole runs of packets go on as they came.
+"""PUBLISH without flags and properties: whole runs of packets go on together.
 
-Who sends at QoS 0 sends much of it, to one topic and in one size: packets that differ in nothing
-but their payload are one slice of the chunk, for each receiver that can have the same bytes.
+Who sends much sends it to one topic and in one size: packets that differ in nothing but their
+payload. At QoS 0 they are one slice of the chunk, for each receiver that can have the same bytes.
+At QoS 1 and 2 identifiers and answers differ too: these are written for the whole run at once
+(`session/publish_run.py`), where each publication of it would pass `take` of `publish.py` without
+anything to decide, and everybody who gets it would send it at once. Where that is not so, they are
+published one by one.
 """
 
 from __future__ import annotations
@@ -9,10 +13,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.archive_port import archive_run
-from gossamer.broker.publish import known_route, topic_end
+from gossamer.broker.publish import accept_new, known_route, takes_without_a_look, topic_end
 from gossamer.broker.routes import Route
 from gossamer.session.message import Message
 from gossamer.session.outbox import Outbox
+from gossamer.session.publish_run import PublishRun
+from gossamer.session.runs import deliver_run, room_for_run
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver
 from gossamer.wire.packets import V5
@@ -22,6 +28,8 @@ if TYPE_CHECKING:
     from gossamer.broker.connection import Connection
 
 _PLAIN: Final = 0x30
+_EXACTLY_ONCE: Final = 0x34
+_LONGEST_RUN: Final = 65_535
 # A packet grows by so much at most in the other version: properties, and a longer length.
 _GROWTH: Final = 2
 
@@ -82,6 +90,90 @@ def forward_run(
     if others:
         _forward_singly(connection, route, data, start, payload - start, size, next_start, now)
     return next_start
+
+
+def publish_run(
+    connection: Connection, data: bytes, head: int, start: int, body: int, stop: int, now: float
+) -> int:
+    """Publishes the packet at `start`, QoS 1 or 2, with as many after it as go the same way.
+    Answers where it stopped, or -1 if the packet has to be published by itself."""
+    version = connection.version
+    after_topic = topic_end(data, body, stop)
+    payload = after_topic + 3 if version == V5 else after_topic + 2
+    if after_topic < 0 or payload > stop:
+        return -1
+    route = known_route(connection, data[body + 2 : after_topic])
+    if route is None or not takes_without_a_look(connection.core, route):
+        return -1
+    size = stop - start
+    session = connection.session
+    assert session is not None
+    room = _room_of(route, session, head >> 1 & 3, size)
+    if room < 2:
+        return -1
+    count = _length_of_run(data, start, after_topic, payload, size, room)
+    if head == _EXACTLY_ONCE:
+        count = accept_new(connection, data, after_topic, size, count)
+    if count == 0:
+        return -1
+    end = start + count * size
+    run = PublishRun(
+        route.topic_bytes,
+        version,
+        head >> 1 & 3,
+        data[start:end],
+        size,
+        after_topic - start,
+        stop - payload,
+    )
+    counters = connection.core.counters
+    counters.messages_received += count
+    route.branch.published += count * (len(route.topic_bytes) + stop - payload)
+    for receiver in route.sure:
+        if receiver.session is not session or not receiver.no_local:  # [MQTT-3.8.3-3]
+            deliver_run(receiver.session, run, receiver)
+    connection.outbox.put_promise(run.acknowledgements())
+    return end
+
+
+def _room_of(route: Route, own: Session, qos: int, size: int) -> int:
+    """How long a run all receivers can have at once; 0 if one of them needs a look at each."""
+    room = _LONGEST_RUN
+    for receiver in route.sure:
+        session = receiver.session
+        outbox = session.outbox
+        if outbox is None:
+            if session.persistent:
+                return 0
+        elif session is own and receiver.no_local:
+            continue
+        elif not _takes_runs(receiver, outbox, size, own):
+            return 0
+        elif receiver.qos:
+            room = min(room, room_for_run(session))
+        elif session.is_peer:
+            return 0
+    return room
+
+
+def _length_of_run(
+    data: bytes, start: int, after_topic: int, payload: int, size: int, most: int
+) -> int:
+    """How many packets from `start` on differ in nothing but their payload and packet identifier,
+    which is none that a packet must not have."""
+    common = data[start:after_topic]
+    end = len(data)
+    count = 0
+    at = start
+    while count < most and at + size <= end and data.startswith(common, at):
+        identifier = at + after_topic - start
+        if data[identifier] == 0 and data[identifier + 1] == 0:
+            break
+        if payload - after_topic == 3 and data[identifier + 2] != 0:
+            break  # properties
+        at += size
+        count += 1
+    return count
 
 
 def end_of_run(data: bytes, start: int, payload: int, size: int) -> int:

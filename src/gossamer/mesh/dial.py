@@ -42,8 +42,8 @@ from gossamer.budget.ledger import NOBODY
 from gossamer.client.login import Login, reason_string
 from gossamer.mesh.handshake import Dialling, HandshakeError, Introduction, introduce
 from gossamer.mesh.settings import KEEP_ALIVE_SECONDS
-from gossamer.session.outbox import Sink
 from gossamer.session.session import NEVER
+from gossamer.session.sink import Sink
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.packets import V5, Connack, Connect

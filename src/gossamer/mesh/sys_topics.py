@@ -43,7 +43,7 @@ def link_counts(mesh: Mesh, link: Link) -> dict[str, int]:
         "interest_bytes_sent": link.interest_bytes,
         "queued": session.queued() + session.lane.messages,
         "spilled": session.lane.messages,
-        "inflight": len(session.inflight),
+        "inflight": session.in_flight(),
     }
 
 
@@ -54,7 +54,7 @@ def link_state(link: Link) -> str:
     if link.in_tree or link.round_trip is None:
         return "tree"
     session = link.session
-    is_leaving = link.is_forwarding or session.inflight or session.queue
+    is_leaving = link.is_forwarding or session.in_flight() or session.queue
     return "leaving" if is_leaving else "standby"
 
 
@@ -175,7 +175,7 @@ def bridge_counts(bridge: Bridge) -> dict[str, int]:
         "messages_received": traffic.messages_received,
         "messages_sent": traffic.messages_sent,
         "queued": bridge.session.queued(),
-        "inflight": len(bridge.session.inflight),
+        "inflight": bridge.session.in_flight(),
     }
 
 

@@ -17,7 +17,7 @@ from gossamer.broker.core import CLOSED, OPEN
 from gossamer.broker.policy import Origin, RateMeter
 from gossamer.broker.settings import Settings
 from gossamer.net.turns import Host
-from gossamer.session.outbox import Sink
+from gossamer.session.sink import Sink
 
 # Why a connection is not read from now; each reason ends by itself.
 WRITE_BLOCKED: Final = 1  # the client does not read what we send

@@ -10,8 +10,8 @@ import logging
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from gossamer.session.hub import Hub
     from gossamer.session.message import Message
-    from gossamer.session.outbox import Hub
     from gossamer.session.records import DeliveryRecord
 
 logger = logging.getLogger(__name__)

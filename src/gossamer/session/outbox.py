@@ -1,4 +1,5 @@
-"""The outgoing half of a connection: chunks collected in a turn, written once at its end.
+"""The outgoing half of a connection: chunks collected in a turn, written once at its end; and the
+packet identifiers that are in flight on it alone.
 
 Output that promises something durable is held until the transaction that makes it true has
 committed; held chunks keep their order.
@@ -6,24 +7,27 @@ committed; held chunks keep their order.
 
 from __future__ import annotations
 
-from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from mypy_extensions import mypyc_attr
+from librt.strings import BytesWriter, write_i32_be
+from librt.vecs import append, vec
+from mypy_extensions import i32, i64
 
 from gossamer.budget.ledger import Account, Owner
 from gossamer.session.aliases import TopicAliases
-from gossamer.session.counters import Counters, Faults
-from gossamer.session.journal import Journal
-from gossamer.session.message import Message, MessageNamer
-from gossamer.session.onward_acks import Passing
-from gossamer.session.queue_policy import UNBOUNDED, Deliveries, Guard, QueueRefused
+from gossamer.session.hub import Hub
+from gossamer.session.message import Message
+from gossamer.session.publish_run import PublishRun
+from gossamer.session.sink import Sink
 from gossamer.session.subscription import NO_IDENTIFIERS
 from gossamer.wire.packets import V5
-from gossamer.wire.publish_codec import IDENTIFIERS, PUBACK_HEAD, PUBREC_HEAD
-
-if TYPE_CHECKING:
-    from gossamer.session.session import Session
+from gossamer.wire.publish_codec import (
+    ACKNOWLEDGEMENT_BYTES,
+    IDENTIFIERS,
+    PUBACK_HEAD,
+    PUBREC_HEAD,
+    PUBREL_START,
+)
 
 # An answer of five bytes: head, packet identifier, and the reason NO_MATCHING_SUBSCRIBERS.
 UNWANTED_BYTES: Final = 5
@@ -31,102 +35,140 @@ _UNWANTED_PUBACK: Final = b"\x40\x03"
 _UNWANTED_PUBREC: Final = b"\x50\x03"
 _UNWANTED: Final = b"\x10"
 
+# How far an identifier has come.
+SENT_ONCE: Final = 1  # at QoS 1, no PUBACK yet
+SENT_EXACTLY: Final = 2  # at QoS 2, no PUBREC yet
+AWAITS_PUBCOMP: Final = 3
 
-@mypyc_attr(allow_interpreted_subclasses=True)
-class Sink:
-    """The shell's end of a connection: it moves bytes and knows nothing of MQTT."""
-
-    def write(self, data: bytes) -> None:
-        """Sends, or buffers what the socket does not take now."""
-
-    def close(self) -> None:
-        """Closes once everything written has been sent."""
-
-    def abort(self) -> None:
-        """Closes now; what was not sent is lost."""
-
-    def welcomed(self) -> None:
-        """The client has logged in."""
-
-    def unsent_bytes(self) -> int:
-        """Of what it was given to write."""
-        return 0
-
-    def unread_bytes(self) -> int:
-        """Of what it has received, and not handed on."""
-        return 0
-
-    def takes_turns(self) -> bool:
-        """Whether it comes back for what is more than one turn; or else all is done at once."""
-        return False
-
-    def settle(self) -> None:
-        """The client is back on another connection: if this one is lost, all that was received is
-        handled now."""
-
-    def pause_reading(self) -> None: ...
-
-    def resume_reading(self) -> None: ...
+LAST_IDENTIFIER: Final = 65_535
+_STATE_BITS: Final = 2  # a slot has the identifier, and behind it these; 0 if it is free
+_FEWEST_SLOTS: Final = 64
+_MOST_SLOTS: Final = 65_536
+# A table this long is given up when it is empty and so much longer than it need be.
+_LONG: Final = 1_024
+_TOO_LONG: Final = 16
 
 
-class Hub:
-    """What all outboxes and sessions of one broker share."""
+class NumbersInFlight:
+    """What a session that ends with this connection has in flight: packet identifiers, and no more.
 
-    __slots__ = (
-        "counters",
-        "crowded",
-        "deliveries",
-        "dirty",
-        "faults",
-        "full",
-        "guard",
-        "holding",
-        "journal",
-        "last_committed",
-        "namer",
-        "owing",
-        "passing",
-        "refusing",
-        "stalled",
-        "starving",
-        "unsent",
-        "unwritten",
-        "waiting",
-    )
+    Such a session never sends a message twice, so of what it sent only the identifier is needed,
+    and how far the client has come with it. Whole runs of messages and of their acknowledgements
+    pass through here in one loop each, which the compiler makes of it as it stands: the numbers in
+    these loops are the machine's own.
 
-    def __init__(self, journal: Journal, counters: Counters) -> None:
-        self.journal = journal
-        self.counters = counters
-        self.faults = Faults()
-        self.deliveries = Deliveries()
-        self.unsent = Account("unsent", UNBOUNDED)  # output that sockets have not taken
-        self.crowded: dict[Session, None] = {}  # wait for room in memory for what they spilled
-        self.dirty: list[Outbox] = []
-        self.unwritten: deque[Outbox] = deque()  # were dirty in a turn that had too many of them
-        self.holding: list[Outbox] = []
-        self.last_committed = 0
-        self.namer = MessageNamer()
-        # Have room for retained messages that they are owed.
-        self.owing: dict[Session, None] = {}
-        self.guard = Guard()
-        self.passing = Passing()
-        self.starving: list[Session] = []  # wait for the store to give back what they spilled
-        self.full: dict[Session, None] = {}  # queues that are, or were a moment ago
-        self.refusing: list[QueueRefused] = []  # by the message that is being distributed
-        self.waiting: dict[Session, None] = {}  # their queues were cut off by the size of a turn
-        self.stalled: list[Session] = []  # as `waiting`, until the next transaction is on disk
+    Identifiers are given out in turn, so those in use lie close together, and a table of twice as
+    many slots as there are is enough: each identifier has one slot, the same for all that are equal
+    in their last bits. One whose slot is taken is passed over, as one that is in use itself.
+    """
 
-    def committed(self, batch: int) -> None:
-        """Lets go of everything that waited for this transaction or an earlier one."""
-        self.last_committed = batch
-        for session in self.stalled:
-            self.waiting[session] = None
-        self.stalled = []
-        still: list[Outbox] = []
-        for outbox in self.holding:
-            if outbox.release(batch):
-                still.append(outbox)
-        self.holding = still
+    __slots__ = ("_slots", "count")
+
+    def __init__(self) -> None:
+        self._slots = vec[i32]()  # a power of two
+        self.count = 0
+
+    def state(self, packet_id: int) -> int:
+        """0 if it is not in flight."""
+        size: i64 = len(self._slots)
+        number: i64 = packet_id
+        if size == 0:
+            return 0
+        slot = i64(self._slots[number & (size - 1)])
+        return int(slot & 3) if slot >> _STATE_BITS == number else 0
+
+    def is_free(self, packet_id: int) -> bool:
+        size: i64 = len(self._slots)
+        number: i64 = packet_id
+        return size == 0 or self._slots[number & (size - 1)] == 0
+
+    def reserve(self, count: int) -> None:
+        """Makes room for so many more."""
+        needed = 2 * (self.count + count)
+        size = len(self._slots)
+        is_left_over = self.count == 0 and size > _LONG and size > _TOO_LONG * needed
+        if is_left_over or (size < needed and size < _MOST_SLOTS):
+            self._resize(needed)
+
+    def _resize(self, needed: int) -> None:
+        size: i64 = _FEWEST_SLOTS
+        while size < needed and size < _MOST_SLOTS:
+            size *= 2
+        before = self._slots
+        slots = vec[i32](capacity=size)
+        while len(slots) < size:
+            slots = append(slots, 0)
+        for slot in before:
+            if slot:
+                slots[i64(slot >> _STATE_BITS) & (size - 1)] = slot
+        self._slots = slots
+
+    def free_from(self, first: int, most: int) -> int:
+        """How many identifiers from `first` on are free, up to so many; they were reserved."""
+        slots = self._slots
+        mask: i64 = len(slots) - 1
+        number: i64 = first
+        end: i64 = min(first + most - 1, LAST_IDENTIFIER)
+        while number <= end and slots[number & mask] == 0:
+            number += 1
+        return int(number) - first
+
+    def put(self, first: int, count: int, state: int) -> None:
+        """So many from `first` on are in flight; all were free, and reserved."""
+        slots = self._slots
+        mask: i64 = len(slots) - 1
+        number: i64 = first
+        end: i64 = first + count
+        while number < end:
+            slots[number & mask] = i32(number << _STATE_BITS | i64(state))
+            number += 1
+        self.count += count
+
+    def free(self, packet_id: int) -> None:
+        """One that is in flight."""
+        self._slots[packet_id & (len(self._slots) - 1)] = 0
+        self.count -= 1
+
+    def complete(self, data: bytes, start: int, state: int) -> int:
+        """Frees what the acknowledgements at `start` are for, as long as they are of one kind and
+        theirs are in that state; answers where that ends."""
+        slots = self._slots
+        mask: i64 = len(slots) - 1
+        if mask < 0:
+            return start
+        awaited: i64 = state
+        at: i64 = start
+        end: i64 = len(data) - ACKNOWLEDGEMENT_BYTES
+        head = data[at]
+        while at <= end and data[at] == head and data[at + 1] == 2:
+            number: i64 = data[at + 2] << 8 | data[at + 3]
+            if slots[number & mask] != i32(number << _STATE_BITS | awaited):
+                break
+            slots[number & mask] = 0
+            at += ACKNOWLEDGEMENT_BYTES
+        self.count -= (int(at) - start) // ACKNOWLEDGEMENT_BYTES
+        return int(at)
+
+    def receive(self, data: bytes, start: int, answers: BytesWriter) -> int:
+        """The same for PUBREC, a repeated one too: each is answered with PUBREL, and waits for its
+        PUBCOMP now."""
+        slots = self._slots
+        mask: i64 = len(slots) - 1
+        if mask < 0:
+            return start
+        at: i64 = start
+        end: i64 = len(data) - ACKNOWLEDGEMENT_BYTES
+        head = data[at]
+        while at <= end and data[at] == head and data[at + 1] == 2:
+            number: i64 = data[at + 2] << 8 | data[at + 3]
+            released = i32(number << _STATE_BITS | AWAITS_PUBCOMP)
+            slot = slots[number & mask]
+            if slot != released and slot != i32(number << _STATE_BITS | SENT_EXACTLY):
+                break
+            slots[number & mask] = released
+            write_i32_be(answers, i32(PUBREL_START | number))
+            at += ACKNOWLEDGEMENT_BYTES
+        return int(at)
 
 
 class Outbox:
@@ -146,6 +188,7 @@ class Outbox:
         "messages",
         "messages_sent",
         "names",
+        "numbers",
         "pending",
         "sink",
         "size",
@@ -165,6 +208,8 @@ class Outbox:
         self.messages = 0  # PUBLISH packets among the chunks
         self.bytes_sent = 0
         self.messages_sent = 0
+        # In flight of a session that remembers no more than that.
+        self.numbers: NumbersInFlight | None = None
         self.names = False  # whether messages are sent with their names: to a neighbour
         self.pending = False  # whether the hub knows that there is something to write
         self.blocked = False  # the socket does not take more; the shell says so
@@ -212,6 +257,16 @@ class Outbox:
             # Exactly once: the identifier must be on disk before the client sees it.
             self.put_promise(head + IDENTIFIERS[packet_id] + tail)
         return True
+
+    def send_run(self, run: PublishRun, qos: int, start: int, count: int, first: int) -> None:
+        """So many messages of the run, without those before `start`, as `send` would send each
+        under one of the identifiers from `first` on."""
+        self.messages += count
+        packets = run.numbered(self.version, qos, start, count, first)
+        if qos == 1:
+            self.put(packets)
+        else:
+            self.put_promise(packets)
 
     def _send_special(
         self,

@@ -16,10 +16,18 @@ from collections import deque
 from typing import Final
 
 from gossamer.budget.ledger import Owner
+from gossamer.session.hub import Hub
 from gossamer.session.lane import Lane
 from gossamer.session.message import NAME_BYTES, Message
 from gossamer.session.message_bytes import stored_bytes
-from gossamer.session.outbox import Hub, Outbox
+from gossamer.session.outbox import (
+    AWAITS_PUBCOMP,
+    LAST_IDENTIFIER,
+    SENT_EXACTLY,
+    SENT_ONCE,
+    NumbersInFlight,
+    Outbox,
+)
 from gossamer.session.queue import (
     append,
     drop_oldest,
@@ -34,9 +42,9 @@ from gossamer.session.queue import (
 from gossamer.session.queue_policy import NO_LIMITS, QueueLimits, Withheld
 from gossamer.session.records import QUEUED, RELEASED, SENT, DeliveryRecord, SessionRecord
 from gossamer.session.seen_names import Seen
-from gossamer.session.subscription import NO_IDENTIFIERS, Owed, Receiver, Subscription
+from gossamer.session.subscription import Owed, Receiver, Subscription
 from gossamer.wire.errors import ProtocolError
-from gossamer.wire.publish_codec import IDENTIFIERS, PUBCOMP_HEAD, PUBREL_HEAD
+from gossamer.wire.publish_codec import IDENTIFIERS, PUBREL_HEAD
 
 NEVER: Final = 0xFFFFFFFF  # the expiry of a session that stays until it is discarded
 UNKNOWN_ADDRESS: Final = "?"  # of a session that came back from the store
@@ -51,12 +59,6 @@ FLIGHT_BYTES: Final = 8 << 20
 # costs no more than this beside its queue, and others need not wait for all of it.
 TURN_BYTES: Final = 262_144
 TURN_MESSAGES: Final = 200
-
-# A session that ends with its connection never sends a message twice: what it has in flight is
-# remembered by number only.
-_SENT_ONCE: Final = DeliveryRecord(0, None, 1, False, NO_IDENTIFIERS, 0, SENT)
-_SENT_EXACTLY: Final = DeliveryRecord(0, None, 2, False, NO_IDENTIFIERS, 0, SENT)
-_RELEASED: Final = DeliveryRecord(0, None, 2, False, NO_IDENTIFIERS, 0, RELEASED)
 
 
 class Identity:
@@ -208,14 +210,14 @@ class Session:
             and not outbox.blocked
             and not self.queue
             and not self.lane.messages
-            and len(self.inflight) < self.window
+            and self.in_flight() < self.window
             and self.flight_bytes < FLIGHT_BYTES
             and not ((self.persistent or share) and is_crowded_for(self, message))
         ):
-            packet_id = self._free_id()
             if not self.persistent and not share:
-                self.inflight[packet_id] = _SENT_ONCE if qos == 1 else _SENT_EXACTLY
+                packet_id = self.take_numbers(1, qos)[0]
             else:
+                packet_id = self._free_id()
                 delivery = self.new_delivery(message, qos, retain, identifiers, share)
                 if self.is_awaited and self.hub.passing.ticket:
                     delivery.ticket = self.hub.passing.take()
@@ -283,7 +285,7 @@ class Session:
             left -= 1
             delivery = queue[0]
             qos = delivery.qos
-            if qos and (len(self.inflight) >= self.window or self.flight_bytes >= FLIGHT_BYTES):
+            if qos and (self.in_flight() >= self.window or self.flight_bytes >= FLIGHT_BYTES):
                 break
             queue.popleft()
             message = delivery.message
@@ -320,25 +322,32 @@ class Session:
 
         An identifier that is not in use is ignored.
         """
-        delivery = self.inflight.pop(packet_id, None)
-        if delivery is None:
-            return True
-        if delivery.qos != qos or delivery.state != state:
-            self.inflight[packet_id] = delivery
-            return False
-        self.flight_bytes -= delivery.size
-        if delivery.is_held:
-            self.hub.deliveries.let_go(delivery)
-        if delivery.ticket:
-            self._passed(delivery)
-        if self.persistent:
-            self.hub.journal.delivery_removed(self.client_id, delivery.number)
+        numbers = self._numbers()
+        come = 0 if numbers is None else numbers.state(packet_id)
+        if numbers is not None and come:
+            if come != _number_state(qos, state):
+                return False
+            numbers.free(packet_id)
+        else:
+            delivery = self.inflight.pop(packet_id, None)
+            if delivery is None:
+                return True
+            if delivery.qos != qos or delivery.state != state:
+                self.inflight[packet_id] = delivery
+                return False
+            self.flight_bytes -= delivery.size
+            if delivery.is_held:
+                self.hub.deliveries.let_go(delivery)
+            if delivery.ticket:
+                self._passed(delivery)
+            if self.persistent:
+                self.hub.journal.delivery_removed(self.client_id, delivery.number)
         unsent = self.unsent
         if unsent is not None:
             unsent.pop(packet_id, None)
             outbox = self.outbox
             assert outbox is not None
-            while unsent and len(self.inflight) - len(unsent) < self.window:  # [MQTT-3.3.4-9]
+            while unsent and self.in_flight() - len(unsent) < self.window:  # [MQTT-3.3.4-9]
                 self._send_again(outbox, unsent.pop(next(iter(unsent))), now)
             if not unsent:
                 self.unsent = None
@@ -346,25 +355,26 @@ class Session:
             self.pump(now)
         return True
 
+    def is_in_flight(self, packet_id: int) -> bool:
+        numbers = self._numbers()
+        if numbers is not None and numbers.state(packet_id):
+            return True
+        return packet_id in self.inflight
+
     def received(self, packet_id: int, delivery: DeliveryRecord) -> None:
         """PUBREC for a QoS 2 message: only PUBREL is repeated from here on [MQTT-4.3.3-6]."""
         if self.unsent is not None:
             self.unsent.pop(packet_id, None)
         self.landed(delivery)
-        if not self.persistent:
-            self.inflight[packet_id] = _RELEASED
-        elif delivery.state == SENT:
+        if delivery.state == SENT:
             if self.seen is not None and delivery.message is not None:
                 self.seen.done(delivery.message.name[-NAME_BYTES:])
             if delivery.ticket:
                 self._passed(delivery)
             delivery.state = RELEASED
             delivery.message = None
-            self.hub.journal.delivery_released(self.client_id, delivery.number)
-        outbox = self.outbox
-        assert outbox is not None
-        # [MQTT-4.3.3-4]; it stays in flight until PUBCOMP [MQTT-4.3.3-5].
-        outbox.put_promise(PUBREL_HEAD + IDENTIFIERS[packet_id])
+            if self.persistent:
+                self.hub.journal.delivery_released(self.client_id, delivery.number)
 
     def resume(self, now: float) -> None:
         """A client came back: what it has not acknowledged goes out again, in the first order
@@ -423,20 +433,51 @@ class Session:
             # What no packet can carry is set aside; it must not be in the way of those behind it.
             self.hub.faults.note("a delivery", error, f"client {self.client_id!r}", now)
         if packet_id:
-            delivery = self.inflight.pop(packet_id)
-            self.landed(delivery)
-            self.forget(delivery)
+            delivery = self.inflight.pop(packet_id, None)
+            if delivery is not None:
+                self.landed(delivery)
+                self.forget(delivery)
+            elif outbox.numbers is not None:
+                outbox.numbers.free(packet_id)
+
+    def in_flight(self) -> int:
+        """How many messages are."""
+        numbers = self._numbers()
+        return len(self.inflight) + (0 if numbers is None else numbers.count)
+
+    def _numbers(self) -> NumbersInFlight | None:
+        """A session that ends with its connection remembers by number only what it has in flight,
+        but for what was queued before or is for a shared group."""
+        outbox = self.outbox
+        return None if outbox is None else outbox.numbers
 
     def _free_id(self) -> int:
         """The next packet identifier not in use; the window keeps one free [MQTT-2.2.1-4]."""
         packet_id = self._last_id
         inflight = self.inflight
+        numbers = self._numbers()
         while True:
-            packet_id = packet_id + 1 if packet_id < 65_535 else 1
-            if packet_id not in inflight:
+            packet_id = packet_id + 1 if packet_id < LAST_IDENTIFIER else 1
+            if packet_id not in inflight and (numbers is None or numbers.is_free(packet_id)):
                 break
         self._last_id = packet_id
         return packet_id
+
+    def take_numbers(self, most: int, qos: int) -> tuple[int, int]:
+        """Identifiers for new messages that are remembered by number only: the first one, and how
+        many follow each other from there, up to so many. Their messages are in flight now."""
+        outbox = self.outbox
+        assert outbox is not None
+        numbers = outbox.numbers
+        if numbers is None:
+            numbers = NumbersInFlight()
+            outbox.numbers = numbers
+        numbers.reserve(most)
+        first = self._free_id()
+        count = numbers.free_from(first, most) if most > 1 and not self.inflight else 1
+        numbers.put(first, count, SENT_ONCE if qos == 1 else SENT_EXACTLY)
+        self._last_id = first + count - 1
+        return first, count
 
     def _take_off(self, packet_id: int, delivery: DeliveryRecord, message: Message) -> None:
         """It is in flight now, and counts there instead of in the queue."""
@@ -560,15 +601,13 @@ class Session:
             self.hub.journal.incoming_removed(self.client_id, packet_id)
         return True
 
-    def release_incoming(self, packet_id: int) -> bool:
-        """PUBREL: the identifier is free for a new message [MQTT-4.3.3-12]; False if it was so."""
-        is_known = self.refuse_incoming(packet_id)
-        if is_known:
-            outbox = self.outbox
-            assert outbox is not None
-            outbox.put_promise(PUBCOMP_HEAD + IDENTIFIERS[packet_id])
-        return is_known
-
 
 def _by_number(delivery: DeliveryRecord) -> int:
     return delivery.number
+
+
+def _number_state(qos: int, state: int) -> int:
+    """The same of a message that is remembered by number only."""
+    if qos == 1:
+        return SENT_ONCE
+    return SENT_EXACTLY if state == SENT else AWAITS_PUBCOMP

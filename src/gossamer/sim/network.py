@@ -14,7 +14,8 @@ from typing import Final
 
 from mypy_extensions import mypyc_attr
 
-from gossamer.session.outbox import Outbox, Sink
+from gossamer.session.outbox import Outbox
+from gossamer.session.sink import Sink
 from gossamer.sim.timeline import Event, Timeline
 
 SEGMENT: Final = 1_460  # bytes that get lost together

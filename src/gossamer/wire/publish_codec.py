@@ -35,6 +35,13 @@ PUBREC_HEAD: Final = b"\x50\x02"
 PUBREL_HEAD: Final = b"\x62\x02"
 PUBCOMP_HEAD: Final = b"\x70\x02"
 
+# The same as numbers, to which the identifier is added: for runs of them.
+ACKNOWLEDGEMENT_BYTES: Final = 4
+PUBACK_START: Final = 0x40020000
+PUBREC_START: Final = 0x50020000
+PUBREL_START: Final = 0x62020000
+PUBCOMP_START: Final = 0x70020000
+
 
 def decode_publish(head: int, body: bytes, version: int, max_user_properties: int) -> Publish:
     qos = (head >> 1) & 3

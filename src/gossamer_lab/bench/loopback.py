@@ -13,7 +13,7 @@ from gossamer.broker.policy import Origin
 from gossamer.broker.settings import Settings
 from gossamer.plus.engine import Engine
 from gossamer.session.journal import Journal
-from gossamer.session.outbox import Sink
+from gossamer.session.sink import Sink
 from gossamer.wire.codec import encode
 from gossamer.wire.packets import V5, V311, Connect, Publish, Request, Subscribe
 from gossamer.wire.properties import Properties

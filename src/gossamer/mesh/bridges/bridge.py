@@ -159,7 +159,7 @@ class Bridge:
         if connection is None or not self.is_owner or connection.outbox.blocked:
             return
         if not self._is_subscribing:
-            if self.session.inflight or self.session.queued():
+            if self.session.in_flight() or self.session.queued():
                 return
             self._is_subscribing = True
         if self._told == self.wants.changes:
@@ -218,10 +218,12 @@ class Bridge:
     def _reserve(self, filters: list[str]) -> int:
         """A packet identifier; publications of the session do without it meanwhile."""
         packet_id = _LAST_PACKET_ID
-        inflight = self.session.inflight
-        while packet_id in inflight:
+        session = self.session
+        while session.is_in_flight(packet_id):
             packet_id -= 1
-        inflight[packet_id] = DeliveryRecord(0, None, 0, False, NO_IDENTIFIERS, packet_id, SENT)
+        session.inflight[packet_id] = DeliveryRecord(
+            0, None, 0, False, NO_IDENTIFIERS, packet_id, SENT
+        )
         self._requests[packet_id] = filters
         return packet_id
 

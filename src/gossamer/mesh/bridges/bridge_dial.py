@@ -15,7 +15,7 @@ from gossamer.broker.policy import Origin
 from gossamer.client.login import Login, reason_string
 from gossamer.mesh.bridges.bridge import BRIDGE_KEEP_ALIVE, BRIDGE_SESSION_SECONDS, Bridge
 from gossamer.mesh.bridges.loop_prevention import MarkingSink, growth, has_mark, mark_of
-from gossamer.session.outbox import Sink
+from gossamer.session.sink import Sink
 from gossamer.wire import reasons
 from gossamer.wire.codec import decode
 from gossamer.wire.errors import ProtocolError

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gossamer.session.outbox import Sink
+from gossamer.session.sink import Sink
 from gossamer.topics.containment import meet
 from gossamer.topics.names import matches
 from gossamer.wire.frames import encode_varint, header_length, packet_length

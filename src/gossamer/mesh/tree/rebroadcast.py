@@ -258,7 +258,7 @@ class Walk:
 def waits(link: Link) -> bool:
     """Whether anything is queued for the neighbour."""
     session = link.session
-    return bool(session.inflight or session.queue or session.lane.messages)
+    return bool(session.in_flight() or session.queue or session.lane.messages)
 
 
 def owes(link: Link) -> bool:

@@ -181,7 +181,7 @@ def session_view(session: Session, wall_offset: float) -> SessionView:
         "full": session.is_full,
         "dropped": session.dropped,
         "damaged": session.lane.damaged,
-        "inflight": len(session.inflight),
+        "inflight": session.in_flight(),
     }
 
 

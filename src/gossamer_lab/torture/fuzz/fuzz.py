@@ -15,7 +15,7 @@ from gossamer.broker.connection import Connection
 from gossamer.broker.core import CLOSED
 from gossamer.broker.policy import Authenticator, AuthStep, Exchange, Origin, Verdict
 from gossamer.broker.settings import Settings
-from gossamer.session.outbox import Sink
+from gossamer.session.sink import Sink
 from gossamer.storage.memory_journal import MemoryJournal
 from gossamer.wire.codec import decode, encode
 from gossamer.wire.errors import ProtocolError
