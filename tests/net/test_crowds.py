@@ -9,7 +9,7 @@ import pytest
 from gossamer.broker.broker import Broker
 from gossamer.broker.settings import Settings
 from gossamer.net.clock import Clock
-from gossamer.net.transport import ConnectionPolicy
+from gossamer.net.transport import ENDING_SECONDS, ConnectionPolicy
 from gossamer.net.turns import LINE_SECONDS, Host
 from gossamer.session.journal import Journal
 from gossamer.wire.codec import encode
@@ -193,6 +193,44 @@ def test_a_crowd_that_is_lost_at_once_leaves_in_turns(expiry: int) -> None:
     assert watcher.kinds().count(PUBLISH) == MANY
     assert set(world.broker.core.connections) == {watcher.connection.token}  # type: ignore[union-attr]
     assert len(world.broker.core.sessions) == 1 + (MANY if expiry else 0)
+
+
+def test_a_crowd_that_ends_its_side_at_once_is_closed_in_turns() -> None:
+    world = World()
+    watcher = world.subscribed("watcher", "will/#", 1)
+    crowd = [world.connected(f"c{n}", Will(f"will/{n}", b"x", 1, False)) for n in range(MANY)]
+    kept_open = [sink for sink in crowd if sink.eof_received()]
+    assert len(kept_open) > MANY - 2 * LINE_SECONDS / ENDING_SECONDS
+    world.hands.step = LINE_SECONDS / 20
+    for sink in crowd:
+        if sink not in kept_open:
+            sink.connection_lost(None)
+    assert world.settle() > MANY // 25
+    assert watcher.kinds().count(PUBLISH) == MANY
+    assert len(world.broker.core.connections) == 1
+    for sink in kept_open:
+        assert cast("Socket", sink.transport).is_closing()
+        sink.connection_lost(None)
+    assert world.settle() == 0
+
+
+def test_one_that_ends_its_side_is_closed_at_once() -> None:
+    world = World()
+    assert not world.connected("c").eof_received()
+
+
+def test_what_a_client_said_before_it_ended_its_side_is_handled() -> None:
+    world = World()
+    watcher = world.subscribed("watcher", "t", 1)
+    crowd = [world.connected(f"c{number}") for number in range(MANY)]
+    world.hands.step = LINE_SECONDS / 20
+    for sink in crowd:
+        sink.data_received(encode(Publish("t", b"x"), V5) * 100)
+        if not sink.eof_received():
+            sink.connection_lost(None)
+    world.settle()
+    assert watcher.kinds().count(PUBLISH) == 100 * MANY
+    assert len(world.broker.core.connections) == 1
 
 
 def test_a_client_that_comes_back_before_its_end_has_had_its_turn_takes_over() -> None:

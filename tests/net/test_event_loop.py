@@ -7,7 +7,19 @@ from typing import Any, cast
 
 import pytest
 
-from gossamer.net.event_loop import LEAST_SECONDS, GcSchedule
+from gossamer.broker.broker import Broker
+from gossamer.broker.loop_turns import LoopTurns
+from gossamer.broker.settings import Settings
+from gossamer.net.event_loop import (
+    IDLE_PART,
+    IDLE_SECONDS,
+    LEAST_SECONDS,
+    GcSchedule,
+    count_as_old,
+)
+from gossamer.net.turns import AGEING_SECONDS, Host
+from gossamer.session.journal import Journal
+from tests.support.logs import log_of
 
 
 class Loop:
@@ -16,9 +28,16 @@ class Loop:
     def __init__(self) -> None:
         self.later: list[tuple[float, Callable[[], None]]] = []
 
-    def call_later(self, seconds: float, callback: Callable[[], None]) -> Any:
-        self.later.append((seconds, callback))
+    def call_later(self, seconds: float, callback: Callable[..., None], *arguments: Any) -> Any:
+        self.later.append((seconds, lambda: callback(*arguments)))
         return asyncio.TimerHandle(0.0, callback, (), cast("asyncio.AbstractEventLoop", self))
+
+    def go_on(self) -> float:
+        """Lets the timer fire that there is; the seconds that it waited for."""
+        [(seconds, callback)] = self.later
+        self.later.clear()
+        callback()
+        return seconds
 
     def get_debug(self) -> bool:
         return False
@@ -73,3 +92,62 @@ def test_all_is_walked_once_an_hour(loop: Loop) -> None:
     assert collected(2) == before + 1
     assert loop.later[-1][0] >= LEAST_SECONDS
     assert len(old) == 20_000
+
+
+def test_all_is_walked_only_while_the_broker_has_little_to_do() -> None:
+    loop = Loop()
+    turns = LoopTurns()
+    collector = GcSchedule(cast("asyncio.AbstractEventLoop", loop))
+    collector.start()
+    collector.note_runs(lambda phase, info: None, turns)
+    try:
+        before = collected(2)
+        assert loop.go_on() == LEAST_SECONDS
+        for _ in range(5):
+            turns.seconds += 2 * IDLE_PART * IDLE_SECONDS
+            assert loop.go_on() == IDLE_SECONDS
+            assert collected(2) == before
+        turns.seconds += 0.5 * IDLE_PART * IDLE_SECONDS
+        loop.go_on()
+        assert collected(2) == before + 1
+        assert loop.later[-1][0] >= LEAST_SECONDS
+    finally:
+        collector.stop()
+        gc.unfreeze()
+
+
+def leave_rings(count: int) -> None:
+    for _ in range(count):
+        ring: list[object] = []
+        ring.append(ring)
+
+
+@pytest.mark.parametrize("rings", [0, 10])
+def test_what_the_walk_finds_is_logged(loop: Loop, rings: int) -> None:
+    gc.collect()
+    leave_rings(rings)
+    count_as_old()  # the walks over what is new do not find it any more
+    with log_of("gossamer.net.event_loop") as said:
+        loop.go_on()
+    assert len(said) == (1 if rings else 0)
+    if rings:
+        assert said[0].startswith(f"the garbage collector found {rings} objects")
+
+
+def test_what_replaces_old_objects_is_not_walked_all_at_once(loop: Loop) -> None:
+    """There are no more objects than before, so no walk over what is new is due for long."""
+    kept = [[number] for number in range(100_000)]
+    gc.collect()
+    gc.freeze()
+    host = Host(
+        Broker(Settings(), Journal(), 0.0), cast("asyncio.AbstractEventLoop", loop), lambda: None
+    )
+    host.count_as_old = count_as_old
+    for number in range(100_000):
+        kept[number] = [number]
+        if number % 1_000 == 0:
+            host.turns.seconds += AGEING_SECONDS
+            host.turns.begin(0.0)
+            host.turn_over(None)
+    assert len(gc.get_objects(generation=0)) + len(gc.get_objects(generation=1)) < 5_000
+    assert len(kept) == 100_000

@@ -26,6 +26,10 @@ class Loop:
 class Socket(asyncio.Transport):
     """One that takes everything."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.closed = False
+
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return ("192.0.2.1", 5) if name == "peername" else default
 
@@ -33,7 +37,7 @@ class Socket(asyncio.Transport):
         pass
 
     def is_closing(self) -> bool:
-        return False
+        return self.closed
 
     def pause_reading(self) -> None:
         pass
@@ -45,10 +49,10 @@ class Socket(asyncio.Transport):
         pass
 
     def abort(self) -> None:
-        pass
+        self.closed = True
 
     def close(self) -> None:
-        pass
+        self.closed = True
 
 
 class Recorded(SocketSink):

@@ -116,6 +116,7 @@ class LoopTurns:
         "_slot_worst",
         "_stopwatch",
         "_worst",
+        "collector_found",
         "collector_runs",
         "collector_seconds",
         "is_open",
@@ -132,6 +133,7 @@ class LoopTurns:
         self.long = {kind: LongTurns() for kind in TEXTS}
         self.collector_runs = 0
         self.collector_seconds = 0.0
+        self.collector_found = 0  # objects that only it could free
         self._began = 0.0
         self._slot_worst = HeldTurn(0.0, "", "")  # the longest of this slot
         self._bar = 0.0  # a turn over this wants a name: it is long, or the longest of its slot
@@ -203,11 +205,12 @@ class LoopTurns:
         self._part_kind = kind
         self._part_about = about
 
-    def collected(self, began: float, ended: float, generation: int) -> None:
+    def collected(self, began: float, ended: float, generation: int, found: int = 0) -> None:
         """The collector ran: within a turn it is a part of that, and else a turn of its own."""
         seconds = ended - began
         self.collector_runs += 1
         self.collector_seconds += seconds
+        self.collector_found += found
         if self.is_open:
             self._collected += seconds
         elif seconds > PART_SECONDS:

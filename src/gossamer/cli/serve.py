@@ -25,7 +25,7 @@ from gossamer.net.clock import Clock
 from gossamer.net.config import Config, ConfigError, load
 from gossamer.net.config.reporting import warnings
 from gossamer.net.connection_limits import raise_descriptors
-from gossamer.net.event_loop import GcSchedule, run
+from gossamer.net.event_loop import GcSchedule, count_as_old, run
 from gossamer.net.listener_socket import describe
 from gossamer.net.listeners import Reloader
 from gossamer.net.logs import set_up_logging
@@ -252,7 +252,8 @@ async def _serve(
     clock = _clock(store)
     broker = _broker(resolved, store, journal, processors, clock)
     server = Server(broker, keeper, archive, clock)
-    collector.note_runs(server.host.collector_ran)
+    collector.note_runs(server.host.collector_ran, broker.core.turns)
+    server.host.count_as_old = count_as_old
     pool = open_pool(server, processors, resolved.config.vision)
     try:
         listeners = await server.open(resolved)

@@ -40,6 +40,9 @@ LITTLE_BYTES: Final = 64
 # Unsent bytes past which a client is behind, and what it has not read is counted.
 BEHIND_BYTES: Final = 65_536
 
+# About what the end of a connection takes that closes by itself.
+ENDING_SECONDS: Final = 0.000_02
+
 # Time for last words to a client that does not read them.
 CLOSING_SECONDS: Final = 5.0
 
@@ -161,7 +164,18 @@ class SocketSink(Sink):
         host.turn_over(connection)
 
     def eof_received(self) -> bool:
-        return False  # closes the transport
+        """The client says no more: what it said is handled, and then it is gone. True if the
+        transport is closed then; it closes by itself at once where that cannot be (TLS), and where
+        nobody else does the same at this moment."""
+        connection = self.connection
+        transport = self.transport
+        is_late = self.host.is_late(ENDING_SECONDS)
+        if connection is None or transport is None or not is_late:
+            return False
+        if self._is_lost or transport.get_extra_info("sslcontext") is not None:
+            return False
+        self._lose()
+        return True
 
     def connection_lost(self, error: Exception | None) -> None:
         """What it said before is still handled, in its turns; then it is gone. Of a crowd that is
@@ -172,25 +186,26 @@ class SocketSink(Sink):
         if connection is None or self._is_lost:
             return
         connection.outbox.is_behind(0, 0)
-        if self._pauses & TURN_OVER:
-            self._is_lost = True
-            self._meter = None
-            if self._pauses & OVER_RATE:  # or it stands in line already
-                self._pauses &= ~OVER_RATE
-                self.host.stand_in_line(self)
-            return
         host = self.host
-        if host.is_late(0.0):
-            self._is_lost = True
-            self._meter = None
-            self._pauses |= TURN_OVER
-            host.leave_in_line(self)
+        if self._pauses & TURN_OVER or host.is_late(0.0):
+            self._lose()
             return
         began = host.read_clock()
         host.turns.begin(began)
         self._gone(host.clock.at(began))
         host.is_late(host.read_clock() - began)
         host.turn_over(connection)
+
+    def _lose(self) -> None:
+        """What is left to do for it has its turns; the last of them ends it."""
+        self._is_lost = True
+        self._meter = None
+        if not self._pauses & TURN_OVER:
+            self._pauses |= TURN_OVER
+            self.host.leave_in_line(self)
+        elif self._pauses & OVER_RATE:  # or it stands in line already
+            self._pauses &= ~OVER_RATE
+            self.host.stand_in_line(self)
 
     def _gone(self, now: float) -> None:
         connection = self.connection
@@ -201,6 +216,9 @@ class SocketSink(Sink):
     def _leave(self, connection: Connection, now: float) -> None:
         self.connection = None
         self._keep(b"", 0)
+        transport = self.transport
+        if transport is not None:  # the client has ended its side, and waited for this turn
+            transport.close()
         connection.outbox.is_behind(0, 0)
         self.policy.leave(connection.origin.address, self._ticket)
         connection.lost(now)
@@ -432,7 +450,7 @@ class SocketSink(Sink):
         transport = self.transport
         was_paused = self._pauses != 0
         self._pauses &= ~reason
-        if transport is None or transport.is_closing():
+        if transport is None or self._is_lost or transport.is_closing():
             return
         if was_paused and self._pauses == 0:
             transport.resume_reading()

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 # the others among them stand in line as well, before those who had their turn and have more.
 LINE_SECONDS: Final = 0.000_5
 
+# Work of the core after which what it has made counts as old for the collector: some thousand
+# objects, which a walk over what is new takes a millisecond for.
+AGEING_SECONDS: Final = 0.005
+
 # Input of all connections that may wait in line; beyond it a chunk is handled to its end.
 MOST_WAITING_BYTES: Final = 64 << 20
 
@@ -48,6 +52,8 @@ class Host:
         self.turns = broker.core.turns
         self.turns.measure_with(self.clock)
         self._collecting_since = 0.0
+        self.count_as_old: Callable[[], None] | None = None  # asked now and then, of the collector
+        self._old_at = 0.0  # when the turns will have taken so many seconds
         self.journal = broker.core.journal
         self._end_turn = end_turn
         self._scheduled = False
@@ -135,6 +141,8 @@ class Host:
         self._end_turn_soon()
         if turns.end(at):
             turns.name(at, CLIENT, "")
+        if turns.seconds >= self._old_at:
+            self._grow_old()
 
     def _serve(self, sink: SocketSink, began: float) -> float:
         """The stopwatch after it."""
@@ -154,13 +162,22 @@ class Host:
         at = self.read_clock()
         if self.turns.end(at):
             self.turns.name(at, kind_of(connection), name_of(connection))
+        if self.turns.seconds >= self._old_at:
+            self._grow_old()
+
+    def _grow_old(self) -> None:
+        self._old_at = self.turns.seconds + AGEING_SECONDS
+        if self.count_as_old is not None:
+            self.count_as_old()
 
     def collector_ran(self, phase: str, info: dict[str, int]) -> None:
         """For `gc.callbacks`. It stops every thread, so it counts whichever began it."""
         if phase == "start":
             self._collecting_since = self.read_clock()
         else:
-            self.turns.collected(self._collecting_since, self.read_clock(), info["generation"])
+            found = info["collected"] + info["uncollectable"]
+            ended = self.read_clock()
+            self.turns.collected(self._collecting_since, ended, info["generation"], found)
 
     def after_chunk(self, now: float) -> None:
         """Writes what the chunk caused, and sees to what is left."""

@@ -66,6 +66,11 @@ ROOM_TOTALS: Final[tuple[tuple[str, str, Reading], ...]] = (
         "Seconds that everything waited for them.",
         lambda core: core.turns.collector_seconds,
     ),
+    (
+        "collector_found",
+        "Objects that only they could free.",
+        lambda core: core.turns.collector_found,
+    ),
 )
 ROOM_GAUGES: Final[tuple[tuple[str, str, Reading], ...]] = (
     ("operators", "Different operator subscriptions.", lambda core: core.counters.operators),

@@ -99,6 +99,7 @@ class LoopPage(TypedDict):
     worst_held_by: str | None
     collector_runs: int
     collector_seconds: float
+    collector_found: int
 
 
 class RetainedView(TypedDict):
@@ -281,6 +282,7 @@ def loop(core: Core, query: dict[str, str]) -> LoopPage:
         "worst_held_by": described(worst) if worst.kind else None,
         "collector_runs": turns.collector_runs,
         "collector_seconds": round(turns.collector_seconds, 3),
+        "collector_found": turns.collector_found,
     }
 
 
