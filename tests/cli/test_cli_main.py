@@ -9,6 +9,7 @@ import typer
 
 from gossamer import __version__
 from gossamer.cli import main
+from gossamer.cli.application import build
 from gossamer.cli.commands import command_names, command_sets
 
 SETS = command_sets()
@@ -71,4 +72,4 @@ def test_every_option_is_explained() -> None:
         for parameter in command.params:
             assert parameter.help, f"{command.name} {parameter.name}"
 
-    check(typer.main.get_command(main.build(SETS)))
+    check(typer.main.get_command(build(SETS)))

@@ -20,6 +20,8 @@ HEAVY = {
     "prometheus_client": "the admin API",
     "websockets": "WebSocket listeners",
     "http.client": "the client of the admin API",
+    "typer": "command lines that are not plain",
+    "pydantic": "the document of the admin API",
     "numpy": "image processing",
     "pyarrow": "the archive",
     "opentelemetry": "traces",

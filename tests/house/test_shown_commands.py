@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import typer
 
+from gossamer.cli.application import build
 from gossamer.cli.commands import command_sets
-from gossamer.cli.main import build
 from gossamer.net.local.ports import free_port
 from tests.support.shown_commands import Shown, blocks_of, commands_of
 
