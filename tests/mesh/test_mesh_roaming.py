@@ -358,3 +358,44 @@ def test_what_it_had_and_waits_for_another_broker_does_not_come_again(line: Net)
     line.join("a", "c")
     assert taken(line, client) == []
     assert taken(line, come(line, "c", "reader")) == ["once"]
+
+
+@pytest.mark.parametrize("moves", ["c", "cb", "cbc"])
+def test_a_subscription_that_ended_after_a_move_has_ended_everywhere(line: Net, moves: str) -> None:
+    """At once: for the client, and on the links."""
+    client = come(line, "a")
+    client.subscribe("t", "$share/g/s", "kept", qos=2)
+    line.run()
+    for broker in moves:
+        client = come(line, broker)
+    client.unsubscribe("t", "$share/g/s")
+    line.run()
+    crossed = [
+        (broker, name, link.traffic().messages_sent)
+        for broker, node in line.nodes.items()
+        for name, link in node.mesh.by_name.items()
+    ]
+    for broker in "abc":
+        writer = line.nodes[broker].client(f"w{broker}")
+        for number, topic in enumerate(("t", "s")):
+            writer.publish(topic, "late", qos=2, packet_id=number + 1)
+    assert taken(line, client) == []
+    if line.mode not in ("pf", "bloom"):
+        assert crossed == [
+            (broker, name, link.traffic().messages_sent)
+            for broker, node in line.nodes.items()
+            for name, link in node.mesh.by_name.items()
+        ]
+    line.nodes["a"].client("again").publish("kept", "x", qos=2)
+    assert taken(line, client) == ["x"]
+
+
+def test_what_its_old_broker_had_for_it_is_not_wanted_after_an_unsubscribe(line: Net) -> None:
+    """Messages and the word that the subscription has ended cross each other."""
+    client = come(line, "a")
+    client.subscribe("t", qos=2)
+    line.run()
+    client = come(line, "c")
+    client.unsubscribe("t")
+    line.nodes["a"].client("writer").publish("t", "late", qos=2)
+    assert taken(line, client) == []

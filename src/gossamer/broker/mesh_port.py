@@ -65,6 +65,9 @@ class MeshPort:
     def unwanted(self, filter: str, by: Session) -> None:
         """A session does not subscribe to the filter any more."""
 
+    def unsubscribed(self, session: Session, filter: str) -> None:
+        """A session let go of the subscription that it made by this filter."""
+
     def needs(self, subscription: Subscription) -> tuple[str, ...]:
         """The filters whose publications other brokers must send here for this subscription."""
         return subscription.reads()

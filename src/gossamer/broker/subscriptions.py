@@ -110,6 +110,7 @@ def remove_subscription(core: Core, session: Session, filter: str) -> bool:
         return False
     leave(core, subscription)
     forgive(core, session, filter)
+    core.neighbours.unsubscribed(session, filter)
     if session.persistent:
         core.journal.subscription_removed(session.client_id, filter)
     return True

@@ -113,6 +113,10 @@ class Mesh(MeshPort):
         self.auto.unwanted(filter, by)
         self.advertisements.unwanted(filter, by)
 
+    def unsubscribed(self, session: Session, filter: str) -> None:
+        if self._roams and not session.is_peer:
+            self.roaming.unsubscribed(session, filter)
+
     def needs(self, subscription: Subscription) -> tuple[str, ...]:
         """A shared message is sent to the one broker that is to have it."""
         is_drawn = subscription.share and not isinstance(subscription, OperatorSubscription)

@@ -1,16 +1,26 @@
-"""Messages that a session has had, by their names, while some may come to it by two ways."""
+"""Messages that a session has had, by their names, while some may come to it by two ways.
+
+*One by one*: those that came to it on this broker, or after it from another. *All together*: those
+that passed the brokers where it was while it was there. It has had of them what it wanted; where
+they wait for others still, they may reach this broker after it.
+"""
+
+from __future__ import annotations
 
 from typing import Final
+
+from gossamer.session.name_bits import NameBits
 
 # Past it, a repetition is less likely than that nobody will say that the time is over.
 _MOST_NAMES: Final = 65_536
 
 
 class Seen:
-    __slots__ = ("_names", "_stored", "_void", "unsaved")
+    __slots__ = ("_names", "_stored", "_void", "passed", "unsaved")
 
     def __init__(self, names: list[bytes]) -> None:
         self._names = set(names)
+        self.passed: NameBits | None = None  # brokers where it was before
         self._stored: set[bytes] = set()  # those of them that wait in the store only
         self._void: set[bytes] = set()  # of those, what its client has by another way
         # Of messages that are done with: nothing else is left of them, should the broker crash.
@@ -18,7 +28,7 @@ class Seen:
 
     def is_repeated(self, name: bytes) -> bool:
         """Whether the session had it before; from now on it has."""
-        if name in self._names:
+        if name in self._names or (self.passed is not None and self.passed.has(name)):
             return True
         self._names.add(name)
         return False

@@ -71,10 +71,7 @@ class World:
     def _line(self) -> Road:
         """One direction of a link between brokers."""
         road = self.road()
-        # Not judged where clients move: a few of those trials (36 pf, 47 auto) have messages that
-        # cross a link again, and whether they may is not decided.
-        if not self.plan.is_roaming:
-            road.watch = RoadWatch(self.oracle.fault)
+        road.watch = RoadWatch(self.oracle.fault)
         return road
 
     def do(self, step: TrialStep) -> None:

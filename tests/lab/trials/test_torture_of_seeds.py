@@ -22,6 +22,13 @@ from gossamer_lab.trials.seed_runs import (
 FOUND = (
     Case(1008, "mixed", True),  # waves of waves, without end
     Case(1012, "pf", True),  # had at the old broker, and again as a wave at the new one
+    Case(1182, "bloom", True),  # had at the old broker, and again from the queue of a third
+    Case(1230, "ssf", True),
+    Case(1807, "auto", True),
+    Case(1807, "ssf", True),
+    Case(658, "mixed", True),  # a broker had forgotten in a crash that it waited for the session
+    Case(957, "bloom", True),
+    *(Case(*case, True) for case in ((36, "pf"), (47, "auto"), (10, "mixed"))),  # crossed twice
     Case(3058, "bloom", False),  # left to a neighbour that came back and went for good
     *(Case(106, mode, False) for mode in ALL_MODES),  # two cables that took turns for ever
     Case(1633, "bloom", False),  # the same, of two pairs

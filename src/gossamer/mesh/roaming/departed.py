@@ -11,21 +11,28 @@ from typing import TYPE_CHECKING, Final
 from gossamer.broker.geofences import LocatedSubscription
 from gossamer.broker.retained_delivery import serve_all
 from gossamer.broker.session_end import disconnect_session, end_session, settle
-from gossamer.broker.subscriptions import enter
+from gossamer.broker.subscriptions import enter, remove_subscription
 from gossamer.broker.timers import Timer
 from gossamer.mesh.directed.message import NO_MESSAGE, DirectedMessage, Fields
 from gossamer.mesh.directed.router import DirectedHandler
 from gossamer.mesh.link import Link
-from gossamer.mesh.roaming.transfer import ITEM, LATE, end_directed, head_directed, item_directed
+from gossamer.mesh.roaming.transfer import (
+    ITEM,
+    LATE,
+    MOST_SUBSCRIPTIONS,
+    end_directed,
+    head_directed,
+    item_directed,
+)
 from gossamer.mesh.roaming.transfer_state import MOVED, TAKEN, TransferStates
 from gossamer.session.handover import give_away
 from gossamer.session.message import NAME_BYTES
+from gossamer.session.name_bits import NameBits, unpacked_names
 from gossamer.session.queue import refill
 from gossamer.session.records import DeliveryRecord
 from gossamer.session.seen_names import Seen
 from gossamer.session.session import Session
 from gossamer.session.subscription import Subscription
-from gossamer.topics.names import matches
 from gossamer.wire import reasons
 
 if TYPE_CHECKING:
@@ -38,9 +45,6 @@ OVER: Final = "over"
 LINGER_SECONDS: Final = 15.0
 # A session that moves is more than its parts: none may be lost or come twice.
 TRANSFER_QOS: Final = 2
-# Messages for neighbours that are looked at when a session moves: a few milliseconds, and no more
-# than 128 KiB of names in its head.
-_MOST_LOOKED: Final = 4_096
 
 
 class DepartedSession(Timer):
@@ -66,6 +70,8 @@ class DepartedSessions(DirectedHandler):
         self._mesh = mesh
         self._core = mesh.core
         self._by_client: dict[str, DepartedSession] = {}
+        # Of sessions that came a moment ago: what had passed here before them.
+        self.before: dict[str, bytes] = {}  # packed
         mesh.router.handlers[TAKEN_OVER] = self
 
     def restore(self, session: Session, now: float) -> None:
@@ -105,9 +111,9 @@ class DepartedSessions(DirectedHandler):
         departed.number = number
         departed.is_leaving = session.lane.messages > 0
         seen_at = self._core.locations.last_seen(client_id)
-        had = b"" if where.state or departed.is_leaving else self._had(session, deliveries)
+        passed = self._passed(session, deliveries)
         self._send(
-            departed, head_directed(session, to, own, where.since, incoming, had, seen_at), now
+            departed, head_directed(session, to, own, where.since, incoming, passed, seen_at), now
         )
         for delivery in deliveries:
             self._send(departed, item_directed(ITEM, own, client_id, to, delivery), now)
@@ -124,27 +130,27 @@ class DepartedSessions(DirectedHandler):
         self._widen(session)
         return True
 
-    def _had(self, session: Session, deliveries: list[DeliveryRecord]) -> bytes:
-        """Names of messages that came to it here and still wait for neighbours: should the tree
-        change, they go round to everybody, its new broker too."""
-        filters = [each.filter for each in session.subscriptions.values() if not each.share]
-        names: dict[bytes, None] = {}
-        looked = 0
-        for link in self._mesh.by_name.values():
-            for delivery in reversed(link.session.left_over()):
-                message = delivery.message
-                if message is None or message.qos != 2:
-                    continue
-                looked += 1
-                if looked > _MOST_LOOKED:
-                    break
-                if any(matches(filter, message.topic) for filter in filters):
-                    names[message.name[-NAME_BYTES:]] = None
-        for delivery in deliveries:  # it brings these along
+    def _passed(self, session: Session, deliveries: list[DeliveryRecord]) -> NameBits:
+        """Messages that were here while the session was: it has had them, or did not want them.
+        They may still wait for others, on any broker, and would reach its new one after it. What
+        it brings along, in `deliveries` and on disk, it has not had."""
+        passed = self._mesh.tree_links.memory.latest()
+        earlier = self.before.pop(session.client_id, None)
+        if earlier is not None:
+            passed.subtract(unpacked_names(earlier))
+        if session.seen is not None and session.seen.passed is not None:
+            passed.add(session.seen.passed)
+        for delivery in deliveries:
             if delivery.message is not None:
-                names.pop(delivery.message.name[-NAME_BYTES:], None)
-        names.pop(b"", None)
-        return b"".join(names)
+                passed.drop(delivery.message.name[-NAME_BYTES:])
+        if session.lane.messages:
+            for name in self._core.journal.spilled_names(session.client_id):
+                passed.drop(name[-NAME_BYTES:])
+        return passed
+
+    def came(self, session: Session) -> None:
+        """The session is here; what has passed here before, it need not have had."""
+        self.before[session.client_id] = self._mesh.tree_links.memory.latest().packed()
 
     def _watch(self, session: Session) -> None:
         """If the session comes back before the store has given up what came for it meanwhile, it
@@ -180,9 +186,10 @@ class DepartedSessions(DirectedHandler):
     def check(self, directed: DirectedMessage) -> None:
         directed.text("client")
         directed.text("source")
+        _ended(directed)
 
     def run(self, directed: DirectedMessage, origin: Link, now: float) -> None:
-        """The session is where it should be."""
+        """The session is where it should be; some of its subscriptions may have ended there."""
         departed = self._by_client.get(directed.text("client"))
         if departed is None or departed.to != directed.text("source"):
             return
@@ -191,6 +198,8 @@ class DepartedSessions(DirectedHandler):
             if not departed.session.lane.messages:
                 self._finish(departed, now)
             return
+        for filter in _ended(directed):
+            remove_subscription(self._core, departed.session, filter)
         where = self._transfers.of(departed.session)
         if where.state == MOVED:
             where.state = TAKEN
@@ -255,3 +264,8 @@ class DepartedSessions(DirectedHandler):
         end_session(self._core, departed.session, now)
         fields: Fields = {"client": client_id, "source": self._mesh.settings.name}
         self._send(departed, DirectedMessage(OVER, departed.to, fields, NO_MESSAGE), now)
+
+
+def _ended(directed: DirectedMessage) -> list[str]:
+    """Filters to which the session does not subscribe any more; a broker of 0.1.0 names none."""
+    return directed.texts("ended", MOST_SUBSCRIPTIONS) if "ended" in directed.fields else []

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.charges import weigh_session
-from gossamer.broker.geofences import LocatedSubscription
+from gossamer.broker.geofences import told_of
+from gossamer.broker.operator_subscriptions import OperatorSubscription
 from gossamer.broker.session_end import expect_expiry
 from gossamer.broker.session_start import bound_queue
 from gossamer.broker.subscriptions import asked_of, enter, make, remove_subscription
@@ -29,6 +30,7 @@ from gossamer.mesh.roaming.transfer_state import (
     TransferStates,
     came_before,
 )
+from gossamer.plus.grammar import is_operator_filter
 from gossamer.plus.plan import PlusError
 from gossamer.session.handover import merge
 from gossamer.session.message import Message
@@ -92,6 +94,7 @@ class IncomingSessions(DirectedHandler):
         elif directed.kind == OVER:
             session = self._core.sessions.get(client_id)
             if session is not None:
+                self._transfers.of(session).passing.pop(directed.text("source"), None)
                 self._is_settled(session, directed.text("source"), now)
         elif directed.kind == HEAD:
             self._begin(client_id, TransferHead(directed), now)
@@ -141,9 +144,11 @@ class IncomingSessions(DirectedHandler):
         where = self._transfers.of(session)
         where.state = ARRIVING
         where.broker = head.source
+        where.passing[head.source] = None
         where.since = head.since
         self.names.watch(session)
-        self.names.had(session, head.seen)
+        self.names.had(session, head.seen, head.passed)
+        self._roaming.departed_sessions.came(session)
         session.number_after(head.number)
         core.journal.session_saved(record)
         self._transfers.save(session)
@@ -216,6 +221,7 @@ class IncomingSessions(DirectedHandler):
         where = self._transfers.of(session)
         if where.state == AGREEMENT and where.broker == source:
             self.names.forget(session)
+            self._roaming.departed_sessions.before.pop(session.client_id, None)
             where.state = HERE
             where.broker = ""
             self._transfers.save(session)
@@ -226,37 +232,45 @@ class IncomingSessions(DirectedHandler):
         if session is None or directed.kind != ITEM or directed.number("state") != QUEUED:
             return
         where = self._transfers.of(session)
-        if where.state == AGREEMENT and where.broker == key[0]:
-            self._late(key[1], directed, now)
+        delivery = delivery_of(directed)
+        if where.state == AGREEMENT and where.broker == key[0] and delivery.qos:
+            _give(session, delivery, now)
 
     def _late(self, client_id: str, directed: DirectedMessage, now: float) -> None:
+        """It came to the old broker after the session had left."""
         delivery = delivery_of(directed)
         message = delivery.message
         session = self._core.sessions.get(client_id)
         if message is None or delivery.qos == 0:
             return
-        if session is not None:
-            if delivery.share or _is_wanted(session, message, now):
-                session.enqueue(
-                    message,
-                    delivery.qos,
-                    delivery.retain,
-                    delivery.identifiers,
-                    delivery.share,
-                    now,
-                )
+        if session is not None and _is_wanted(session, delivery, message, now):
+            _give(session, delivery, now)
         elif delivery.share:
+            # Its old broker must not be chosen for the same message again.
+            self._roaming.tell_ended(directed.text("source"), client_id, [delivery.share], now)
             self._core.routes.sharing.hand_on(delivery.share, None, message, now)
 
 
-def _is_wanted(session: Session, message: Message, now: float) -> bool:
-    """Whether a message that its old broker passes on happened where its client wants it."""
-    is_elsewhere = False
+def _give(session: Session, delivery: DeliveryRecord, now: float) -> None:
+    message = delivery.message
+    if message is not None:
+        session.enqueue(
+            message, delivery.qos, delivery.retain, delivery.identifiers, delivery.share, now
+        )
+
+
+def _is_wanted(session: Session, delivery: DeliveryRecord, message: Message, now: float) -> bool:
+    """Whether the session still subscribes to what its old broker passes on, and a message that
+    says where it is happened where the client wants it."""
+    if delivery.share:
+        return delivery.share in session.subscriptions
+    topic = told_of(message.topic)
     for subscription in session.subscriptions.values():
-        if not subscription.share and matches(subscription.filter, message.topic):
-            if not isinstance(subscription, LocatedSubscription) or subscription.takes(
-                message, now
-            ):
+        if subscription.share:
+            continue
+        if isinstance(subscription, OperatorSubscription):
+            if is_operator_filter(message.topic):
                 return True
-            is_elsewhere = True
-    return not is_elsewhere
+        elif matches(subscription.filter, topic) and subscription.takes(message, now):
+            return True
+    return False

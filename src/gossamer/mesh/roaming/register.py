@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 _PREFIX: Final = SHARED_TOPICS + "sessions/"
 # As long as a removal is remembered: who was away for longer may bring a discarded session back.
 _CLEARED_SECONDS: Final = 7 * 86_400
+# Nobody hears of a claim before it is on disk here: a broker that had forgotten in a crash that it
+# waits for a session would tell the next who claims it that there is none.
+_CLAIM_QOS: Final = 2
 # The kind of gossip that names such clients.
 CONNECTED: Final = 0x43
 
@@ -94,14 +97,14 @@ class SessionRegister(Tap):
             properties.message_expiry = _CLEARED_SECONDS
             expires_at = now + _CLEARED_SECONDS
         payload = json.dumps(fields).encode()
-        publish(
-            self._core, Message(topic, payload, 1, True, properties, expires_at, "", ""), None, now
-        )
+        message = Message(topic, payload, _CLAIM_QOS, True, properties, expires_at, "", "")
+        publish(self._core, message, None, now)
 
     def remove(self, client_id: str, now: float) -> None:
         topic = _topic(client_id)
         self._own.pop(topic, None)
-        publish(self._core, Message(topic, b"", 1, True, None, 0.0, "", ""), None, now)
+        message = Message(topic, b"", _CLAIM_QOS, True, None, 0.0, "", "")
+        publish(self._core, message, None, now)
 
     def here(self, client_id: str) -> None:
         """The session is on this broker: if nobody claims it, that is news."""

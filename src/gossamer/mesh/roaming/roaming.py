@@ -16,7 +16,7 @@ from gossamer.broker.timers import Timer
 from gossamer.mesh.directed.message import NO_MESSAGE, DirectedMessage
 from gossamer.mesh.directed.router import DirectedHandler
 from gossamer.mesh.link import Link
-from gossamer.mesh.roaming.departed import TRANSFER_QOS, DepartedSessions
+from gossamer.mesh.roaming.departed import TAKEN_OVER, TRANSFER_QOS, DepartedSessions
 from gossamer.mesh.roaming.incoming import IncomingSessions
 from gossamer.mesh.roaming.register import ClaimListener, Presence, SessionClaim, SessionRegister
 from gossamer.mesh.roaming.transfer_state import ARRIVING, HERE, TransferStates
@@ -45,6 +45,7 @@ class Roaming(ClaimListener):
         self._insisted: set[str] = set()  # of those who wait: their claims were repeated once
         self._expected: set[str] = set()  # claimed from others, and not come yet
         self.presence: Presence = Presence(mesh)
+        self._ended: dict[str, dict[str, None]] = {}  # filters of this turn, by client id
         self._stuck: dict[str, None] = {}  # sessions of others, to which no way leads yet
         self._seen_changes = -1
         mesh.router.handlers[NOTHING] = Nothing(self)
@@ -66,6 +67,7 @@ class Roaming(ClaimListener):
                 continue
             if where.state != HERE:
                 self.incoming_sessions.restore(session, now)
+                self.departed_sessions.came(session)  # when it did is not known any more
             self.claims.here(session.client_id)
             self._stuck[session.client_id] = None
 
@@ -143,14 +145,21 @@ class Roaming(ClaimListener):
     def ended(self, session: Session, now: float) -> None:
         client_id = session.client_id
         self.incoming_sessions.names.forget(session)
+        self.departed_sessions.before.pop(client_id, None)
         where = self.transfers.of(session)
         self.transfers.forget(session)
         if where.is_away():
             self.departed_sessions.forget(client_id)
             return
+        for broker in where.passing:
+            self.tell_ended(broker, client_id, [], now)
         claim = self.claims.find(client_id, now)
         if claim is not None and claim.owner == self._own:
             self.claims.remove(client_id, now)
+
+    def unsubscribed(self, session: Session, filter: str) -> None:
+        if self.transfers.passing(session):
+            self._ended.setdefault(session.client_id, {})[filter] = None
 
     # Claims of others ---------------------------------------------------------------------------
 
@@ -200,6 +209,8 @@ class Roaming(ClaimListener):
             self._claim(client_id, session.user, 0, "", now)
 
     def end_turn(self, now: float) -> None:
+        if self._ended:
+            self._tell_ended(now)
         self.departed_sessions.end_turn(now)
         self.incoming_sessions.names.end_turn()
         if self._stuck and self._seen_changes != self.mesh.reachability.changes:
@@ -210,6 +221,29 @@ class Roaming(ClaimListener):
                     del self._stuck[client_id]
                 else:
                     self.claimed(claim, now)
+
+    def _tell_ended(self, now: float) -> None:
+        """Who passes messages on for these subscriptions is to do so no more."""
+        ended, self._ended = self._ended, {}
+        for client_id, filters in ended.items():
+            session = self._core.sessions.get(client_id)
+            if session is None:
+                continue
+            gone = [filter for filter in filters if filter not in session.subscriptions]
+            for broker in self.transfers.passing(session) if gone else ():
+                self.tell_ended(broker, client_id, gone, now)
+
+    def tell_ended(self, broker: str, client_id: str, filters: list[str], now: float) -> None:
+        """To one that passes messages on: no more for these filters; for nothing, if there are
+        none."""
+        fields: dict[str, object] = {
+            "client": client_id,
+            "source": self._own,
+            "ended": filters,
+            "ends": not filters,
+        }
+        directed = DirectedMessage(TAKEN_OVER, broker, fields, NO_MESSAGE)
+        self.mesh.router.send(directed, TRANSFER_QOS, now)
 
     def _claim(self, client_id: str, user: str, cleared: int, prior: str, now: float) -> None:
         if prior:

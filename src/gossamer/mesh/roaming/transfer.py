@@ -1,8 +1,8 @@
 """A session on its way to another broker, as directed messages: head, messages, end.
 
     head   subscriptions, expiry, what the client has not released yet, and, if it came from another
-           broker shortly before, what it has had since; what it has had of messages that wait for
-           neighbours; where its client was last seen
+           broker shortly before, what it has had since; which messages passed its brokers while
+           it was there, so that it has had them; where its client was last seen
     item   one message that waits or is in flight, with its place and state
     end    that was all
     late   one that came to the old broker afterwards
@@ -28,6 +28,7 @@ from gossamer.mesh.json_fields import (
     text_of,
 )
 from gossamer.session.message import NAME_BYTES, WAVE_BYTES, Message
+from gossamer.session.name_bits import NameBits, unpacked_names
 from gossamer.session.records import (
     QUEUED,
     RELEASED,
@@ -45,9 +46,10 @@ END: Final = "end"
 LATE: Final = "late"
 
 # More than any session has; they only bound what is read.
-_MOST_SUBSCRIPTIONS: Final = 1_000_000
+MOST_SUBSCRIPTIONS: Final = 1_000_000
 _MOST_IDENTIFIERS: Final = 1_000_000
 _MOST_SEEN: Final = 1_000_000
+_MOST_PASSED: Final = 1_000_000  # bytes, packed
 _LATEST: Final = 1e12  # seconds of the wall clock, in thirty thousand years
 _NO_SUBSCRIPTION: Final = "a malformed subscription"
 _RECORD_FIELDS: Final = ("filter", "qos", "no_local", "rap", "handling", "identifier", "user")
@@ -59,20 +61,20 @@ def head_directed(
     source: str,
     since: int,
     incoming: list[int],
-    had: bytes,
+    passed: NameBits,
     seen_at: tuple[Point, float] | None,
 ) -> DirectedMessage:
-    """`had` are names of messages that it has had; `seen_at` is where its client was last, if it
-    says such things, and when."""
+    """`passed` are messages that it has had, as far as it wanted them; `seen_at` is where its
+    client was last, if it says such things, and when."""
     record = session.record
-    names = had if session.seen is None else session.seen.names() + had
     content: dict[str, object] = {
         "user": record.user,
         "expiry": record.expiry,
         "is_311": record.is_311,
         "number": session.last_number(),
         "incoming": incoming,
-        "seen": names.hex(),
+        "seen": "" if session.seen is None else session.seen.names().hex(),
+        "passed": passed.packed().hex(),
         "subscriptions": [_listed(each.record) for each in session.subscriptions.values()],
     }
     if seen_at is not None:
@@ -141,6 +143,7 @@ class TransferHead:
     __slots__ = (
         "incoming",
         "number",
+        "passed",
         "record",
         "seen",
         "seen_at",
@@ -158,7 +161,8 @@ class TransferHead:
         self.number = said.number("number")
         self.incoming = said.numbers("incoming", 65_535, 1, 65_535)
         self.seen = said.binary("seen", NAME_BYTES, _MOST_SEEN)
-        listed = said.items("subscriptions", _MOST_SUBSCRIPTIONS)
+        self.passed = _passed(said)
+        listed = said.items("subscriptions", MOST_SUBSCRIPTIONS)
         self.subscriptions = [_subscription(each) for each in listed]
         self.seen_at = _position(said)
         self.record = record
@@ -203,6 +207,15 @@ def _subscription(said: object) -> SubscriptionRecord:
         name, value = [text_of(each, _NO_SUBSCRIPTION) for each in both]
         record.user.append((name, value))
     return record
+
+
+def _passed(said: JsonFields) -> NameBits:
+    if "passed" not in said.fields:  # a broker of 0.1.0 does not say
+        return NameBits()
+    try:
+        return unpacked_names(said.binary("passed", 1, _MOST_PASSED))
+    except ValueError:
+        raise malformed("malformed names of messages") from None
 
 
 def _position(said: JsonFields) -> tuple[Point, float] | None:

@@ -15,6 +15,7 @@ from typing import Final
 
 from gossamer.broker.core import Core
 from gossamer.session.message import NAME_BYTES
+from gossamer.session.name_bits import NameBits, unpacked_names
 from gossamer.session.records import QUEUED, DeliveryRecord
 from gossamer.session.seen_names import Seen
 from gossamer.session.session import Session
@@ -29,12 +30,13 @@ TAKEN: Final = "taken"  # that broker has it
 _ROOM: Final = "mesh/moves"
 # A room of the store for each session, with runs of names by the first of them.
 _ROOMS: Final = "mesh/seen/"
+_PASSED: Final = "passed"  # beside them: what passed the brokers where the session was
 
 
 class TransferState:
     """Of one session. No broker's name has a slash."""
 
-    __slots__ = ("broker", "last", "since", "state")
+    __slots__ = ("broker", "last", "passing", "since", "state")
 
     def __init__(self, text: str) -> None:
         parts = [*text.split("/"), "", "", "", ""]
@@ -42,6 +44,11 @@ class TransferState:
         self.broker = parts[1]
         self.since = int(parts[2]) if parts[2].isdecimal() else 0  # microseconds
         self.last = parts[3]
+        # Brokers that pass on to this one what comes for the session there. After a restart those
+        # of earlier moves are not known: more may be passed on than is wanted.
+        self.passing: dict[str, None] = {}
+        if self.broker and not self.is_away():
+            self.passing[self.broker] = None
 
     def text(self) -> str:
         text = f"{self.state}/{self.broker}/{self.since}"
@@ -79,6 +86,11 @@ class TransferStates:
             self._by_client[session.client_id] = where
         return where
 
+    def passing(self, session: Session) -> list[str]:
+        """The brokers that pass on to this one what comes for the session there."""
+        where = self._by_client.get(session.client_id)
+        return [] if where is None else list(where.passing)
+
     def save(self, session: Session) -> None:
         """As long as the session is kept at all."""
         client_id = session.client_id
@@ -112,11 +124,16 @@ class SeenNames:
             session.seen = Seen([])
         self._watched[session.client_id] = session
 
-    def had(self, session: Session, names: bytes) -> None:
+    def had(self, session: Session, names: bytes, passed: NameBits) -> None:
         """On another broker; they may still be on their way to this one."""
-        if session.seen is not None:
-            for start in range(0, len(names), NAME_BYTES):
-                session.seen.done(names[start : start + NAME_BYTES])
+        seen = session.seen
+        if seen is None:
+            return
+        for start in range(0, len(names), NAME_BYTES):
+            seen.done(names[start : start + NAME_BYTES])
+        seen.passed = passed
+        if session.persistent:
+            self._core.journal.keep(_ROOMS + session.client_id, _PASSED, passed.packed())
 
     def restore(self, session: Session) -> None:
         """After a restart."""
@@ -124,9 +141,12 @@ class SeenNames:
         for delivery in session.left_over():
             if delivery.message is not None:
                 names.append(delivery.message.name[-NAME_BYTES:])
-        for run in self._core.rooms.pop(_ROOMS + session.client_id, {}).values():
+        kept = self._core.rooms.pop(_ROOMS + session.client_id, {})
+        passed = unpacked_names(kept.pop(_PASSED, b""))
+        for run in kept.values():
             names += [run[start : start + NAME_BYTES] for start in range(0, len(run), NAME_BYTES)]
         session.seen = Seen(names)
+        session.seen.passed = passed
         if session.lane.messages:
             for name in self._core.journal.spilled_names(session.client_id):
                 session.seen.spilled(name[-NAME_BYTES:])

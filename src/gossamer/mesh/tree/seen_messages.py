@@ -12,11 +12,12 @@ from typing import Final
 
 from gossamer.session.journal import Journal, Saver
 from gossamer.session.message import NAME_BYTES, MessageNamer
+from gossamer.session.name_bits import CHUNK_BITS as _CHUNK_BITS
+from gossamer.session.name_bits import CHUNK_BYTES as _CHUNK_BYTES
+from gossamer.session.name_bits import SOURCE_BYTES as _SOURCE_BYTES
+from gossamer.session.name_bits import NameBits
 
-_SOURCE_BYTES: Final = 8
 # Counters are remembered in chunks, one bit each; a chunk is what is saved.
-_CHUNK_BITS: Final = 512
-_CHUNK_BYTES: Final = _CHUNK_BITS // 8
 _MOST_CHUNKS: Final = 2_048  # of one source: a million messages
 _MOST_SOURCES: Final = 4_096  # each start of a broker is one
 # A room of the store for each source, with chunks by their numbers.
@@ -24,12 +25,13 @@ _ROOMS: Final = "mesh/names/"
 
 
 class _Source:
-    __slots__ = ("changed", "chunks", "gone")
+    __slots__ = ("changed", "chunks", "gone", "newest")
 
     def __init__(self) -> None:
         self.chunks: dict[int, int] = {}
         self.changed: dict[int, None] = {}  # that must be saved
         self.gone: list[int] = []
+        self.newest = 0  # the last of the chunks
 
 
 class SeenMessages(MessageNamer):
@@ -45,6 +47,7 @@ class SeenMessages(MessageNamer):
             source = self._source(bytes.fromhex(room[len(_ROOMS) :]))
             for number, data in kept.pop(room).items():
                 source.chunks[int(number)] = int.from_bytes(data, "big")
+                source.newest = max(source.newest, int(number))
         journal.savers.append(_NameSaver(self))
 
     def name(self, qos: int) -> bytes:
@@ -63,6 +66,8 @@ class SeenMessages(MessageNamer):
         if bits & bit:
             return False
         source.chunks[chunk] = bits | bit
+        if not bits:
+            source.newest = max(source.newest, chunk)
         if not bits and len(source.chunks) > _MOST_CHUNKS:
             oldest = next(iter(source.chunks))
             del source.chunks[oldest]
@@ -79,6 +84,13 @@ class SeenMessages(MessageNamer):
             return False
         number = int.from_bytes(name[_SOURCE_BYTES:], "big")
         return bool(source.chunks.get(number // _CHUNK_BITS, 0) & 1 << number % _CHUNK_BITS)
+
+    def latest(self) -> NameBits:
+        """The last that were here of each source."""
+        names = NameBits()
+        for key, source in self._sources.items():
+            names.put(key, source.newest, source.chunks)
+        return names
 
     def is_own(self, name: bytes) -> bool:
         """Whether this broker gave it, or the first of the two of a wave."""
