@@ -211,13 +211,18 @@ def known_route(connection: Connection, topic_bytes: bytes) -> Route | None:
 
 
 def route_of(connection: Connection, packet: Publish, topic: str) -> Route | None:
-    """As `known_route`; who removes what was retained on a topic has hardly a further use for it,
-    so nothing is kept of that."""
-    if not packet.retain or packet.payload:
-        return known_route(connection, topic.encode())
+    """As `known_route`; but nothing is kept of a topic that is hardly used again: who removes what
+    was retained on it is done with it, and so may be who retains something there for the first
+    time. Of those there may be a million."""
+    core = connection.core
+    topic_bytes = topic.encode()
+    if not packet.retain:
+        return known_route(connection, topic_bytes)
+    if packet.payload and (topic_bytes in connection.topics.known or core.retained.has(topic)):
+        return known_route(connection, topic_bytes)
     if not is_allowed(connection, topic):
         return None
-    return connection.core.routes.passing(topic, topic.encode())
+    return core.routes.passing(topic, topic_bytes)
 
 
 def is_allowed(connection: Connection, topic: str) -> bool:
