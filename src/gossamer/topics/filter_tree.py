@@ -63,8 +63,13 @@ class _FilterNode:
         else:
             self.place(levels[at], entry)
 
+    def is_wide(self) -> bool:
+        """Whether it has children, and not one alone; a dictionary is slow to tell its first once
+        many that came before are deleted."""
+        return self.children is not None and len(self.children) > 1
+
     def contents(self) -> "list[_Below]":
-        """All that lies directly below; two are enough to show that it is more than one."""
+        """All that lies directly below one that is not wide."""
         found: list[_Below] = []
         if self.entry is not None:
             found.append(self.entry)
@@ -75,8 +80,6 @@ class _FilterNode:
         if self.children is not None:
             for below in self.children.values():
                 found.append(below)
-                if len(found) > 1:
-                    break
         return found
 
 
@@ -179,7 +182,7 @@ class FilterTree:
             node = below
         else:
             node.entry = None
-        while path:
+        while path and not node.is_wide():
             left = node.contents()
             if len(left) > 1 or (left and isinstance(left[0], _FilterNode)):
                 break

@@ -181,17 +181,19 @@ class AdminServer:
             self._document = await asyncio.to_thread(openapi, self.routes, __version__)
         return self._document
 
-    def _sessions(self, request: HttpRequest) -> Page[views.SessionView]:
+    async def _sessions(self, request: HttpRequest) -> Page[views.SessionView]:
+        if request.query.get("search"):
+            return await views.searched_sessions(self._core, request.query)
         return views.sessions(self._core, request.query)
 
     def _session(self, request: HttpRequest, client_id: str) -> views.SessionView:
         return views.one_session(self._core, client_id)
 
-    def _subscriptions(self, request: HttpRequest) -> Page[views.SubscriptionView]:
-        return views.subscriptions(self._core, request.query)
+    async def _subscriptions(self, request: HttpRequest) -> Page[views.SubscriptionView]:
+        return await views.subscriptions(self._core, request.query)
 
-    def _retained(self, request: HttpRequest) -> Page[views.RetainedView]:
-        return views.retained(self._core, request.query, self._clock.now())
+    async def _retained(self, request: HttpRequest) -> Page[views.RetainedView]:
+        return await views.retained(self._core, request.query, self._clock.now())
 
     def _memory(self, request: HttpRequest) -> views.MemoryPage:
         return views.memory(self._core, request.query)
@@ -199,11 +201,11 @@ class AdminServer:
     def _loop(self, request: HttpRequest) -> views.LoopPage:
         return views.loop(self._core, request.query)
 
-    def _positions(self, request: HttpRequest) -> Page[views.PositionView]:
-        return views.positions(self._core, request.query, self._clock.now())
+    async def _positions(self, request: HttpRequest) -> Page[views.PositionView]:
+        return await views.positions(self._core, request.query, self._clock.now())
 
-    def _fences(self, request: HttpRequest) -> Page[views.FenceView]:
-        return views.fences(self._core, request.query, self._clock.now())
+    async def _fences(self, request: HttpRequest) -> Page[views.FenceView]:
+        return await views.fences(self._core, request.query, self._clock.now())
 
     def _disconnect(self, request: HttpRequest, client_id: str) -> Done:
         discard = request.query.get("discard", "false")

@@ -1,7 +1,12 @@
-"""What the API shows of the broker and of places: JSON values, whose types are their schemas."""
+"""What the API shows of the broker and of places: JSON values, whose types are their schemas.
 
+A list is looked through in slices, and others are served in between: what comes or goes meanwhile
+may be in it or not.
+"""
+
+import asyncio
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from itertools import islice
 from typing import Final, Generic, TypeVar
 
@@ -9,16 +14,20 @@ from typing_extensions import TypedDict
 
 from gossamer.broker.core import Core
 from gossamer.broker.geofences import LocatedSubscription
-from gossamer.broker.loop_turns import described
+from gossamer.broker.loop_turns import ADMIN, MeasuredTurn, described
 from gossamer.broker.memory_report import holdings
+from gossamer.geo.earth import Point
 from gossamer.geo.glp import PREFIX
 from gossamer.net.admin.http import HttpError
 from gossamer.session.message import Message
+from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
 from gossamer.topics.names import TopicError, check_filter
 
 MOST_ENTRIES: Final = 1000  # of one answer
 DEFAULT_ENTRIES: Final = 100
+# Sessions, and steps of a search for retained messages, in one turn: about a millisecond.
+SLICE: Final = 1000
 PAGE: Final = {
     "limit": f"At most so many entries (1 to {MOST_ENTRIES}).",
     "offset": "Skip so many entries.",
@@ -153,6 +162,34 @@ def cut(
     return {"total": len(found), "entries": [view(one) for one in found[offset : offset + limit]]}
 
 
+class Matches(Generic[Found]):
+    """What was found so far: how many, and those of the page that was asked for."""
+
+    def __init__(self, query: dict[str, str]) -> None:
+        self._offset, limit = page(query)
+        self._end = self._offset + limit
+        self._total = 0
+        self._shown: list[Found] = []
+
+    def add(self, one: Found) -> None:
+        if self._offset <= self._total < self._end:
+            self._shown.append(one)
+        self._total += 1
+
+    def page(self, view: Callable[[Found], Entry]) -> Page[Entry]:
+        return {"total": self._total, "entries": [view(one) for one in self._shown]}
+
+
+async def sessions_in_turns(core: Core, about: str) -> AsyncIterator[list[Session]]:
+    """All sessions, some at a time; what is done with each slice belongs to its turn."""
+    names = list(core.sessions)
+    for first in range(0, len(names), SLICE):
+        with MeasuredTurn(core.turns, ADMIN, about):
+            found = [core.sessions.get(name) for name in names[first : first + SLICE]]
+            yield [one for one in found if one is not None]
+        await asyncio.sleep(0)
+
+
 def page(query: dict[str, str]) -> tuple[int, int]:
     """Offset and limit; HttpError 400 if they are no numbers or out of bounds."""
     try:
@@ -187,20 +224,23 @@ def session_view(session: Session, wall_offset: float) -> SessionView:
 
 
 def sessions(core: Core, query: dict[str, str]) -> Page[SessionView]:
+    """A page of very many, without a list of them all."""
+    offset, limit = page(query)
+    chosen = islice(core.sessions.values(), offset, offset + limit)
+    return {
+        "total": len(core.sessions),
+        "entries": [session_view(one, core.wall_offset) for one in chosen],
+    }
+
+
+async def searched_sessions(core: Core, query: dict[str, str]) -> Page[SessionView]:
     wanted = query.get("search", "").lower()
-    if not wanted:  # a page of very many, without a list of them all
-        offset, limit = page(query)
-        chosen = islice(core.sessions.values(), offset, offset + limit)
-        return {
-            "total": len(core.sessions),
-            "entries": [session_view(one, core.wall_offset) for one in chosen],
-        }
-    found = [
-        one
-        for one in core.sessions.values()
-        if wanted in one.client_id.lower() or wanted in one.user.lower()
-    ]
-    return cut(found, query, lambda one: session_view(one, core.wall_offset))
+    matches: Matches[Session] = Matches(query)
+    async for some in sessions_in_turns(core, "sessions"):
+        for one in some:
+            if wanted in one.client_id.lower() or wanted in one.user.lower():
+                matches.add(one)
+    return matches.page(lambda one: session_view(one, core.wall_offset))
 
 
 def one_session(core: Core, client_id: str) -> SessionView:
@@ -210,28 +250,30 @@ def one_session(core: Core, client_id: str) -> SessionView:
     return session_view(session, core.wall_offset)
 
 
-def subscriptions(core: Core, query: dict[str, str]) -> Page[SubscriptionView]:
+async def subscriptions(core: Core, query: dict[str, str]) -> Page[SubscriptionView]:
     client_id = query.get("client_id")
-    if client_id is None:
-        owners = list(core.sessions.values())
-    else:
-        owners = [core.sessions[client_id]] if client_id in core.sessions else []
     wanted = query.get("search", "").lower()
-    found = [
-        (owner.client_id, filter, one.record)
-        for owner in owners
-        for filter, one in owner.subscriptions.items()
-        if wanted in filter.lower() or wanted in owner.client_id.lower()
-    ]
-    return cut(
-        found,
-        query,
+    matches: Matches[tuple[str, SubscriptionRecord]] = Matches(query)
+
+    def look(owner: Session) -> None:
+        is_wanted = wanted in owner.client_id.lower()
+        for filter, one in owner.subscriptions.items():
+            if is_wanted or wanted in filter.lower():
+                matches.add((owner.client_id, one.record))
+
+    if client_id is None:
+        async for some in sessions_in_turns(core, "subscriptions"):
+            for owner in some:
+                look(owner)
+    elif client_id in core.sessions:
+        look(core.sessions[client_id])
+    return matches.page(
         lambda one: {
             "client_id": one[0],
-            "filter": one[1],
-            "qos": one[2].qos,
-            "glp": [pair for pair in one[2].user if pair[0].startswith(PREFIX)],
-        },
+            "filter": one[1].filter,
+            "qos": one[1].qos,
+            "glp": [pair for pair in one[1].user if pair[0].startswith(PREFIX)],
+        }
     )
 
 
@@ -290,14 +332,20 @@ def _milliseconds(seconds: float) -> float:
     return round(seconds * 1e3, 1)
 
 
-def retained(core: Core, query: dict[str, str], now: float) -> Page[RetainedView]:
+async def retained(core: Core, query: dict[str, str], now: float) -> Page[RetainedView]:
     filter = query.get("filter", "#")
     try:
         check_filter(filter)
     except TopicError as error:
         raise HttpError(400, str(error)) from error
-    found = core.retained.search(filter, now)
-    return cut(found, query, lambda one: _message(one, core.wall_offset))
+    matches: Matches[Message] = Matches(query)
+    search = core.retained.begin_search(filter)
+    while not search.is_done():
+        with MeasuredTurn(core.turns, ADMIN, "retained"):
+            for one in search.next(now, SLICE):
+                matches.add(one)
+        await asyncio.sleep(0)
+    return matches.page(lambda one: _message(one, core.wall_offset))
 
 
 def _message(message: Message, wall_offset: float) -> RetainedView:
@@ -317,22 +365,24 @@ def _message(message: Message, wall_offset: float) -> RetainedView:
     }
 
 
-def positions(core: Core, query: dict[str, str], now: float) -> Page[PositionView]:
-    known = [(client_id, core.locations.position(client_id, now)) for client_id in core.sessions]
-    found = [(client_id, point) for client_id, point in known if point is not None]
-    return cut(
-        found, query, lambda one: {"client_id": one[0], "lat": one[1].lat, "lon": one[1].lon}
-    )
+async def positions(core: Core, query: dict[str, str], now: float) -> Page[PositionView]:
+    matches: Matches[tuple[str, Point]] = Matches(query)
+    async for some in sessions_in_turns(core, "positions"):
+        for one in some:
+            point = core.locations.position(one.client_id, now)
+            if point is not None:
+                matches.add((one.client_id, point))
+    return matches.page(lambda one: {"client_id": one[0], "lat": one[1].lat, "lon": one[1].lon})
 
 
-def fences(core: Core, query: dict[str, str], now: float) -> Page[FenceView]:
-    found = [
-        one
-        for session in core.sessions.values()
-        for one in session.subscriptions.values()
-        if isinstance(one, LocatedSubscription)
-    ]
-    return cut(found, query, lambda one: _fence(core, one, now))
+async def fences(core: Core, query: dict[str, str], now: float) -> Page[FenceView]:
+    matches: Matches[LocatedSubscription] = Matches(query)
+    async for some in sessions_in_turns(core, "fences"):
+        for session in some:
+            for one in session.subscriptions.values():
+                if isinstance(one, LocatedSubscription):
+                    matches.add(one)
+    return matches.page(lambda one: _fence(core, one, now))
 
 
 def _fence(core: Core, one: LocatedSubscription, now: float) -> FenceView:
