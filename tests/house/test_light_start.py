@@ -26,7 +26,7 @@ HEAVY = {
     "pyarrow": "the archive",
     "opentelemetry": "traces",
     "tarfile": "the installation of models",
-    "ctypes": "workers that are confined",
+    "email": "the library that reads entry points",
     "rich": "tables of the laboratory",
 }
 

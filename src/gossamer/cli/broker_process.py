@@ -22,7 +22,6 @@ from gossamer.cli.errors import CommandError, WrongUse
 from gossamer.cli.serve_options import ServeOptions
 from gossamer.cli.signals import InputEnd
 from gossamer.net.assembly import engine_of, installed_processors, open_archive, open_pool
-from gossamer.net.backup import Backups
 from gossamer.net.clock import Clock
 from gossamer.net.config import Config, ConfigError, load
 from gossamer.net.config.reporting import warnings
@@ -33,6 +32,7 @@ from gossamer.net.listeners import Reloader
 from gossamer.net.logs import set_up_logging
 from gossamer.net.resolved_config import ResolvedConfig, read_resolved, settings_of
 from gossamer.net.server import Server
+from gossamer.net.text_pages import give_back_code
 from gossamer.session.journal import Journal
 from gossamer.storage.files import StoreError, default_folder
 from gossamer.storage.sqlite_store import SYNC_MODES, SqliteStore
@@ -161,7 +161,7 @@ def _way_out(error: OSError, file: Path | None) -> str:
 
 
 async def _open_admin(
-    resolved: ResolvedConfig, server: Server, reloader: Reloader, backups: Backups | None
+    resolved: ResolvedConfig, server: Server, reloader: Reloader, store: SqliteStore | None
 ) -> AdminServer | None:
     settings = resolved.config.admin
     if not settings.enabled:
@@ -169,6 +169,7 @@ async def _open_admin(
     # Not at the top: metrics, most of all, take memory that a broker without them can spare.
     from gossamer.net.admin.server import AdminServer
     from gossamer.net.admin.tokens import default_token_file, token_for
+    from gossamer.net.backup import Backups
 
     try:
         token = token_for(settings.token_file)
@@ -179,7 +180,7 @@ async def _open_admin(
             reloader.reload,
             server.mesh_links,
             server.clock,
-            backups,
+            None if store is None else Backups(store),
         )
         port = await admin.open()
     except ConfigError as error:
@@ -229,9 +230,9 @@ async def _serve(
     if options.with_parent:
         await loop.connect_read_pipe(lambda: InputEnd(stopped.set), sys.stdin)
     reloader = Reloader(listeners, options.config)
-    backups = None if store is None else Backups(store)
-    admin = await _open_admin(resolved, server, reloader, backups)
+    admin = await _open_admin(resolved, server, reloader, store)
     loop.add_signal_handler(signal.SIGHUP, reloader.on_signal)
+    give_back_code()
     stopping = asyncio.ensure_future(stopped.wait())
     await asyncio.wait((stopping, server.failure), return_when=asyncio.FIRST_COMPLETED)
     if admin is not None:

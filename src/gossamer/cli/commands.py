@@ -14,12 +14,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final, cast
 
 import gossamer
 from gossamer.cli.errors import CommandError
+from gossamer.plugins import entry_points
 
 ENTRY_POINTS: Final = "gossamer.commands"
 LAB: Final = "gossamer-lab"

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import sys
+from mmap import MADV_DONTNEED
 from signal import SIGKILL
 from typing import Final
 
@@ -30,6 +31,12 @@ def die_with_parent() -> None:
 def take_no_privileges() -> None:
     """No program that is run from here has more rights than this one; filters demand it."""
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def forget_pages(start: int, size: int) -> bool:
+    """Of a mapping that holds nothing of this process's own; False if the kernel refuses."""
+    place, length = ctypes.c_void_p(start), ctypes.c_size_t(size)
+    return int(_libc().madvise(place, length, ctypes.c_int(MADV_DONTNEED))) == 0
 
 
 def _prctl(option: int, value: int) -> None:

@@ -5,9 +5,9 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Final, TypeVar
 
+from gossamer.plugins import entry_points
 from gossamer.plus.operators.kinds import ProcessorKind
 from gossamer.plus.registry import PROCESSORS
 from gossamer.plus.vocabulary import Vocabulary

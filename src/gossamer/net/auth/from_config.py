@@ -7,7 +7,6 @@ entry point group `gossamer.authenticators`.
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +14,7 @@ from gossamer.net.auth.backend import Backend, CertificateBackend, Chain
 from gossamer.net.auth.logins import LoginRules
 from gossamer.net.config.root import Config
 from gossamer.net.config.value_types import ConfigError
+from gossamer.plugins import entry_points
 
 if TYPE_CHECKING:
     from gossamer.net.auth.scram import Verifier
@@ -92,7 +92,7 @@ def load_plugin(name: str, options: dict[str, Any]) -> Backend:
     """The back end of that name; ConfigError if it cannot be had."""
     found = entry_points(group=GROUP, name=name)
     if not found:
-        known = ", ".join(sorted(entry_points(group=GROUP).names)) or "none"
+        known = ", ".join(sorted(one.name for one in entry_points(group=GROUP))) or "none"
         raise ConfigError(f"auth.plugins: {name} is not installed; installed are: {known}")
     try:
         backend = next(iter(found)).load()(options)

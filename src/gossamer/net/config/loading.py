@@ -1,6 +1,5 @@
 """TOML text to a `Config`, with every problem named by key, value and what is allowed."""
 
-import difflib
 import tomllib
 import types
 from pathlib import Path
@@ -154,6 +153,8 @@ def _locate(model: type[Section], place: Place) -> tuple[str, Key | None, type[S
 
 
 def _suggestion(key: str, owner: type[Section]) -> str:
+    import difflib  # only for mistakes
+
     known = list(owner.keys)
     near = difflib.get_close_matches(key, known, n=1, cutoff=_LIKENESS)
     return f"did you mean {near[0]}?" if near else "known keys: " + ", ".join(known)

@@ -9,9 +9,18 @@ import re
 import types
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, NamedTuple, Self, Union, get_args, get_origin
-
-from typing_extensions import dataclass_transform
+from typing import (
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    NamedTuple,
+    Self,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+)
 
 # The kinds of problems that are told in words of their own; all others are a wrong value.
 MISSING: Final = "missing"
