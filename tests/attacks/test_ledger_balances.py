@@ -159,7 +159,8 @@ def test_nothing_is_owed_when_everybody_has_gone(seed: int, budget: int) -> None
     routes = crowd.target.broker.core.routes
     sizes = [route.size for route in routes._routes.values()]
     branches = [branch.size for branch in routes._branches.values()]
-    assert after["routes"] == sum(sizes) + sum(branches)
+    audiences = [audience.size for audience in routes.audiences._by_key.values()]
+    assert after["routes"] == sum(sizes) + sum(branches) + sum(audiences)
 
 
 def test_those_who_hold_much_leave_room_for_those_who_hold_little() -> None:

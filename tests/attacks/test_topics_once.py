@@ -68,7 +68,9 @@ def test_a_route_that_was_let_go_still_hears_of_subscribers() -> None:
     for number in range(200):
         other.publish(f"kept/{number}")
         other.publish(f"{number}/t")
-    assert "kept/t" not in target.broker.core.routes._routes
+    for number in range(3_000):  # few of them enter a full table
+        other.publish(f"other/{number}")
+    assert b"kept/t" not in target.broker.core.routes._routes
     reader = target.client("reader")
     reader.subscribe("kept/t", "+/t")
     for _ in range(3):
@@ -80,16 +82,36 @@ def test_a_route_that_was_let_go_still_hears_of_subscribers() -> None:
 
 
 def test_a_route_to_many_receivers_counts_them() -> None:
-    target = Target(budget=256 * KIB)
+    target = Target(budget=256 * KIB, roomy=("sessions", "subscriptions"))
     readers = [target.client(f"r{number}") for number in range(50)]
     for reader in readers:
         reader.subscribe("many/#")
+    for number in range(1000):  # no two topics have the same receivers
+        target.reader.subscribe(f"many/{number}")
     attacker = target.stranger("attacker")
-    for number in range(1000):
+    with growth() as grown:
+        for number in range(1000):
+            attacker.publish(f"many/{number}", "x")
+        assert target.ledger["routes"] <= target.budget
+        assert len(readers[0].payloads()) == 1000
+        assert len(target.broker.core.routes) < 50
+        for reader in readers:
+            reader.take()
+        target.reader.take()
+        assert grown.size <= target.budget + SLACK
+
+
+def test_topics_of_the_same_filters_have_their_receivers_in_common() -> None:
+    target = Target(budget=256 * KIB)
+    for number in range(50):
+        target.client(f"r{number}").subscribe("many/#")
+    attacker = target.stranger("attacker")
+    for number in range(100):
         attacker.publish(f"many/{number}", "x")
-    assert target.ledger["routes"] <= target.budget
-    assert len(readers[0].payloads()) == 1000
-    assert len(target.broker.core.routes) < 50
+    routes = target.broker.core.routes
+    assert len(routes) >= 100
+    assert len(routes.audiences) == 1
+    assert target.ledger["routes"] < 100 * 640
 
 
 RULES = """

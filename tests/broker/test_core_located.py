@@ -260,7 +260,7 @@ def test_a_subscription_without_glp_wants_everything_again(world: World) -> None
         publish_everywhere(writer)
         assert reader.payloads() == ["pisa", "oslo", "nowhere"]
     assert world.broker.core.counters.subscriptions == 1
-    assert not world.broker.core.routes.route("t", b"t").taps
+    assert not world.broker.core.routes.route("t", b"t").audience.taps
 
 
 def test_full_unsubscription_with_a_position_only(world: World) -> None:
@@ -365,8 +365,8 @@ def test_an_ended_session_leaves_nothing(world: World) -> None:
     locations = world.broker.core.locations
     assert "r" not in locations._clients
     assert not locations._filters
-    assert not world.broker.core.routes.route("t", b"t").taps
-    assert not world.broker.core.routes.route("u", b"u").groups
+    assert not world.broker.core.routes.route("t", b"t").audience.taps
+    assert not world.broker.core.routes.route("u", b"u").audience.groups
 
 
 def test_the_will_is_about_a_place(world: World) -> None:

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-LEVELS = ["a", "b", "", "$a"]
+LEVELS = ["a", "b", "", "$a", "abé"]
 
 
 @st.composite

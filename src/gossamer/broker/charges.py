@@ -11,7 +11,7 @@ from __future__ import annotations
 from sys import getsizeof
 from typing import TYPE_CHECKING, Final
 
-from gossamer.broker.routes import NODE_BYTES
+from gossamer.broker.subscription_tree import NODE_BYTES
 from gossamer.budget.ledger import Charge, Owner
 from gossamer.geo.glp import PREFIX
 from gossamer.plus.engine import AskedOperator

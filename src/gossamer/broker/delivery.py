@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gossamer.broker.audience import Audience
 from gossamer.broker.geofences import LocatedFilter, without_place
 from gossamer.broker.mesh_port import LOCAL_TOPICS
 from gossamer.broker.retained_stamps import stamp_of, unstamped
@@ -17,7 +18,7 @@ from gossamer.broker.sharing import Group
 from gossamer.budget.ledger import NOBODY
 from gossamer.session.message import Message
 from gossamer.session.session import Session
-from gossamer.session.subscription import Subscription
+from gossamer.session.subscription import Receiver, Subscription
 
 if TYPE_CHECKING:
     from gossamer.broker.core import Core
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
 def deliver(core: Core, message: Message, route: Route, origin: Session | None, now: float) -> None:
     """To everybody on the route, with all that the message asks for."""
     if is_guarded(core, message, now):
-        deliver_guarded(core, message, route, origin, now)
+        deliver_guarded(core, message, route.audience, origin, now)
     elif message.retain:  # [MQTT-3.3.1-8]
-        deliver_retained(core, message, route, origin, now)
+        deliver_retained(core, message, route.audience, origin, now)
     else:
-        route.deliver(message, origin, now)
+        route.audience.deliver(message, origin, now)
 
 
 def publish(core: Core, message: Message, origin: Session | None, now: float) -> None:
@@ -40,13 +41,13 @@ def publish(core: Core, message: Message, origin: Session | None, now: float) ->
 
 
 def deliver_retained(
-    core: Core, message: Message, route: Route, origin: Session | None, now: float
+    core: Core, message: Message, audience: Audience, origin: Session | None, now: float
 ) -> None:
     """Keeps the message and delivers it; every neighbour gets it, since somebody behind it may
     subscribe later."""
     if message.topic.startswith(LOCAL_TOPICS):
         core.retained.keep(message, message)
-        route.deliver(message, origin, now)
+        audience.deliver(message, origin, now)
         return
     if origin is None or not origin.is_peer:
         message = unstamped(message)  # only a broker says when a message was published
@@ -57,21 +58,21 @@ def deliver_retained(
     stamp = stamp_of(stamped)
     if stamp is not None and stamp.is_replay and not is_news:
         return
-    deliver_here(plain, route, origin, now)
+    deliver_here(plain, audience, origin, now)
     deliver_onwards(core, stamped, origin, now)
 
 
-def deliver_here(message: Message, route: Route, origin: Session | None, now: float) -> None:
+def deliver_here(message: Message, audience: Audience, origin: Session | None, now: float) -> None:
     """To this broker's own clients."""
-    for receiver in route.sure:
+    for receiver in audience.sure:
         session = receiver.session
         if session.is_peer:
             continue
         own = receiver.for_own_message() if session is origin else receiver
         if own is not None:
             session.deliver(message, own, now)
-    route.share(message, origin, now)
-    for tap in route.taps:
+    audience.share(message, origin, now)
+    for tap in audience.taps:
         tap.take(message, origin, now)
 
 
@@ -93,30 +94,34 @@ def is_guarded(core: Core, message: Message, now: float) -> bool:
 def deliver_guarded(
     core: Core,
     message: Message,
-    route: Route,
+    audience: Audience,
     origin: Session | None,
     now: float,
     here_only: bool = False,
 ) -> None:
     """Delivers a located message, as it is or without its place."""
-    seeing = Route(route.topic, route.topic_bytes, route.branch, route.sharing)
-    others = Route(route.topic, route.topic_bytes, route.branch, route.sharing)
-    for receiver in route.receivers if message.qos == 0 else route.sure:
+    seeing: list[Receiver] = []
+    unseeing: list[Receiver] = []
+    for receiver in audience.receivers if message.qos == 0 else audience.sure:
         if here_only and receiver.session.is_peer:
             continue
-        side = seeing if core.locations.may_see(receiver.session, message) else others
-        side.receivers.append(receiver)
-    seeing.distant = route.distant  # whoever serves them guards it there
-    for group in route.groups:
-        (seeing if _all_see(core, group, message) else others).groups.append(group)
-    for tap in route.taps:
-        # An operator has subscribers of its own, whom it does not tell apart.
-        (seeing if isinstance(tap, LocatedFilter) else others).taps.append(tap)
+        if core.locations.may_see(receiver.session, message):
+            seeing.append(receiver)
+        else:
+            unseeing.append(receiver)
+    with_place = Audience(seeing, audience.sharing)
+    without = Audience(unseeing, audience.sharing)
+    with_place.distant = audience.distant  # whoever serves them guards it there
+    with_place.groups = [one for one in audience.groups if _all_see(core, one, message)]
+    without.groups = [one for one in audience.groups if one not in with_place.groups]
+    # An operator has subscribers of its own, whom it does not tell apart.
+    with_place.taps = [tap for tap in audience.taps if isinstance(tap, LocatedFilter)]
+    without.taps = [tap for tap in audience.taps if not isinstance(tap, LocatedFilter)]
     if message.retain:
-        deliver_retained(core, message, seeing, origin, now)
+        deliver_retained(core, message, with_place, origin, now)
     else:
-        seeing.deliver(message, origin, now)
-    others.deliver(without_place(message), origin, now)
+        with_place.deliver(message, origin, now)
+    without.deliver(without_place(message), origin, now)
 
 
 def fitting(

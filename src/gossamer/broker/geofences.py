@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.retained_stamps import copied
-from gossamer.broker.routes import Tap
+from gossamer.broker.subscription_tree import Tap
 from gossamer.broker.timers import Timer
 from gossamer.geo.earth import Point
 from gossamer.geo.fences import FenceEvent, FenceEvents, Watch

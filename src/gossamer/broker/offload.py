@@ -14,7 +14,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.delivery import publish
-from gossamer.broker.routes import Tap
+from gossamer.broker.subscription_tree import Tap
 from gossamer.plus.engine import read_key
 from gossamer.plus.offload import OffloadedState
 from gossamer.plus.state import OperatorResult, OperatorState

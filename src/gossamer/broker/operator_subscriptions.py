@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gossamer.broker.routes import Tap
 from gossamer.broker.sharing import Group, give_to_group
+from gossamer.broker.subscription_tree import Tap
 from gossamer.budget.ledger import Charge
 from gossamer.plus.state import OperatorResult, OperatorState
 from gossamer.session.message import Message

@@ -71,7 +71,7 @@ def publish_plain(
         session.user,
         route.topic_bytes,
     )
-    if route.sure:  # what came in can go out as it is: up to the packet identifier, and behind it
+    if route.audience.sure:  # what came in can go out as it is, but for the packet identifier
         tail = data[after_topic + 2 : stop] if version == V5 else content
         message.preset_head(version, data[start:after_topic], tail)
     take(connection, route, message, packet_id, False, None, now)
@@ -134,6 +134,7 @@ def take(
     session = connection.session
     assert session is not None
     qos = message.qos
+    audience = route.audience
     route.branch.published += len(route.topic_bytes) + len(message.payload)
     if route.archived or message.retain or not core.journal.accepts:
         refusal = _refusal(core, message, route, session)
@@ -156,19 +157,19 @@ def take(
     if position is not None:
         core.locations.moved(session, position, now)
     if message.properties is None and not message.retain:
-        route.deliver(message, session, now)  # it has no place, and nothing of it is kept
+        audience.deliver(message, session, now)  # it has no place, and nothing of it is kept
     else:
         deliver(core, message, route, session, now)
     if core.hub.refusing and is_refused(connection, message, packet_id, now):
         return
     if core.tracer.follows:
-        core.tracer.follow(message, session, route.count(), now)
+        core.tracer.follow(message, session, audience.count(), now)
     # With a full store, what nobody keeps is answered all the same. A repeated packet may have been
     # kept the first time, and operators keep what they count.
     is_kept = core.journal.accepts or (
-        qos == 2 or is_dup or message.retain or route.archived or len(route.taps) > 0
+        qos == 2 or is_dup or message.retain or route.archived or len(audience.taps) > 0
     )
-    if qos and (route.sure or route.groups or route.distant or route.taps):
+    if qos and audience.is_anybody():
         connection.outbox.acknowledge(qos, packet_id, is_kept)
     else:
         connection.answer(qos, packet_id, reasons.NO_MATCHING_SUBSCRIBERS, "", is_kept)
@@ -197,11 +198,16 @@ def known_route(connection: Connection, topic_bytes: bytes) -> Route | None:
         topics.seen_policy = core.policy_changes
     route = topics.known.get(topic_bytes)
     if route is None:
-        topic = decode_text(topic_bytes, 0, len(topic_bytes), "the topic name")
-        if not topic or "+" in topic or "#" in topic or not is_allowed(connection, topic):
+        route = core.routes.find(topic_bytes)
+        if route is None:
+            topic = decode_text(topic_bytes, 0, len(topic_bytes), "the topic name")
+            if not topic or "+" in topic or "#" in topic or not is_allowed(connection, topic):
+                return None
+            route = core.routes.route(topic, topic_bytes)
+        elif not is_allowed(connection, route.topic):
             return None
-        route = core.routes.route(topic, topic_bytes)
-        topics.remember(route, connection.owner)
+        if route.is_cached:
+            topics.remember(route, connection.owner)
     elif route.seen_branch != route.branch.changes or route.seen_all != core.routes.changes:
         renewed = core.routes.renewed(route)
         if renewed is not route:
@@ -311,8 +317,8 @@ def store_refusal(core: Core, message: Message, route: Route) -> str:
         return ""
     is_stored = message.retain and bool(message.payload)
     if message.qos and not is_stored:
-        is_stored = any(receiver.session.persistent for receiver in route.sure) or any(
-            member.session.persistent for group in route.groups for member in group.members
+        is_stored = any(receiver.session.persistent for receiver in route.audience.sure) or any(
+            member.session.persistent for group in route.audience.groups for member in group.members
         )
     return "the store is full" if is_stored else ""
 

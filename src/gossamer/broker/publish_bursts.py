@@ -69,8 +69,9 @@ def forward_run(
         route.branch.published += next_start - start
         if route.archived and own is not None:
             archive_run(core, route, data, start, payload - start, size, next_start, own, now)
-    others = bool(route.groups) or bool(route.distant) or bool(route.taps)
-    for receiver in route.receivers:
+    audience = route.audience
+    others = bool(audience.groups) or bool(audience.distant) or bool(audience.taps)
+    for receiver in audience.receivers:
         session = receiver.session
         outbox = session.outbox
         if outbox is None:
@@ -256,7 +257,7 @@ def _forward_singly(
             own.user,
             route.topic_bytes,
         )
-        for receiver in route.receivers:
+        for receiver in route.audience.receivers:
             session = receiver.session
             outbox = session.outbox
             if outbox is None or _takes_runs(receiver, outbox, size, own):
@@ -267,7 +268,7 @@ def _forward_singly(
                 own_receiver = receiver.for_own_message()
                 if own_receiver is not None:
                     session.deliver(message, own_receiver, now)
-        route.share(message, own, now)
-        for tap in route.taps:
+        route.audience.share(message, own, now)
+        for tap in route.audience.taps:
             tap.take(message, own, now)
         start += size

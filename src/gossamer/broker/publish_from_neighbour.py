@@ -179,7 +179,7 @@ def _pass_on(
     if core.hub.refusing and is_refused(connection, message, packet_id, now):
         return
     if core.tracer.follows:
-        core.tracer.follow(message, session, route.count(), now)
+        core.tracer.follow(message, session, route.audience.count(), now)
     _answer(connection, session, message, packet_id)
 
 
@@ -194,9 +194,9 @@ def _deliver_named(core: Core, message: Message, route: Route, origin: Session, 
         deliver(core, message, route, origin, now)  # what is retained goes to all in any case
     else:
         if is_guarded(core, message, now):
-            deliver_guarded(core, message, route, origin, now, here_only=True)
+            deliver_guarded(core, message, route.audience, origin, now, here_only=True)
         else:
-            deliver_here(message, route, origin, now)
+            deliver_here(message, route.audience, origin, now)
         deliver_onwards(core, message, origin, now)
 
 

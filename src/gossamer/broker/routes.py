@@ -1,9 +1,13 @@
 """Topic to receivers: the filter tree, and a cache of answers that changes keep true.
 
-A route is the answer for one topic. It is refreshed in place, so that a connection may keep it;
-whether it is still true is two comparisons. A change of filter `a/…` makes stale only the routes
-under `a`, a change of `+/…` or `#` all of them. The cache has a budget in bytes: past it the routes
-that came first are let go, and one that a connection still has comes back when it is next stale.
+A route is the answer for one topic: an audience, which it shares with all topics that the same
+filters match. It is refreshed in place, so that a connection may keep it; whether it is still true
+is two comparisons. A change of filter `a/…` makes stale only the routes under `a`, a change of
+`+/…` or `#` all of them; to refresh one is a walk through the tree, and makes nothing.
+
+The cache has a budget in bytes. When it is full, few of the topics that come for the first time
+enter it, each in place of one that was not used lately: what is published once does not displace
+what is published again and again, and a topic that is not in the cache is matched every time.
 """
 
 from __future__ import annotations
@@ -13,72 +17,25 @@ from typing import Final
 
 from mypy_extensions import mypyc_attr
 
+from gossamer.broker.audience import NO_NUMBERS, Audience, AudienceTable
 from gossamer.broker.mesh_port import LOCAL_TOPICS, NeighbourInterest
 from gossamer.broker.policy import Permissions
-from gossamer.broker.sharing import Group, Sharing
+from gossamer.broker.sharing import Sharing
+from gossamer.broker.subscription_tree import FilterEntry, SubscriptionTree, Tap
 from gossamer.budget.division import MIB
 from gossamer.budget.ledger import Account
-from gossamer.session.message import Message
-from gossamer.session.session import Session
-from gossamer.session.subscription import Receiver, Subscription
-from gossamer.topics.filter_tree import FilterTree, TreeEntry
+from gossamer.session.subscription import Subscription
+from gossamer.topics.filter_tree import TreeEntry
 from gossamer.topics.names import matches
 
-# What a route costs beside its topic: the object, its lists and its place in the table.
-ROUTE_BYTES: Final = 640
-RECEIVER_BYTES: Final = 144
+# What a route costs beside its topic and an audience of its own: the object, and its places in
+# the table and in the ring.
+ROUTE_BYTES: Final = 320
 BRANCH_BYTES: Final = 224
-# A node of the filter tree.
-NODE_BYTES: Final = 288
-# A full cache lets go of one part in so many at once: rarely, and never much.
-_EVICTED_PART: Final = 32
-
-
-class Tap:
-    """Something in the broker itself that reads what is published."""
-
-    def take(self, message: Message, origin: Session | None, now: float) -> None:
-        """`origin` is the publishing session, if it has one."""
-
-
-class FilterEntry(TreeEntry):
-    """Who subscribed to one filter."""
-
-    __slots__ = ("_only", "_several", "groups", "taps")
-
-    def __init__(self, filter: str) -> None:
-        super().__init__(filter)
-        # Most filters have one subscriber, and a dictionary for it would cost more than all else.
-        self._only: Subscription | None = None
-        self._several: dict[Session, Subscription] | None = None
-        self.groups: dict[str, Group] | None = None
-        self.taps: list[Tap] | None = None
-
-    def subscriptions(self) -> list[Subscription]:
-        if self._several is not None:
-            return list(self._several.values())
-        return [] if self._only is None else [self._only]
-
-    def put(self, subscription: Subscription) -> None:
-        """Adds or replaces the subscription of that session."""
-        only = self._only
-        if self._several is not None:
-            self._several[subscription.session] = subscription
-        elif only is None or only.session is subscription.session:
-            self._only = subscription
-        else:
-            self._several = {only.session: only, subscription.session: subscription}
-            self._only = None
-
-    def drop(self, session: Session) -> None:
-        only = self._only
-        if self._several is not None:
-            self._several.pop(session, None)
-        elif only is not None and only.session is session:
-            self._only = None
-
-    def is_empty(self) -> bool:
-        return not self._several and self._only is None and not self.groups and not self.taps
+# So many are looked at for one that nobody used lately, before one that was used goes.
+_LOOKED_AT: Final = 8
+# Of the topics that a full cache does not have, one in so many enters it.
+_ENTERING: Final = 8
 
 
 @mypyc_attr(acyclic=True)
@@ -100,69 +57,28 @@ class Route:
 
     __slots__ = (
         "archived",
+        "audience",
         "branch",
-        "distant",
-        "groups",
         "is_cached",
-        "receivers",
+        "is_used",
         "seen_all",
         "seen_branch",
-        "sharing",
         "size",
-        "sure",
-        "taps",
         "topic",
         "topic_bytes",
     )
 
-    def __init__(self, topic: str, topic_bytes: bytes, branch: Branch, sharing: Sharing) -> None:
+    def __init__(self, topic: str, topic_bytes: bytes, branch: Branch, nobody: Audience) -> None:
         self.topic = topic
         self.topic_bytes = topic_bytes
         self.branch = branch
         self.archived = False  # whether what this broker's clients publish here is archived
         self.is_cached = False  # whether the table has it
+        self.is_used = False  # since the table last looked
         self.size = 0  # bytes, while the table has it
         self.seen_branch = -1
         self.seen_all = -1
-        self.receivers: list[Receiver] = []  # of QoS 0
-        self.sure: list[Receiver] = self.receivers  # of QoS 1 and 2: some neighbours get no other
-        self.groups: list[Group] = []
-        self.distant: list[str] = []  # shared groups with members on other brokers
-        self.taps: list[Tap] = []
-        self.sharing = sharing
-
-    def deliver(self, message: Message, origin: Session | None, now: float) -> None:
-        """To everybody; `origin` is the publishing session, if it has one."""
-        for receiver in self.receivers if message.qos == 0 else self.sure:
-            session = receiver.session
-            if session is origin:
-                own = receiver.for_own_message()
-                if own is None:
-                    continue  # [MQTT-3.8.3-3]
-                session.deliver(message, own, now)
-            else:
-                session.deliver(message, receiver, now)
-        self.share(message, origin, now)
-        for tap in self.taps:
-            tap.take(message, origin, now)
-
-    def share(self, message: Message, origin: Session | None, now: float) -> None:
-        """One member of each shared group gets the message."""
-        if self.groups or self.distant:
-            self.sharing.share(message, self.groups, self.distant, origin, now)
-
-    def let_go(self) -> None:
-        """It is stale, and names nobody until it is refreshed."""
-        self.seen_branch = -1
-        self.receivers = []
-        self.sure = self.receivers
-        self.groups = []
-        self.distant = []
-        self.taps = []
-
-    def count(self) -> int:
-        """How many get what is published there, a group as one."""
-        return len(self.sure) + len(self.groups) + len(self.taps)
+        self.audience = nobody  # until it is refreshed
 
 
 class RouteTable:
@@ -171,130 +87,209 @@ class RouteTable:
     __slots__ = (
         "_archived",
         "_branches",
+        "_hand",
+        "_missed",
+        "_ring",
         "_routes",
-        "_unswept",
+        "_sweep_at",
         "account",
+        "audiences",
         "changes",
-        "filters",
-        "neighbour_interests",
         "permissions",
-        "sharing",
         "tree",
     )
 
     def __init__(self, account: Account | None = None, filters: Account | None = None) -> None:
         self.account = account if account is not None else Account("routes", 64 * MIB)
-        # Has the nodes of the tree; who subscribed is charged where it is refused.
-        self.filters = filters if filters is not None else Account("subscriptions", 128 * MIB)
-        self.tree = FilterTree()
+        if filters is None:
+            filters = Account("subscriptions", 128 * MIB)
+        self.tree = SubscriptionTree(filters)
         self.permissions = Permissions()
-        self.sharing = Sharing()
-        self.changes = 0  # of filters that begin with a wildcard, and of neighbours' interests
-        self.neighbour_interests: list[NeighbourInterest] = []  # of those that name no filters
+        self.audiences = AudienceTable(self.account)
+        self.changes = 0  # of filters that begin with a wildcard, and of what concerns all topics
         self._archived: list[str] = []
         self._branches: dict[str, Branch] = {}
-        self._routes: dict[str, Route] = {}
-        self._unswept: list[Route] = []
-
-    def route(self, topic: str, topic_bytes: bytes) -> Route:
-        """The route of a valid topic name, up to date."""
-        found = self._routes.get(topic)
-        if found is None:
-            found = Route(topic, topic_bytes, self._branch(topic), self.sharing)
-            self._enter(found)
-        if found.seen_branch != found.branch.changes or found.seen_all != self.changes:
-            self.refresh(found)
-        return found
-
-    def passing(self, topic: str, topic_bytes: bytes) -> Route:
-        """As `route`, for a topic that is hardly used again: nothing is kept of it."""
-        if topic in self._routes:
-            return self.route(topic, topic_bytes)
-        branch = self._branches.get(topic.split("/", 1)[0])
-        route = Route(topic, topic_bytes, branch or Branch(0), self.sharing)
-        route.archived = self._is_archived(topic)
-        self.refresh(route)
-        return route
-
-    def renewed(self, route: Route) -> Route:
-        """A route that somebody kept and found stale, up to date; another one, if the table has
-        let go of it and made another since."""
-        if not route.is_cached:
-            known = self._routes.get(route.topic)
-            if known is None:
-                route.branch = self._branch(route.topic)
-                self._enter(route)
-            else:
-                route = known
-        self.refresh(route)
-        return route
-
-    def sweep(self, most: int) -> bool:
-        """Looks at so many routes, and tells whether that were the last: what is stale lets go of
-        those whom it named, who may be gone for good with all that they held."""
-        if not self._unswept:
-            self._unswept = list(self._routes.values())
-        rest = len(self._unswept) - most
-        for route in self._unswept[max(0, rest) :]:
-            if route.seen_branch != route.branch.changes or route.seen_all != self.changes:
-                route.let_go()
-                self._weigh(route)
-        del self._unswept[max(0, rest) :]
-        return not self._unswept
+        self._routes: dict[bytes, Route] = {}
+        self._ring: list[Route] = []
+        self._hand = 0
+        self._sweep_at = 0
+        self._missed = 0  # topics that a full cache did not have
 
     def __len__(self) -> int:
         return len(self._routes)
 
-    def _enter(self, route: Route) -> None:
-        route.archived = self._is_archived(route.topic)
-        route.is_cached = True
-        route.branch.routes += 1
-        route.size = ROUTE_BYTES + getsizeof(route.topic) + len(route.topic_bytes)
-        self._routes[route.topic] = route
-        self.account.grow(route.size)
-        if self.account.is_full():
-            self._evict(route)
+    # Routes -------------------------------------------------------------------------------------
 
-    def _evict(self, spared: Route) -> None:
-        """Lets go of the routes that came first, a few more than needed."""
-        account = self.account
-        goal = account.budget - account.budget // _EVICTED_PART
-        excess = account.held - goal
-        oldest: list[Route] = []
-        for route in self._routes.values():
-            if excess <= 0:
-                break
-            if route is not spared:
-                excess -= route.size
-                oldest.append(route)
-        for route in oldest:
-            self._drop(route)
+    def find(self, topic_bytes: bytes) -> Route | None:
+        """The route of a topic that is in the cache, up to date."""
+        found = self._routes.get(topic_bytes)
+        if found is not None:
+            found.is_used = True
+            if found.seen_branch != found.branch.changes or found.seen_all != self.changes:
+                self.refresh(found)
+        return found
+
+    def route(self, topic: str, topic_bytes: bytes) -> Route:
+        """The route of a valid topic name, up to date. Only one that is cached may be kept."""
+        found = self.find(topic_bytes)
+        if found is not None:
+            return found
+        if self.account.held + ROUTE_BYTES + 2 * len(topic_bytes) > self.account.budget:
+            self._missed += 1
+            if self._missed % _ENTERING:
+                branch = self._branches.get(_first_level(topic))
+                if branch is not None:
+                    return self._fresh(topic, topic_bytes, branch)
+        return self._entered(topic, topic_bytes)
+
+    def passing(self, topic: str, topic_bytes: bytes) -> Route:
+        """As `route`, for a topic that is hardly used again: nothing is kept of it."""
+        found = self.find(topic_bytes)
+        if found is not None:
+            return found
+        branch = self._branches.get(_first_level(topic))
+        return self._fresh(topic, topic_bytes, Branch(0) if branch is None else branch)
+
+    def renewed(self, route: Route) -> Route:
+        """A route that somebody kept and found stale, up to date; another one, if the table has
+        let go of it."""
+        if not route.is_cached:
+            found = self.find(route.topic_bytes)
+            return self._entered(route.topic, route.topic_bytes) if found is None else found
+        self.refresh(route)
+        return route
+
+    def refresh(self, route: Route) -> None:
+        """Asks the tree again; if that fails the route stays stale, and does not lack receivers."""
+        seen_branch = route.branch.changes
+        seen_all = self.changes
+        if route.seen_all != seen_all:
+            route.archived = self._is_archived(route.topic)
+        audience = self._audience(route.topic)
+        if audience is not route.audience:
+            self._give(route, audience)
+        route.seen_branch = seen_branch
+        route.seen_all = seen_all
+        while route.is_cached and self.account.is_full() and self._evict(route):
+            pass
+
+    def sweep(self, most: int) -> bool:
+        """Looks at so many routes, and tells whether that were the last: what is stale lets go of
+        those whom it named, who may be gone for good with all that they held."""
+        ring = self._ring
+        for _ in range(most):
+            if self._sweep_at >= len(ring):
+                self._sweep_at = 0
+                return True
+            route = ring[self._sweep_at]
+            self._sweep_at += 1
+            if route.seen_branch != route.branch.changes or route.seen_all != self.changes:
+                self._let_go(route)
+        return False
+
+    def _audience(self, topic: str) -> Audience:
+        entries = self.tree.match(topic)
+        audiences = self.audiences
+        denied = NO_NUMBERS
+        if self.permissions.restricts:
+            denied = self._denied(entries, topic)
+        wanting = NO_NUMBERS
+        if audiences.interests and not topic.startswith(LOCAL_TOPICS):
+            wanting = [
+                place
+                for place, interest in enumerate(audiences.interests)
+                if interest.matches(topic)
+            ]
+        return audiences.find(entries, denied, wanting, audiences.sharing.distant(topic))
+
+    def _denied(self, entries: list[TreeEntry], topic: str) -> list[int]:
+        """Who of the subscribers may not receive it, by their place among all of them."""
+        denied: list[int] = []
+        place = 0
+        for entry in entries:
+            assert isinstance(entry, FilterEntry)
+            for subscription in entry.subscriptions():
+                session = subscription.session
+                if not session.is_peer and not self.permissions.may_receive(
+                    session.identity, topic
+                ):
+                    denied.append(place)
+                place += 1
+        return denied
+
+    def _fresh(self, topic: str, topic_bytes: bytes, branch: Branch) -> Route:
+        route = Route(topic, topic_bytes, branch, self.audiences.nobody)
+        self.refresh(route)
+        return route
+
+    def _entered(self, topic: str, topic_bytes: bytes) -> Route:
+        route = Route(topic, topic_bytes, self._branch(topic), self.audiences.nobody)
+        route.is_cached = True
+        route.is_used = True
+        route.branch.routes += 1
+        self._routes[topic_bytes] = route
+        self._ring.append(route)
+        self._weigh(route, 0)
+        self.refresh(route)
+        return route
+
+    def _give(self, route: Route, audience: Audience) -> None:
+        if route.is_cached:
+            self._weigh(route, self.audiences.hold(audience))
+            self.audiences.release(route.audience)
+        route.audience = audience
+
+    def _weigh(self, route: Route, own: int) -> None:
+        """Charges what it is, with so many bytes of an audience of its own."""
+        size = ROUTE_BYTES + getsizeof(route.topic) + len(route.topic_bytes) + own
+        self.account.grow(size - route.size)
+        route.size = size
+
+    def _let_go(self, route: Route) -> None:
+        """It is stale, and names nobody until it is refreshed."""
+        route.seen_branch = -1
+        if route.audience is not self.audiences.nobody:
+            self._give(route, self.audiences.nobody)
+
+    def _evict(self, spared: Route) -> bool:
+        """Lets go of one route, rather of one that was not used lately."""
+        ring = self._ring
+        for look in range(_LOOKED_AT if ring else 0):
+            if self._hand >= len(ring):
+                self._hand = 0
+            route = ring[self._hand]
+            if route is not spared and (not route.is_used or look >= _LOOKED_AT - 2):
+                last = ring.pop()
+                if last is not route:
+                    ring[self._hand] = last
+                self._drop(route)
+                return True
+            route.is_used = False
+            self._hand += 1
+        return False  # there is none but this one
 
     def _drop(self, route: Route) -> None:
         account = self.account
         account.evicted += 1
+        # Whoever still has it finds it stale, and asks again: what it named is paid for no more.
+        self._let_go(route)
         account.grow(-route.size)
-        del self._routes[route.topic]
+        del self._routes[route.topic_bytes]
         route.is_cached = False
         branch = route.branch
         branch.routes -= 1
         if not branch.routes:
-            # Whoever still has a route of it would not hear of changes: it asks again.
-            branch.changes += 1
-            del self._branches[route.topic.split("/", 1)[0]]
+            del self._branches[_first_level(route.topic)]
             account.grow(-branch.size)
 
-    def archive_under(self, filters: list[str]) -> None:
-        """What clients publish there is archived; never what the broker says of itself."""
-        self._archived = filters
-        self.changes += 1  # those that only a connection has hear of it when they come back
-        for route in self._routes.values():
-            route.archived = self._is_archived(route.topic)
-
-    def _is_archived(self, topic: str) -> bool:
-        if not self._archived or topic.startswith(LOCAL_TOPICS):
-            return False
-        return any(matches(filter, topic) for filter in self._archived)
+    def _branch(self, topic: str) -> Branch:
+        first = _first_level(topic)
+        branch = self._branches.get(first)
+        if branch is None:
+            branch = Branch(BRANCH_BYTES + getsizeof(first))
+            self._branches[first] = branch
+            self.account.grow(branch.size)
+        return branch
 
     def take_published(self) -> dict[str, int]:
         """The bytes that clients have published since the last call, by first level."""
@@ -305,158 +300,68 @@ class RouteTable:
                 branch.published = 0
         return found
 
-    def refresh(self, route: Route) -> None:
-        """Asks the tree again; if that fails the route stays stale, and does not lack receivers."""
-        seen_branch = route.branch.changes
-        seen_all = self.changes
-        receivers: list[Receiver] = []
-        only_sure = 0
-        groups: list[Group] = []
-        restricts = self.permissions.restricts
-        taps: list[Tap] = []
-        firsts: dict[Session, tuple[Receiver, Subscription]] = {}
-        for entry in self.tree.match(route.topic):  # [MQTT-3.3.2-3]
-            assert isinstance(entry, FilterEntry)
-            for subscription in entry.subscriptions():
-                session = subscription.session
-                if restricts and not self._may_receive(session, route.topic):
-                    continue
-                known = firsts.get(session)
-                if known is None:
-                    receiver = Receiver(subscription)
-                    firsts[session] = (receiver, subscription)
-                    receivers.append(receiver)
-                    if not session.takes_plain:
-                        only_sure += 1
-                else:
-                    known[0].join(known[1], subscription)
-            if entry.groups is not None:
-                groups.extend(entry.groups.values())
-            if entry.taps is not None:
-                taps.extend(entry.taps)
-        if self.neighbour_interests and not route.topic.startswith(LOCAL_TOPICS):
-            for interest in self.neighbour_interests:
-                session = interest.subscription.session
-                if session not in firsts and interest.matches(route.topic):
-                    receivers.append(Receiver(interest.subscription))
-                    if not session.takes_plain:
-                        only_sure += 1
-        route.sure = receivers
-        if only_sure:
-            receivers = [each for each in receivers if each.session.takes_plain]
-        route.receivers = receivers
-        route.groups = groups
-        route.sharing = self.sharing
-        route.distant = self.sharing.distant(route.topic)
-        route.taps = taps
-        route.seen_branch = seen_branch
-        route.seen_all = seen_all
-        self._weigh(route)
+    def archive_under(self, filters: list[str]) -> None:
+        """What clients publish there is archived; never what the broker says of itself."""
+        self._archived = filters
+        self.changes += 1
 
-    def _weigh(self, route: Route) -> None:
-        """Charges what it has become: a route to many receivers is large."""
-        if not route.is_cached:
-            return
-        size = ROUTE_BYTES + getsizeof(route.topic) + len(route.topic_bytes)
-        size += RECEIVER_BYTES * len(route.sure)
-        if size != route.size:
-            self.account.grow(size - route.size)
-            route.size = size
-            if self.account.is_full():
-                self._evict(route)
+    def _is_archived(self, topic: str) -> bool:
+        if not self._archived or topic.startswith(LOCAL_TOPICS):
+            return False
+        return any(matches(filter, topic) for filter in self._archived)
 
-    def _may_receive(self, session: Session, topic: str) -> bool:
-        return session.is_peer or self.permissions.may_receive(session.identity, topic)
+    # Subscriptions ------------------------------------------------------------------------------
 
     def add(self, subscription: Subscription) -> None:
         """Adds or replaces this session's subscription to the filter [MQTT-3.8.4-3]."""
-        filter = subscription.filter
-        entry = self._entry(filter)
-        if not subscription.share:
-            entry.put(subscription)
-        else:
-            if entry.groups is None:
-                entry.groups = {}
-            group = entry.groups.get(subscription.share)
-            if group is None:
-                group = Group(subscription.record.filter)
-                entry.groups[subscription.share] = group
-            group.put(subscription)
-        self.changed(filter)
+        self.tree.add(subscription)
+        self.changed(subscription.filter)
 
     def remove(self, subscription: Subscription) -> None:
-        filter = subscription.filter
-        entry = self.tree.get(filter)
-        if entry is None:
-            return
-        assert isinstance(entry, FilterEntry)
-        if not subscription.share:
-            entry.drop(subscription.session)
-        elif entry.groups is not None:
-            group = entry.groups.get(subscription.share)
-            if group is not None:
-                group.drop(subscription.session)
-                if not group.members:
-                    del entry.groups[subscription.share]
-        self._prune(entry)
-        self.changed(filter)
+        self.tree.drop(subscription)
+        self.changed(subscription.filter)
 
     def add_tap(self, filter: str, tap: Tap) -> None:
-        entry = self._entry(filter)
-        if entry.taps is None:
-            entry.taps = []
-        entry.taps.append(tap)
+        self.tree.add_tap(filter, tap)
         self.changed(filter)
 
     def remove_tap(self, filter: str, tap: Tap) -> None:
-        entry = self.tree.get(filter)
-        if entry is None:
-            return
-        assert isinstance(entry, FilterEntry)
-        if entry.taps is not None:
-            entry.taps = [one for one in entry.taps if one is not tap]
-        self._prune(entry)
+        self.tree.remove_tap(filter, tap)
         self.changed(filter)
+
+    @property
+    def neighbour_interests(self) -> list[NeighbourInterest]:
+        """Of those that name no filters."""
+        return self.audiences.interests
 
     def set_interest(self, interest: NeighbourInterest) -> None:
         """A neighbour's interest is new, or has become another."""
-        if interest not in self.neighbour_interests:
-            self.neighbour_interests.append(interest)
+        if interest not in self.audiences.interests:
+            self.audiences.interests.append(interest)
         self.changes += 1
 
     def drop_interest(self, interest: NeighbourInterest) -> None:
         """The neighbour wants nothing any more but what its filters name."""
-        if interest in self.neighbour_interests:
-            self.neighbour_interests.remove(interest)
-            self.changes += 1
+        if interest in self.audiences.interests:
+            self.audiences.interests.remove(interest)
+            self.all_changed()
 
-    def group(self, share: str, filter: str) -> Group | None:
-        entry = self.tree.get(filter)
-        if entry is None:
-            return None
-        assert isinstance(entry, FilterEntry)
-        return None if entry.groups is None else entry.groups.get(share)
+    @property
+    def sharing(self) -> Sharing:
+        return self.audiences.sharing
 
-    def _entry(self, filter: str) -> FilterEntry:
-        found = self.tree.get(filter)
-        if found is None:
-            entry = FilterEntry(filter)
-            before = self.tree.nodes
-            self.tree.put(entry)
-            self.filters.grow(NODE_BYTES * (self.tree.nodes - before))
-            return entry
-        assert isinstance(found, FilterEntry)
-        return found
+    def set_sharing(self, sharing: Sharing) -> None:
+        self.audiences.sharing = sharing
+        self.all_changed()
 
-    def _prune(self, entry: FilterEntry) -> None:
-        if entry.is_empty():
-            before = self.tree.nodes
-            self.tree.remove(entry.filter)
-            self.filters.grow(NODE_BYTES * (self.tree.nodes - before))
+    def all_changed(self) -> None:
+        """Something that every answer depends on is another than it was."""
+        self.audiences.era += 1
+        self.changes += 1
 
     def changed(self, filter: str) -> None:
         """Somebody came to this filter or left it: routes that it matches are stale."""
-        first = filter.split("/", 1)[0]
+        first = _first_level(filter)
         if first == "+" or first == "#":
             self.changes += 1
             return
@@ -464,11 +369,7 @@ class RouteTable:
         if branch is not None:
             branch.changes += 1
 
-    def _branch(self, topic: str) -> Branch:
-        first = topic.split("/", 1)[0]
-        branch = self._branches.get(first)
-        if branch is None:
-            branch = Branch(BRANCH_BYTES + getsizeof(first))
-            self._branches[first] = branch
-            self.account.grow(branch.size)
-        return branch
+
+def _first_level(topic: str) -> str:
+    end = topic.find("/")
+    return topic if end < 0 else topic[:end]

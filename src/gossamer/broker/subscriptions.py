@@ -121,4 +121,4 @@ def find_group(core: Core, name: str) -> Group | None:
     share, filter = split_share(name)
     if is_operator_filter(filter):
         return core.operators.group(name)
-    return core.routes.group(share, filter)
+    return core.routes.tree.group(share, filter)

@@ -74,8 +74,7 @@ class Mesh(MeshPort):
         if settings.is_joint:
             sharing = MeshSharing(self)
             self.router.handlers[SHARE] = SharedHandler(self, sharing)
-            core.routes.sharing = sharing
-            core.routes.changes += 1
+            core.routes.set_sharing(sharing)
         if announcements is None:
             announcements = Announcements(settings.name)
         self.tree_links = TreeLinks(self, announcements)

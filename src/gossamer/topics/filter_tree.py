@@ -1,13 +1,18 @@
 """The subscription trie: which of a million filters match this topic?
 
 Matching visits only nodes that exist and costs no recursion, so no set of filters makes it slower
-than walking the tree. Where only one entry lies below a level, it stands there itself instead of a
-chain of nodes. Filters are stored as given; callers validate them first.
+than walking the tree; of the topic it cuts out only the levels that a node has to look up. Where
+only one entry lies below a level, it stands there itself instead of a chain of nodes. Filters are
+stored as given; callers validate them first.
 """
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from mypy_extensions import mypyc_attr
+from mypy_extensions import i64, mypyc_attr
+
+_SEPARATOR: Final = 0x2F
+_PLUS: Final = 0x2B
+_HASH: Final = 0x23
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -195,62 +200,92 @@ class FilterTree:
         return removed
 
     def match(self, topic: str) -> list[TreeEntry]:
-        """The entries whose filters match the topic, in no particular order."""
+        """The entries whose filters match the topic, in no particular order.
+
+        Levels are read where they stand: `start` is where the next one begins, one past the end
+        when none is left. Filters of one node have the same text so far, which differs from the
+        topic's in length by `shift` where a level of it is a wildcard.
+        """
         found: list[TreeEntry] = []
-        levels = topic.split("/")
-        depth = len(levels)
+        length: i64 = len(topic)
         node = self._root
-        at = 0
-        leading_wildcards = not topic.startswith("$")  # [MQTT-4.7.2-1]
-        branches: list[_FilterNode] = []
-        branch_depths: list[int] = []
+        start: i64 = 0
+        shift: i64 = 0
+        wildcards = not topic.startswith("$")  # at the first level: [MQTT-4.7.2-1]
+        branches: list[_FilterNode] | None = None  # hardly ever any, and a list for each would cost
+        places: list[int] = []
         while True:
             while True:
-                if at > 0 or leading_wildcards:
+                plus: _Below | None = None
+                if wildcards or start > 0:
                     rest = node.rest
                     if rest is not None:
                         found.append(rest)
                     plus = node.plus
-                    if plus is not None and at < depth:
-                        if isinstance(plus, _FilterNode):
-                            branches.append(plus)
-                            branch_depths.append(at + 1)
-                        elif _tail_matches(plus.filter, levels, at + 1):
-                            found.append(plus)
-                if at == depth:
+                if start > length:
                     entry = node.entry
                     if entry is not None:
                         found.append(entry)
                     break
                 children = node.children
+                if children is None and plus is None:
+                    break
+                end: i64 = topic.find("/", start)
+                if end < 0:
+                    end = length
+                if plus is not None:
+                    plus_shift = shift + start + 1 - end
+                    if isinstance(plus, TreeEntry):
+                        if _tail_matches(plus.filter, end + 1 + plus_shift, topic, end + 1):
+                            found.append(plus)
+                    else:
+                        if branches is None:
+                            branches = []
+                        branches.append(plus)
+                        places.append(end + 1)
+                        places.append(plus_shift)
                 if children is None:
                     break
-                below = children.get(levels[at])
+                below = children.get(topic[start:end])
                 if below is None:
                     break
-                at += 1
-                if isinstance(below, _FilterNode):
-                    node = below
-                else:
-                    if below.filter == topic or _tail_matches(below.filter, levels, at):
+                start = end + 1
+                if isinstance(below, TreeEntry):
+                    if _tail_matches(below.filter, start + shift, topic, start):
                         found.append(below)
                     break
+                node = below
             if not branches:
                 return found
             node = branches.pop()
-            at = branch_depths.pop()
+            shift = places.pop()
+            start = places.pop()
 
 
-def _tail_matches(filter: str, levels: list[str], start: int) -> bool:
-    """Whether the filter matches the levels from `start` on; those before are known to match."""
-    wanted = filter.split("/")
-    depth = len(levels)
-    at = start
-    while at < len(wanted):
-        level = wanted[at]
-        if level == "#":
+def _tail_matches(filter: str, at: i64, topic: str, start: i64) -> bool:
+    """Whether the filter from `at` on matches the topic from `start` on, both where a level begins
+    or one past their end; what is before is known to match."""
+    filter_length: i64 = len(filter)
+    length: i64 = len(topic)
+    while at <= filter_length:
+        first: i64 = ord(filter[at]) if at < filter_length else _SEPARATOR
+        if first == _HASH:
             return True
-        if at == depth or (level != "+" and level != levels[at]):
+        if start > length:
             return False
-        at += 1
-    return at == depth
+        if first == _PLUS:
+            at += 2
+            while start < length and ord(topic[start]) != _SEPARATOR:
+                start += 1
+            start += 1
+            continue
+        while True:
+            wanted: i64 = ord(filter[at]) if at < filter_length else _SEPARATOR
+            there: i64 = ord(topic[start]) if start < length else _SEPARATOR
+            if wanted != there:
+                return False
+            at += 1
+            start += 1
+            if wanted == _SEPARATOR:
+                break
+    return start > length

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.delivery import publish
 from gossamer.broker.mesh_port import SHARED_TOPICS
-from gossamer.broker.routes import Tap
+from gossamer.broker.subscription_tree import Tap
 from gossamer.mesh.settings import MODES
 from gossamer.session.message import Message
 from gossamer.session.session import Session

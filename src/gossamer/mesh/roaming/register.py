@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.delivery import publish
 from gossamer.broker.mesh_port import SHARED_TOPICS
-from gossamer.broker.routes import Tap
 from gossamer.broker.session_end import disconnect_session
+from gossamer.broker.subscription_tree import Tap
 from gossamer.mesh.json_fields import read_fields
 from gossamer.session.message import Message
 from gossamer.session.session import Session

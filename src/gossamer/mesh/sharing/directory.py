@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.delivery import publish
 from gossamer.broker.mesh_port import SHARED_TOPICS
-from gossamer.broker.routes import Tap
 from gossamer.broker.sharing import Group
+from gossamer.broker.subscription_tree import Tap
 from gossamer.broker.subscriptions import find_group
 from gossamer.plus.grammar import is_operator_filter
 from gossamer.session.message import Message

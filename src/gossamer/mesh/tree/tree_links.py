@@ -97,7 +97,7 @@ class TreeLinks:
         session.gives_plain = False
         if session.takes_plain:
             session.takes_plain = False
-            self.core.routes.changes += 1  # routes that are cached have it as a receiver
+            self.core.routes.all_changed()  # those that are cached have it as a receiver
 
     def _include(self, link: Link, now: float) -> None:
         """In the tree from now on: it is asked what is wanted behind it."""
@@ -207,7 +207,7 @@ class TreeLinks:
         for link in self.mesh.by_name.values():
             if link.in_tree and not link.session.takes_plain:
                 link.session.takes_plain = True
-                self.core.routes.changes += 1
+                self.core.routes.all_changed()
 
     def _tidy(self, now: float) -> bool:
         """Links that the tree does not have are let go, unless their neighbour cannot be reached:
