@@ -133,7 +133,7 @@ def publish_run(
     counters = connection.core.counters
     counters.messages_received += count
     route.branch.published += count * (len(route.topic_bytes) + stop - payload)
-    for receiver in route.sure:
+    for receiver in route.audience.sure:
         if receiver.session is not session or not receiver.no_local:  # [MQTT-3.8.3-3]
             deliver_run(receiver.session, run, receiver)
     connection.outbox.put_promise(run.acknowledgements())
@@ -143,7 +143,7 @@ def publish_run(
 def _room_of(route: Route, own: Session, qos: int, size: int) -> int:
     """How long a run all receivers can have at once; 0 if one of them needs a look at each."""
     room = _LONGEST_RUN
-    for receiver in route.sure:
+    for receiver in route.audience.sure:
         session = receiver.session
         outbox = session.outbox
         if outbox is None:
