@@ -109,8 +109,13 @@ class OpenListener:
 def _bind(listener: Listener) -> list[socket.socket]:
     """One socket for each address that the host's name has."""
     port = listener.resolved_port
+    host = listener.host
     found = socket.getaddrinfo(
-        listener.host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        # As bytes where it can be: for a text Python loads tables of Unicode, half a megabyte.
+        host.encode() if host.isascii() else host,
+        port,
+        type=socket.SOCK_STREAM,
+        flags=socket.AI_PASSIVE,
     )
     bound: list[socket.socket] = []
     try:

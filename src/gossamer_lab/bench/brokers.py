@@ -8,7 +8,7 @@ import typer
 from gossamer.cli.errors import WrongUse
 from gossamer_lab import tables
 from gossamer_lab.bench import harness, peers, report
-from gossamer_lab.bench.load.scenarios import SCENARIOS
+from gossamer_lab.bench.load.scenarios import ONE_A_READ, SCENARIOS
 
 QUICK = harness.RunLength(1.0, 0.1)
 
@@ -57,11 +57,18 @@ def brokers(
     if warning := report.busy():
         console.print(warning, style="yellow")
     length = QUICK if quick else harness.FULL
+    length = length._replace(seconds=seconds or length.seconds)
     results = harness.run_with_bar(
         console,
         [one for one in SCENARIOS if not scenario or one.name in scenario],
         field,
-        length._replace(seconds=seconds or length.seconds),
+        length,
         repeat,
     )
+    referee = peers.bare_loop()
+    alone = [one for one in SCENARIOS if one.name == ONE_A_READ and one.name in results]
+    if alone and (not only or referee.name in only):
+        bare = harness.run_with_bar(console, alone, [referee], length, repeat)
+        results[ONE_A_READ].update(bare[ONE_A_READ])
+        field.append(referee)
     report.conclude(console, results, field, out, report.LEGEND)

@@ -177,6 +177,12 @@ def amqtt() -> PeerBroker | None:
     return PeerBroker("amqtt", version, command)
 
 
+def bare_loop() -> PeerBroker:
+    """No broker: the system calls of one message a read, and nothing else."""
+    module = "gossamer_lab.bench.bare_loop"
+    return PeerBroker("bare epoll", "", lambda port, _: [sys.executable, "-m", module, str(port)])
+
+
 def present(*found: PeerBroker | None) -> list[PeerBroker]:
     """Those that are installed."""
     return [peer for peer in found if peer is not None]

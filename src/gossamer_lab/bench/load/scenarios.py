@@ -31,10 +31,13 @@ _one_pair = partial(bursts.pairs, qos=0, count=1, load=bursts.BURST)
 _pairs_qos_1 = partial(bursts.pairs, qos=1)
 _pairs_qos_2 = partial(bursts.pairs, qos=2)
 
+# Its referee is `bench/bare_loop.py`.
+ONE_A_READ = "pairs-200"
+
 SCENARIOS = (
     LoadScenario("burst-1-1", "one to one in bursts, QoS 0", _one_to_one),
     LoadScenario("burst-1-50", "one to fifty in bursts, QoS 0", _one_to_fifty),
-    LoadScenario("pairs-200", "200 pairs, one message per read", paced.one_message_per_read, False),
+    LoadScenario(ONE_A_READ, "200 pairs, one message per read", paced.one_message_per_read, False),
     LoadScenario("qos1-20", "20 pairs in bursts, QoS 1", _pairs_qos_1),
     LoadScenario("qos2-20", "20 pairs in bursts, QoS 2", _pairs_qos_2),
     LoadScenario("wildcards", "100 wildcard subscribers, 1,000 topics", bursts.wildcards),
