@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.broker.retained_stamps import Stamp, with_stamp
 from gossamer.broker.settings import Settings
 from gossamer.budget.division import MIB
+from gossamer.session.message import Message
 from gossamer.wire.packets import Request, Subscribe
 from tests.support.attacks import KIB
 from tests.support.disk_world import DiskWorld
@@ -103,6 +105,29 @@ def test_a_retained_message_is_counted_for_what_it_costs(
     real, counted = measured(
         world, lambda: account.held, lambda: retain(world, count, TOPICS[shape])
     )
+    assert real <= counted <= MOST * real, (real / count, counted / count)
+
+
+@pytest.mark.parametrize("count", [6_000, 14_000])
+@pytest.mark.parametrize("kind", ["that ends", "with a stamp", "that was removed"])
+def test_a_retained_message_of_any_kind_is_counted_for_what_it_costs(
+    world: Stored, kind: str, count: int
+) -> None:
+    retained = world.broker.core.retained
+
+    def keep() -> None:
+        for number in range(count):
+            payload = b"" if kind == "that was removed" else b"x" * 50
+            ends = 1_000.0 + number if kind == "that ends" else 0.0
+            message = Message(f"device-{number}", payload, 1, True, None, ends, "client", "")
+            stamp = Stamp(1_700_000_000_000_000 + number, "broker-1")
+            stamped = message if kind == "that ends" else with_stamp(message, stamp)
+            retained.keep(message, stamped)
+            if number % BATCH == 0:
+                world.settle()
+
+    account = world.broker.core.ledger.retained
+    real, counted = measured(world, lambda: account.held, keep)
     assert real <= counted <= MOST * real, (real / count, counted / count)
 
 

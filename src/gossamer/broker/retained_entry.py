@@ -30,9 +30,10 @@ _MESSAGE_AT: Final = 16
 _ENTRY_BYTES: Final = 192
 NODE_BYTES: Final = 304
 # Its place among those that will be forgotten.
-_EXPIRY_BYTES: Final = 96
-# A stamp, and the place of a removal among the others.
-_STAMP_BYTES: Final = 112
+_EXPIRY_BYTES: Final = 72
+_STAMP_BYTES: Final = 144
+# The place of a removal among the others, beside its topic, which is kept there once more.
+_REMOVAL_BYTES: Final = 32
 
 
 @mypyc_attr(acyclic=True)
@@ -92,16 +93,19 @@ class RetainedEntry(NameEntry):
             self.name(),
             self.forget_at != 0.0,
             self.stamp is not None,
+            self.is_removal,
         )
 
 
 def entry_bytes(message: Message) -> int:
     """What a message that has no stamp yet would be charged with, beside the nodes of its topic."""
-    return _size(packed_bytes(message), message.topic, message.expires_at != 0.0, False)
+    return _size(packed_bytes(message), message.topic, message.expires_at != 0.0, False, False)
 
 
-def _size(packed: int, topic: str, has_end: bool, has_stamp: bool) -> int:
+def _size(packed: int, topic: str, has_end: bool, has_stamp: bool, is_removal: bool) -> int:
     size = _ENTRY_BYTES + packed + getsizeof(topic)
     if has_end:
         size += _EXPIRY_BYTES
-    return size + _STAMP_BYTES if has_stamp else size
+    if has_stamp:
+        size += _STAMP_BYTES
+    return size + _REMOVAL_BYTES + getsizeof(topic) if is_removal else size
