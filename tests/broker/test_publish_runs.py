@@ -284,6 +284,19 @@ steps = st.lists(
     5,
     REFUSE,
 )
+@example(
+    [Reader(V311, 1), Reader(V5, 0)],
+    [V5],
+    [
+        Step("publish", numbers=(1, 2, 3)),
+        Step("block"),
+        Step("publish", numbers=(4, 5, 6)),
+        Step("block", 1),
+        Step("publish", numbers=(7, 8, 9, 10)),
+    ],
+    7,
+    DROP_OLDEST,
+)
 @given(
     st.lists(readers, min_size=1, max_size=3),
     st.lists(st.sampled_from([V311, V5]), min_size=1, max_size=2),

@@ -6,7 +6,16 @@ from itertools import product
 
 from gossamer.archive.collector import Collector
 from gossamer.wire.codec import encode
-from gossamer.wire.packets import PUBREL, V5, V311, Acknowledgement, Publish
+from gossamer.wire.packets import (
+    PUBACK,
+    PUBCOMP,
+    PUBREC,
+    PUBREL,
+    V5,
+    V311,
+    Acknowledgement,
+    Publish,
+)
 from tests.support.durable_world import DurableWorld
 from tests.support.leakage import Round
 from tests.support.memory import MemoryClient, World, properties
@@ -70,6 +79,25 @@ def burst(version: int, qos: int, cut: int = 0, **more: object) -> Round:
             writer.send_bytes(run[start : start + step])
         writer.take()
         reader.messages()
+
+    return go
+
+
+def exchanged(sender: int, receiver: int, qos: int) -> Round:
+    """A run in one chunk, to a client of another version, whose answers come in one chunk each."""
+    world = World()
+    writer, reader = world.client("w", sender), world.client("r", receiver)
+    reader.subscribe("t/#", qos=qos)
+    run = packets(sender, qos)
+
+    def go() -> None:
+        writer.send_bytes(run)
+        writer.take()
+        kinds = (PUBACK,) if qos == 1 else (PUBREC, PUBCOMP)
+        sent = [each.packet_id for each in reader.take() if isinstance(each, Publish)]
+        for kind in kinds:
+            reader.send(*(Acknowledgement(kind, number) for number in sent))
+            reader.take()
 
     return go
 
@@ -227,6 +255,8 @@ FLOWS: Paths = {
     "bursts at QoS 0": partial(burst, V311, 0),
     "bursts at QoS 1": partial(burst, V311, 1),
     "bursts at QoS 2": partial(burst, V5, 2),
+    "bursts at QoS 1 to 3.1.1": partial(exchanged, V5, V311, 1),
+    "bursts at QoS 2 to 5.0": partial(exchanged, V311, V5, 2),
     "bursts cut anywhere": partial(burst, V5, 1, cut=7),
     "bursts byte by byte": partial(burst, V311, 2, cut=1),
     "properties": partial(
