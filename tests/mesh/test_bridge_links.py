@@ -6,6 +6,8 @@ from gossamer.broker.policy import Origin
 from gossamer.mesh.bridges.bridge import Bridge, BridgeSettings
 from gossamer.mesh.bridges.bridge_dial import BridgeDial
 from gossamer.mesh.bridges.bridges import SILENCE_SECONDS, Bridges
+from gossamer.mesh.bridges.loop_prevention import ECHO_SECONDS
+from gossamer.wire.packets import V311
 from tests.support.memory import World
 from tests.support.meshes import Net, Node, Wire
 
@@ -203,3 +205,42 @@ def test_a_shared_group_anywhere_draws_from_it() -> None:
         member.send_bytes(b"\xe0\x00")
     plant.pass_time(1.0)
     assert list(plant.bridge_of("a").asked) == []
+
+
+def test_a_loop_through_other_bridges_is_cut_though_they_lose_the_mark() -> None:
+    plant = Plant("a", "b")
+    plant.pass_time(5.0)
+    reader = plant.node("b").client("reader")
+    reader.subscribe("t/#", qos=2)
+    # Another broker, joined to that one by 3.1.1: what it is sent comes back as its own.
+    relay = plant.bridge.client("relay", V311)
+    relay.subscribe("t/#")
+    plant.run()
+    writer = plant.node("a").client("writer")
+    back = plant.bridge.client("back", V311)
+    for number in range(6):
+        writer.publish("t/1", str(number))
+        plant.run()
+        for payload in relay.payloads():
+            back.publish("t/1", payload)
+        plant.run()
+    got = reader.payloads()
+    assert sorted(set(got)) == [str(number) for number in range(6)]
+    assert len(got) == 6 + 2  # two may come back by chance
+    assert plant.bridge_of("a").sent.echoes >= 4
+    back.publish("t/1", "news")
+    plant.run()
+    assert reader.payloads() == ["news"]
+    plant.pass_time(ECHO_SECONDS + 1.0)
+    back.publish("t/1", "5")
+    plant.run()
+    assert reader.payloads() == ["5"]
+
+
+def test_an_owner_that_the_mesh_has_lost_is_replaced_at_once() -> None:
+    plant = Plant("a", "b")
+    plant.pass_time(5.0)
+    plant.net.cut("a", "b")
+    plant.lose("a")
+    plant.pass_time(1.0)
+    assert plant.bridge_of("b").is_owner

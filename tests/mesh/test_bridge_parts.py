@@ -65,7 +65,7 @@ def test_every_publication_is_marked_and_nothing_else(
     messages: list[tuple[int, bytes, bool]],
 ) -> None:
     sink = MemorySink()
-    marking = MarkingSink(sink, mark_of("m"))
+    marking = MarkingSink(sink, mark_of("m"), lambda topic, payload: None)
     data = b""
     for qos, payload, has_user in messages:
         user = properties(user=[("k", "v" * 100)]) if has_user else None

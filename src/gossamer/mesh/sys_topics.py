@@ -176,6 +176,7 @@ def bridge_counts(bridge: Bridge) -> dict[str, int]:
         "messages_sent": traffic.messages_sent,
         "queued": bridge.session.queued(),
         "inflight": bridge.session.in_flight(),
+        "echoes": bridge.sent.echoes,
     }
 
 

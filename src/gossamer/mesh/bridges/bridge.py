@@ -24,7 +24,7 @@ from gossamer.broker.mesh_port import BRIDGE_PREFIX
 from gossamer.broker.session_start import bound_queue
 from gossamer.broker.subscriptions import enter, remove_subscription
 from gossamer.budget.ledger import NOBODY
-from gossamer.mesh.bridges.loop_prevention import RetainedReplays
+from gossamer.mesh.bridges.loop_prevention import RetainedReplays, SentThere
 from gossamer.mesh.link import Traffic
 from gossamer.session.records import SENT, DeliveryRecord, SessionRecord, SubscriptionRecord
 from gossamer.session.session import NEVER, Session
@@ -42,6 +42,8 @@ _LAST_PACKET_ID: Final = 65_535
 _FILTERS_A_PACKET: Final = 200  # of any length; a bridged broker may limit its packets
 # Somebody else took our place there, unknown to this part of the mesh: it is left to them a while.
 _YIELD_SECONDS: Final = 60.0
+# How often the log says that messages come back.
+_REPEAT_SECONDS: Final = 60.0
 # How often it is asked for a sign of life, at most; its silence for half as long again is its end.
 BRIDGE_KEEP_ALIVE: Final = 15
 # Its session outlives an outage of ours by this long (5.0; in 3.1.1 it has no end).
@@ -62,6 +64,8 @@ class Bridge:
         self.mesh = mesh
         self.wants = BridgeInterest(settings.imports)
         self.replays = RetainedReplays()
+        self.sent = SentThere()
+        self._said_at = 0.0  # when the log was last told that messages come back
         self.is_owner = False  # whether this broker deals with it
         self.is_reached = False
         self.connection: Connection | None = None
@@ -155,6 +159,7 @@ class Bridge:
 
     def tell(self, now: float) -> None:
         """Brings what is subscribed there up to date; what is new comes first."""
+        self.sent.now = now
         connection = self.connection
         if connection is None or not self.is_owner or connection.outbox.blocked:
             return
@@ -207,6 +212,21 @@ class Bridge:
         if self.connection is not None:
             total.add(self.connection)
         return total
+
+    def is_echo(self, topic: str, payload: bytes, now: float) -> bool:
+        """Whether it was sent there from here, and came back by a way that loses our mark."""
+        if self.sent.is_empty() or not self.sent.is_echo(topic.encode(), payload, now):
+            return False
+        if not 0.0 <= now - self._said_at < _REPEAT_SECONDS:
+            self._said_at = now
+            logger.warning(
+                "bridge %s: what is sent there comes back without its mark (last on %r): that "
+                "broker is joined to this mesh by another bridge too. It goes no further; take one "
+                "of the bridges away, or export and import different topics",
+                self.name,
+                topic,
+            )
+        return True
 
     def is_known(self, topic: str, payload: bytes, now: float) -> bool:
         """Whether this is the retained message that is kept here."""

@@ -129,6 +129,8 @@ class BridgeDial:
             return head >> 4 in _ANSWERS
         if head & 1:
             return False
+        if not self.bridge.sent.is_empty():
+            return False
         if self._version != V5:
             return True
         after = position + header_length(data, position)
@@ -170,7 +172,7 @@ class BridgeDial:
 
     def _is_news(self, packet: Publish, now: float) -> bool:
         bridge = self.bridge
-        if has_mark(packet, bridge.mesh):
+        if has_mark(packet, bridge.mesh) or bridge.is_echo(packet.topic, packet.payload, now):
             return False
         if not packet.retain:
             return True
@@ -199,11 +201,8 @@ class BridgeDial:
         if offered.maximum_qos is not None and offered.maximum_qos < bridge.settings.qos:
             raise _strange(f"it takes QoS {offered.maximum_qos} at most: set qos in [[mesh.stock]]")
         core = self.core
-        sink = self._sink
-        mark = b""
-        if self._version == V5:
-            mark = mark_of(bridge.mesh)
-            sink = MarkingSink(sink, mark)
+        mark = mark_of(bridge.mesh) if self._version == V5 else b""
+        sink = MarkingSink(self._sink, mark, bridge.sent.note)
         connection = open_dialled(
             core, sink, self._origin, session, self._version, BRIDGE_KEEP_ALIVE, now
         )

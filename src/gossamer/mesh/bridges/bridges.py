@@ -121,7 +121,9 @@ class Bridges:
 
     def _settle(self, bridge: Bridge, now: float) -> None:
         own = self.mesh.settings.name
-        reaching = self.claims.reaching(bridge.name, now)
+        # One that the mesh has lost is not waited for: the tree knows it sooner than its silence.
+        is_reached = self.mesh.reachability.is_reached
+        reaching = [each for each in self.claims.reaching(bridge.name, now) if is_reached(each)]
         if bridge.is_reached and now >= bridge.yields_until:
             reaching.append(own)
         if not reaching:

@@ -5,6 +5,11 @@ in the order in which meshes passed it on. A message that comes back, by whateve
 recognised and goes no further. Only 5.0 has properties; for 3.1.1 `echoes` finds configurations
 that would loop.
 
+*Our own messages without the mark.* Two bridged brokers may be joined to each other by 3.1.1, which
+loses it. What was sent to one of them comes back from it, by way of the other, and would go round
+for ever. So what was sent there a moment ago is remembered, by a digest. Somebody there may publish
+the same by chance: only the third within that time is held for an echo.
+
 *Retained messages that are no news.* A bridged broker sends them because we subscribed. Nothing in
 MQTT tells them from live ones where the retain flag is kept as published. But a new subscription
 brings one for a topic at most, soon, and before anything else of that topic: if that one says what
@@ -13,6 +18,8 @@ is known here, it is no news.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from gossamer.session.sink import Sink
@@ -31,6 +38,10 @@ _USER_PROPERTY: Final = b"\x26"
 _LENGTHS: Final = 6
 # How long after a SUBSCRIBE its retained messages may come; a slow broker has many to send.
 REPLAY_SECONDS: Final = 30.0
+# How long what was sent may take to come back. A round takes milliseconds where brokers are near.
+ECHO_SECONDS: Final = 10.0
+_MOST_SENT: Final = 10_000  # a few megabytes
+_CHANCES: Final = 3
 
 
 def mark_of(mesh: str) -> bytes:
@@ -48,11 +59,13 @@ def growth(mark: bytes) -> int:
 
 
 class MarkingSink(Sink):
-    """Passes packets on, each PUBLISH of 5.0 with the mark as its last property."""
+    """Passes packets on, each PUBLISH of 5.0 with the mark as its last property; in 3.1.1 there is
+    no mark. `note` is told the topic and the payload of each."""
 
-    def __init__(self, sink: Sink, mark: bytes) -> None:
+    def __init__(self, sink: Sink, mark: bytes, note: Callable[[bytes, bytes], None]) -> None:
         self._sink = sink
         self._mark = mark
+        self._note = note
         self._rest = b""
 
     def write(self, data: bytes) -> None:
@@ -66,11 +79,22 @@ class MarkingSink(Sink):
             if size == 0 or position + size > end:
                 break
             packet = data[position : position + size]
-            parts.append(_marked(packet, self._mark) if packet[0] >> 4 == PUBLISH else packet)
+            parts.append(self._passed(packet) if packet[0] >> 4 == PUBLISH else packet)
             position += size
         self._rest = data[position:]
         if parts:
             self._sink.write(b"".join(parts))
+
+    def _passed(self, packet: bytes) -> bytes:
+        start = header_length(packet, 0)
+        after_topic = start + 2 + (packet[start] << 8 | packet[start + 1])
+        properties = after_topic + (2 if packet[0] & 0x06 else 0)
+        payload = properties
+        if self._mark:
+            size, payload = _varint(packet, properties)
+            payload += size
+        self._note(packet[start + 2 : after_topic], packet[payload:])
+        return _marked(packet, self._mark, start, properties) if self._mark else packet
 
     def close(self) -> None:
         self._sink.close()
@@ -85,21 +109,22 @@ class MarkingSink(Sink):
         self._sink.resume_reading()
 
 
-def _marked(packet: bytes, mark: bytes) -> bytes:
-    start = header_length(packet, 0)
-    before = start + 2 + (packet[start] << 8 | packet[start + 1])
-    if packet[0] & 0x06:
-        before += 2  # the packet identifier
+def _varint(packet: bytes, position: int) -> tuple[int, int]:
+    """The number there, and where it ends."""
     size = 0
     shift = 0
-    after = before
     while True:
-        byte = packet[after]
-        after += 1
+        byte = packet[position]
+        position += 1
         size |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:
-            break
+            return size, position
+
+
+def _marked(packet: bytes, mark: bytes, start: int, before: int) -> bytes:
+    """`start` is where the packet's body begins, `before` where its properties do."""
+    size, after = _varint(packet, before)
     body = b"".join(
         (
             packet[start:before],
@@ -124,6 +149,49 @@ def echoes(settings: BridgeSettings) -> str:
                 if both is not None:
                     return both
     return ""
+
+
+class SentThere:
+    """What one bridged broker was sent a moment ago, and whether that comes back."""
+
+    def __init__(self) -> None:
+        self._sent: dict[bytes, float] = {}  # by digest: until when it is remembered
+        self._returns = 0  # in a row, without a pause that long
+        self._returned_at = 0.0
+        self.echoes = 0  # those that went no further
+        self.now = 0.0  # of this turn: who writes packets is not told the time
+
+    def note(self, topic: bytes, payload: bytes) -> None:
+        digest = _digest(topic, payload)
+        self._sent.pop(digest, None)
+        self._sent[digest] = self.now + ECHO_SECONDS
+        if len(self._sent) > _MOST_SENT:
+            del self._sent[next(iter(self._sent))]
+
+    def is_empty(self) -> bool:
+        return not self._sent
+
+    def is_echo(self, topic: bytes, payload: bytes, now: float) -> bool:
+        """Whether what comes from there was sent there, and as often as no chance has it. It is
+        remembered anew: it may go round again."""
+        self.now = now
+        digest = _digest(topic, payload)
+        if not now < self._sent.get(digest, 0.0) <= now + ECHO_SECONDS:
+            self._sent.pop(digest, None)
+            return False
+        self.note(topic, payload)
+        if not 0.0 <= now - self._returned_at < ECHO_SECONDS:
+            self._returns = 0
+        self._returned_at = now
+        self._returns += 1
+        if self._returns < _CHANCES:
+            return False
+        self.echoes += 1
+        return True
+
+
+def _digest(topic: bytes, payload: bytes) -> bytes:
+    return blake2b(payload, digest_size=16, key=blake2b(topic, digest_size=16).digest()).digest()
 
 
 class _Window:

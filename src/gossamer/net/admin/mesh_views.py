@@ -81,6 +81,7 @@ class StockView(TypedDict):
     messages_sent: int
     queued: int
     inflight: int
+    echoes: int
 
 
 class MeshView(Page[LinkView]):

@@ -223,6 +223,7 @@ DIRECTED_TOTALS: Final = (
 BRIDGE_TOTALS: Final = (
     ("messages_received", "PUBLISH packets from the bridged broker."),
     ("messages_sent", "PUBLISH packets to the bridged broker."),
+    ("echoes", "Messages that came back from where they were sent, and went no further."),
 )
 BRIDGE_GAUGES: Final = (
     ("connected", "Whether the bridged broker is connected."),
