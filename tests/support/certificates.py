@@ -12,6 +12,19 @@ from cryptography.x509.oid import NameOID
 
 NOW = datetime.datetime.now(datetime.UTC)
 DAY = datetime.timedelta(days=1)
+# What an authority may do. Python 3.13 and later trust none that does not say it, and no
+# certificate that does not say whose key signed it.
+_SIGNS = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
 
 
 class Authority:
@@ -22,6 +35,7 @@ class Authority:
         self.key = ec.generate_private_key(ec.SECP256R1())
         builder = self._builder(self.name, self.key.public_key())
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), True)
+        builder = builder.add_extension(_SIGNS, True)
         self.certificate = builder.sign(self.key, hashes.SHA256())
 
     def write(self, folder: Path) -> Path:
@@ -70,6 +84,7 @@ class Authority:
     def _builder(
         self, subject: x509.Name, key: ec.EllipticCurvePublicKey
     ) -> x509.CertificateBuilder:
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
         return (
             x509.CertificateBuilder()
             .subject_name(subject)
@@ -78,6 +93,8 @@ class Authority:
             .serial_number(x509.random_serial_number())
             .not_valid_before(NOW - DAY)
             .not_valid_after(NOW + DAY)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), False)
+            .add_extension(issuer, False)
         )
 
 
