@@ -137,18 +137,18 @@ def test_counts_against_all_sessions(seed: int) -> None:
         else:
             world.wait(chance.choice([1, 10, 60]))
         sessions = world.broker.core.sessions.values()
-        kept = Counter((one.owner.user, one.owner.user or one.owner.address) for one in sessions)
+        kept = Counter((one.owner.user, one.owner.user or one.owner.network) for one in sessions)
         lasting = Counter(
-            (one.owner.user, one.owner.user or one.owner.address)
+            (one.owner.user, one.owner.user or one.owner.network)
             for one in sessions
             if one.persistent
         )
         quotas = world.broker.core.session_quotas
         for one in sessions:
-            key = (one.owner.user, one.owner.user or one.owner.address)
+            key = (one.owner.user, one.owner.user or one.owner.network)
             assert quotas.kept(one.owner) == kept[key] <= 4
             assert quotas.lasting(one.owner) == lasting[key] <= 2
     for session in list(world.broker.core.sessions.values()):
         world.broker.disconnect(session.client_id, world.now, True)
-    assert not world.broker.core.session_quotas._kept
-    assert not world.broker.core.session_quotas._lasting
+    assert not world.broker.core.session_quotas._users
+    assert not world.broker.core.session_quotas._addresses

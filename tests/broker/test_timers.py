@@ -90,9 +90,7 @@ def test_a_timer_that_comes_again_at_once_fires_once_a_run(part: float) -> None:
     assert fired == [0, 0]
 
 
-def test_a_crowd_of_cancelled_timers_is_passed_over_in_slices() -> None:
-    """The clock is read among them too."""
-
+def test_a_crowd_of_which_many_were_cancelled_is_fired_in_slices() -> None:
     class Running(Stopwatch):
         shown = 0.0
 

@@ -15,7 +15,7 @@ from gossamer.broker.publish import is_allowed
 from gossamer.broker.replies import spelled
 from gossamer.broker.session_start import AcceptedLogin, agreed_keep_alive, enter
 from gossamer.broker.settings import peer_settings
-from gossamer.budget.ledger import NOBODY, Owner
+from gossamer.budget.ledger import NOBODY
 from gossamer.geo.areas import GlpError
 from gossamer.geo.glp import Glp, parse_sent
 from gossamer.session.session import NEVER, Identity
@@ -177,15 +177,13 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
         # [MQTT-3.1.3-6], [MQTT-3.1.3-7]
         assigned = ASSIGNED + secrets.token_hex(10)
         client_id = assigned
-    identity = Identity(
-        client_id, verdict.user, connection.origin.address, connection.origin.listener
-    )
-    identity.groups = verdict.groups
+    origin = connection.origin
+    network = connection.owner.network
+    identity = Identity(client_id, verdict.user, origin.address, origin.listener, network)
+    if verdict.groups:
+        identity.groups = verdict.groups
     connection.identity = identity
-    if connection.is_peer:
-        connection.owner = NOBODY
-    else:
-        connection.owner = Owner(client_id, verdict.user, connection.owner.address)
+    connection.owner = NOBODY if connection.is_peer else identity
     try:
         glp = _glp_of(connect)
     except GlpError as error:

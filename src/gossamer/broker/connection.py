@@ -12,10 +12,12 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+from mypy_extensions import i32, u8
+
 from gossamer.broker.client_topics import ClientTopics
 from gossamer.broker.core import AWAITING_CONNECT, CLOSED, DECIDING, OPEN, Core, Unfinished
 from gossamer.broker.dispatch import dispatch, handle_acknowledgements, handle_located_ping
-from gossamer.broker.keep_alive import keep_alive
+from gossamer.broker.keep_alive import keep_alive, time_out
 from gossamer.broker.policy import Exchange, Origin
 from gossamer.broker.publish import publish_plain
 from gossamer.broker.publish_bursts import forward_run, publish_run
@@ -57,8 +59,8 @@ _PINGRESP: Final = b"\xd0\x00"
 FREE_PACKET: Final = 16_384
 
 
-class Connection:
-    """From accept to close."""
+class Connection(Timer):
+    """From accept to close. As a timer it ends itself when its client is silent for too long."""
 
     __slots__ = (
         "_missing",
@@ -84,7 +86,6 @@ class Connection:
         "session",
         "settings",
         "stage",
-        "timer",
         "token",
         "topics",
         "unfinished",
@@ -97,33 +98,34 @@ class Connection:
         self.core = core
         self.origin = origin
         self.token = token
-        self.version = V311
         self.outbox = Outbox(core.hub, sink, V311, token)
         self.session: Session | None = None
-        self.identity = Identity("", "", origin.address, origin.listener)
-        self.stage = AWAITING_CONNECT
+        network = network_of(origin.address)
+        self.identity = Identity("", "", origin.address, origin.listener, network)
+        self.owner: Owner = self.identity  # of what it holds in the ledger
         self.opened_at = now
         self.last_seen = now
-        self.timer: Timer | None = None  # ends it if it is silent for too long
         self.keep_alive = 0.0  # seconds of silence that end the connection, 0 for none
         self.settings = origin.settings or core.settings
-        self.limit = self.settings.max_connect_packet
+        self.connect: Connect | None = None  # while the login is being decided
+        self.exchange: Exchange | None = None  # enhanced authentication
+        self.authentication_method = ""
+        self.topics = ClientTopics(core.ledger, core.policy_changes)
+        self.bytes_received = 0
+        self.messages_received = 0
+        self.unfinished: Unfinished | None = None  # of a packet that is more than one turn of work
+        self._pieces: list[bytes] | None = None  # of packets that are not handled yet
+        self._missing = 0
+        # Of four bytes or one, and so together: between wider fields each would take eight.
+        self._reserved: i32 = 0  # bytes charged for a packet that has come in part
+        self.limit: i32 = self.settings.max_connect_packet
+        self.unreleased_before: i32 = 0  # QoS 2 publications that an earlier connection left so
+        self.version: u8 = V311
+        self.stage: u8 = AWAITING_CONNECT
         self.is_dialled = False  # by this broker, to a neighbour
         self.is_peer = False  # a neighbouring broker, which has proved it
         self.locates_by_ping = False  # whether its PINGREQ may carry a position
         self.wants_problems = True  # Request Problem Information
-        self.connect: Connect | None = None  # while the login is being decided
-        self.exchange: Exchange | None = None  # enhanced authentication
-        self.authentication_method = ""
-        self.owner = Owner("", "", network_of(origin.address))
-        self.topics = ClientTopics(core.ledger, core.policy_changes)
-        self.unreleased_before = 0  # QoS 2 publications that an earlier connection left so
-        self.bytes_received = 0
-        self.messages_received = 0
-        self.unfinished: Unfinished | None = None  # of a packet that is more than one turn of work
-        self._pieces: list[bytes] = []
-        self._missing = 0
-        self._reserved = 0  # bytes charged for a packet that has come in part
 
     def receive(self, data: bytes, now: float) -> None:
         """Handles every whole packet and keeps the rest for the next call."""
@@ -131,11 +133,11 @@ class Connection:
         self.core.counters.bytes_received += len(data)
         self.bytes_received += len(data)
         if self._missing > 0 or self.stage == DECIDING or self.is_unfinished():
-            self._pieces.append(data)
+            self._put_by(data)
             self._missing -= len(data)
             if self._missing > 0 or self.stage == DECIDING or self.is_unfinished():
                 return
-            data = b"".join(self._pieces)
+            data = self._take_pieces()
             self.free_packet()
         self._handle(data, now)
 
@@ -150,7 +152,7 @@ class Connection:
         """Until its next turn; False if there is no room for that. Half of the room is for packets
         that are still coming, which would be refused."""
         account = self.core.ledger.packets
-        owner = Owner("", self.owner.user, self.owner.address)
+        owner = Owner("", self.owner.user, self.owner.network)
         if account.held + work.size > account.budget // 2 or account.refusal(work.size, owner):
             return False
         account.hold(work.size, owner)
@@ -162,7 +164,7 @@ class Connection:
         work = self.unfinished
         if work is not None:
             self.unfinished = None
-            owner = Owner("", self.owner.user, self.owner.address)
+            owner = Owner("", self.owner.user, self.owner.network)
             self.core.ledger.packets.give(work.size, owner)
 
     def missing(self) -> int:
@@ -176,8 +178,7 @@ class Connection:
     def proceed(self, now: float) -> None:
         """The login was decided, or it is the turn of what is unfinished: its next part and, after
         the last, what arrived in the meantime."""
-        data = b"".join(self._pieces)
-        self._pieces.clear()
+        data = self._take_pieces()
         self._missing = 0
         if data or self.is_unfinished():
             self._handle(data, now)
@@ -206,7 +207,19 @@ class Connection:
             return
         self.messages_received += counters.messages_received - before
         if position < len(data) and self.stage != CLOSED:
-            self._pieces.append(data[position:] if position else data)
+            self._put_by(data[position:] if position else data)
+
+    def _put_by(self, data: bytes) -> None:
+        pieces = self._pieces
+        if pieces is None:
+            self._pieces = [data]
+        else:
+            pieces.append(data)
+
+    def _take_pieces(self) -> bytes:
+        pieces = self._pieces
+        self._pieces = None
+        return b"" if pieces is None else b"".join(pieces)
 
     def _handle_packets(self, data: bytes, now: float) -> int:
         position = 0
@@ -262,18 +275,18 @@ class Connection:
         if self.is_peer:
             account.hold(size, owner)
         else:
-            refusal = account.take(size, Owner("", owner.user, owner.address))
+            refusal = account.take(size, Owner("", owner.user, owner.network))
             if refusal:
                 raise ProtocolError(reasons.QUOTA_EXCEEDED, refusal)
         self._reserved = size
 
     def free_packet(self) -> None:
         """It has come, or the connection has ended."""
-        self._pieces.clear()
+        self._pieces = None
         if not self._reserved:
             return
         owner = self.owner
-        self.core.ledger.packets.give(self._reserved, Owner("", owner.user, owner.address))
+        self.core.ledger.packets.give(self._reserved, Owner("", owner.user, owner.network))
         self._reserved = 0
 
     def _is_expected(self, kind: int) -> bool:
@@ -417,6 +430,9 @@ class Connection:
             end_connection(self, False, now)
         except Exception as error:
             self.core.faults.note("closing", error, f"client {self.identity.client_id!r}", now)
+
+    def fire(self, now: float) -> float:
+        return time_out(self, now)
 
     def unblocked(self, now: float) -> None:
         """The socket takes more again."""

@@ -61,7 +61,8 @@ def _restore_session(core: Core, stored: StoredSession, now: float) -> Session:
     session = Session(core.hub, stored.record)
     bound_queue(session, core.settings)
     restore_deliveries(session, stored.deliveries, stored.incoming)
-    session.lane.restore(stored.spilled, stored.spilled_bytes)
+    if stored.spilled:
+        session.own_lane().restore(stored.spilled, stored.spilled_bytes)
     session.number_after(stored.last_number)
     core.sessions[session.client_id] = session
     core.counters.sessions = len(core.sessions)

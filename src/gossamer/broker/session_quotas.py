@@ -6,20 +6,17 @@ may always be taken up again: a quota refuses what is new, and never ends what w
 
 from gossamer.broker.settings import Settings
 from gossamer.budget.ledger import Owner
-from gossamer.session.session import Session
-
-# Before an address, so that no user name is one.
-_NAMELESS = "\0"
+from gossamer.session.session import Holder, Session
 
 
 class SessionQuotas:
     """Counted here: every session of a client, under who made it."""
 
-    __slots__ = ("_kept", "_lasting")
+    __slots__ = ("_addresses", "_users")
 
     def __init__(self) -> None:
-        self._kept: dict[str, int] = {}
-        self._lasting: dict[str, int] = {}
+        self._users: dict[str, Holder] = {}
+        self._addresses: dict[str, Holder] = {}  # of clients without a name
 
     def refusal(
         self, owner: Owner, there: Session | None, is_clean: bool, lasts: bool, settings: Settings
@@ -32,17 +29,17 @@ class SessionQuotas:
         was_lasting = there is not None and there.persistent
         if there is not None and was_lasting and not is_clean:
             owner = there.owner
-        holder = holder_of(owner)
-        is_in_place = there is not None and there.holder == holder
+        holder = self._holder(owner)
+        is_in_place = there is not None and there.holder is not None and there.holder is holder
         is_new = not is_in_place
         is_lasting = lasts and not (is_in_place and was_lasting)
         whom = f"user {owner.user!r}" if owner.user else "your address"
         share = settings.user_share if owner.user else settings.address_share
         most = settings.max_sessions_per_user or max(1, int(settings.max_sessions * share))
-        if is_new and self._kept.get(holder, 0) >= most:
+        if is_new and holder is not None and holder.kept >= most:
             return f"{whom} has {most} sessions, which is the limit (limits.sessions_per_user)"
         most = min(settings.max_lasting_per_user or most, most)
-        if is_lasting and self._lasting.get(holder, 0) >= most:
+        if is_lasting and holder is not None and holder.lasting >= most:
             return (
                 f"{whom} has {most} sessions that outlive their connections, which is the limit "
                 "(limits.offline_sessions_per_user)"
@@ -51,44 +48,48 @@ class SessionQuotas:
 
     def update(self, session: Session) -> None:
         """The session is there, or has changed how long it is to last."""
-        if session.is_peer or not holder_of(session.owner):
+        owner = session.owner
+        if session.is_peer or not (owner.user or owner.client_id):
             return
         holder = session.holder
-        if not holder:
-            holder = holder_of(session.owner)
+        if holder is None:
+            holder = self._holder(owner)
+            if holder is None:
+                name = owner.user or owner.network
+                holder = Holder(name, owner.user != "")
+                self._table(holder)[name] = holder
+            holder.kept += 1
             session.holder = holder
-            _change(self._kept, holder, 1)
         if session.persistent != session.counts_as_lasting:
             session.counts_as_lasting = session.persistent
-            _change(self._lasting, holder, 1 if session.persistent else -1)
+            holder.lasting += 1 if session.persistent else -1
 
     def remove(self, session: Session) -> None:
         """It has ended."""
         holder = session.holder
-        if holder:
-            session.holder = ""
-            _change(self._kept, holder, -1)
-            if session.counts_as_lasting:
-                session.counts_as_lasting = False
-                _change(self._lasting, holder, -1)
+        if holder is None:
+            return
+        session.holder = None
+        holder.kept -= 1
+        if session.counts_as_lasting:
+            session.counts_as_lasting = False
+            holder.lasting -= 1
+        if not holder.kept:
+            del self._table(holder)[holder.name]
 
     def kept(self, owner: Owner) -> int:
-        return self._kept.get(holder_of(owner), 0)
+        holder = self._holder(owner)
+        return 0 if holder is None else holder.kept
 
     def lasting(self, owner: Owner) -> int:
-        return self._lasting.get(holder_of(owner), 0)
+        holder = self._holder(owner)
+        return 0 if holder is None else holder.lasting
 
+    def _holder(self, owner: Owner) -> Holder | None:
+        """Under whom its sessions are counted; None if it is the broker, or has none."""
+        if owner.user:
+            return self._users.get(owner.user)
+        return self._addresses.get(owner.network) if owner.client_id else None
 
-def holder_of(owner: Owner) -> str:
-    """Under what its sessions are counted; "" for the broker's own."""
-    if owner.user:
-        return owner.user
-    return _NAMELESS + owner.address if owner.client else ""
-
-
-def _change(counts: dict[str, int], holder: str, by: int) -> None:
-    count = counts.get(holder, 0) + by
-    if count > 0:
-        counts[holder] = count
-    else:
-        counts.pop(holder, None)
+    def _table(self, holder: Holder) -> dict[str, Holder]:
+        return self._users if holder.is_user else self._addresses

@@ -209,6 +209,7 @@ def _set_windows(
 def _identify(connection: Connection, session: Session, is_present: bool) -> None:
     """The session belongs to who logged in now; rights may differ from those it had before."""
     core = connection.core
+    session.identity.rights = None  # things may stay in its name for long
     session.identity = connection.identity
     if is_present and core.permissions.restricts:
         revoke(core, session)

@@ -31,12 +31,12 @@ LITTLE: Final = 16_384
 class Owner:
     """In whose name something is held; an empty name has no share of its own, and no bound."""
 
-    __slots__ = ("address", "client", "user")
+    __slots__ = ("client_id", "network", "user")
 
-    def __init__(self, client: str, user: str, address: str) -> None:
-        self.client = client
+    def __init__(self, client_id: str, user: str, network: str) -> None:
+        self.client_id = client_id
         self.user = user
-        self.address = address
+        self.network = network  # what counts as one address: of IPv6 the first half
 
 
 # The broker itself, and its neighbours, who have judged what they pass on.
@@ -85,19 +85,19 @@ class Account:
         """Why there is no room for so much more; "" if there is."""
         if size <= 0:
             return ""
-        if owner.client and self.clients.get(owner.client, 0) + size > self.client_most:
+        if owner.client_id and self.clients.get(owner.client_id, 0) + size > self.client_most:
             return f"{self.name}: {self.client_most} bytes are most for one client"
         if owner.user and self.users.get(owner.user, 0) + size > self.user_most:
             return f"{self.name}: {self.user_most} bytes are most for one user"
-        if owner.address and self.addresses.get(owner.address, 0) + size > self.address_most:
+        if owner.network and self.addresses.get(owner.network, 0) + size > self.address_most:
             return f"{self.name}: {self.address_most} bytes are most for one address"
         room = self.budget - self.held
         if size > room:
             return f"{self.name}: the broker has no more than {self.budget} bytes for them"
         if (
-            owner.client
+            owner.client_id
             and size > room - self.budget // RESERVED_PART
-            and self.clients.get(owner.client, 0) + size > LITTLE
+            and self.clients.get(owner.client_id, 0) + size > LITTLE
         ):
             return f"{self.name}: what is left of {self.budget} bytes is for those who hold less"
         return ""
@@ -119,12 +119,12 @@ class Account:
     def hold(self, size: int, owner: Owner) -> None:
         """Charges it in any case: it is there already, or was judged elsewhere."""
         self.held += size
-        if owner.client:
-            _change(self.clients, owner.client, size)
+        if owner.client_id:
+            _change(self.clients, owner.client_id, size)
         if owner.user:
             _change(self.users, owner.user, size)
-        if owner.address:
-            _change(self.addresses, owner.address, size)
+        if owner.network:
+            _change(self.addresses, owner.network, size)
 
     def give(self, size: int, owner: Owner) -> None:
         """It has left the table."""

@@ -89,9 +89,10 @@ def leave_lane(session: Session) -> None:
     store holds is not its own, for another session may get its name."""
     for delivery in session.queue or ():
         if delivery.place:
-            session.lane.drop(delivery, True)
+            session.own_lane().drop(delivery, True)
             delivery.place = 0
-    session.lane.leave()
+    if session.lane.messages:
+        session.lane.leave()
 
 
 def _shorten(session: Session) -> None:

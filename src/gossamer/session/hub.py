@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gossamer.budget.ledger import Account
 from gossamer.session.counters import Counters, Faults
 from gossamer.session.journal import Journal
+from gossamer.session.lane import Lane
 from gossamer.session.message import MessageNamer
 from gossamer.session.onward_acks import Passing
 from gossamer.session.queue_policy import UNBOUNDED, Deliveries, Guard, QueueRefused
@@ -32,6 +33,7 @@ class Hub:
         "journal",
         "last_committed",
         "namer",
+        "no_lane",
         "owing",
         "passing",
         "refusing",
@@ -54,6 +56,7 @@ class Hub:
         self.holding: list[Outbox] = []
         self.last_committed = 0
         self.namer = MessageNamer()
+        self.no_lane = Lane(self, "")  # of all sessions that have none of their own
         # Have room for retained messages that they are owed.
         self.owing: dict[Session, None] = {}
         self.guard = Guard()

@@ -18,7 +18,11 @@ logger = logging.getLogger(__name__)
 
 
 class Lane:
-    """Counts what is in it, and tells the journal what becomes of it."""
+    """Counts what is in it, and tells the journal what becomes of it.
+
+    Few queues are ever long enough to need one: sessions share an empty one of the hub's until they
+    put something into their own (`Session.own_lane`).
+    """
 
     __slots__ = ("_client_id", "_hub", "_looked_from", "bytes", "damaged", "messages")
 

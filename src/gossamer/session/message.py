@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mypy_extensions import mypyc_attr
+from mypy_extensions import i32, mypyc_attr, u8
 
 from gossamer.wire.frames import encode_varint
 from gossamer.wire.packets import PUBLISH, V5
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _SHAPES_V5: Final = 3
 _SHAPES_NAMED: Final = 6
 _SHAPES: Final = 9
+_NO_SHAPE: Final = 255
 
 NAME_BYTES: Final = 16
 WAVE_BYTES: Final = 2 * NAME_BYTES
@@ -98,23 +99,24 @@ class Message:
         self.topic: Final = topic
         self.topic_bytes: Final = topic_bytes if topic_bytes else topic.encode()
         self.payload: Final = payload
-        self.qos: Final = qos
-        self.retain: Final = retain
         self.properties: Final = properties
         self.expires_at: Final = expires_at
         self.publisher: Final = publisher
         self.user: Final = user
         self.name = name
         self.stored = 0
-        self.holders = 0
         self.place: Place | None = None
-        self.is_placed = False  # whether `place` is what its properties say
         # Nearly all receivers of a message take one shape: a list is made for a second one only.
-        self._first_shape = -1
         self._first_head = b""
         self._heads: list[bytes] | None = None
         self._named_tail: bytes | None = None
         self._tail_v5: bytes | None = None
+        # Of four bytes or one, and so together: between wider fields each would take eight.
+        self.holders: i32 = 0
+        self._first_shape: u8 = _NO_SHAPE
+        self.qos: Final[u8] = qos
+        self.retain: Final = retain
+        self.is_placed = False  # whether `place` is what its properties say
 
     def preset_head(self, version: int, head: bytes, tail: bytes) -> None:
         """What came in can go out unchanged: spare the encoding."""
@@ -213,7 +215,7 @@ class Message:
         head = publish_start(publish_head(qos, False, False), self.topic_bytes, rest)
         if not qos:
             head += tail
-        if self._first_shape < 0:
+        if self._first_shape == _NO_SHAPE:
             self._first_shape = shape
             self._first_head = head
         else:

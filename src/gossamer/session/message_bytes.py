@@ -12,6 +12,7 @@ import struct
 from sys import getsizeof
 from typing import Final
 
+from gossamer.budget.object_bytes import object_bytes
 from gossamer.session.message import NAME_BYTES, WAVE_BYTES, Message
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.packets import PUBLISH
@@ -30,8 +31,8 @@ _FIXED_BYTES: Final = 2 + 4 * 2 + 8  # version and flags, four lengths, when it 
 # As many User Properties as a packet may have: they were limited where the message was published.
 _MOST_PROPERTIES: Final = 65_535
 
-# The object, its encodings' list and the headers of its strings.
-MESSAGE_BYTES: Final = 424
+# The object, one of its encodings and the headers of its strings.
+MESSAGE_BYTES: Final = object_bytes(Message) + 216
 PROPERTIES_BYTES: Final = 384
 # A pair of User Properties: the tuple, its place in the list, the headers of two texts.
 PAIR_BYTES: Final = 184

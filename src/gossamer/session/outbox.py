@@ -11,7 +11,7 @@ from typing import Final
 
 from librt.strings import BytesWriter, write_i32_be
 from librt.vecs import append, vec
-from mypy_extensions import i32, i64
+from mypy_extensions import i32, i64, u8
 
 from gossamer.budget.ledger import Account, Owner
 from gossamer.session.aliases import TopicAliases
@@ -200,9 +200,7 @@ class Outbox:
     def __init__(self, hub: Hub, sink: Sink, version: int, token: int) -> None:
         self.hub = hub
         self.sink = sink
-        self.version = version
         self.token = token  # the connection's number
-        self.maximum_packet = 268_435_460  # more than the protocol's largest packet
         self.chunks: list[bytes] = []
         self.size = 0
         self.messages = 0  # PUBLISH packets among the chunks
@@ -210,15 +208,18 @@ class Outbox:
         self.messages_sent = 0
         # In flight of a session that remembers no more than that.
         self.numbers: NumbersInFlight | None = None
-        self.names = False  # whether messages are sent with their names: to a neighbour
-        self.pending = False  # whether the hub knows that there is something to write
-        self.blocked = False  # the socket does not take more; the shell says so
-        self.unsent = 0  # bytes that it has not taken, while it is behind
-        self.closed = False
+        self.unsent = 0  # bytes that the socket has not taken, while it is behind
         self.aliases: TopicAliases | None = None  # if the client takes any
         self._gate = 0  # the transaction before which nothing at all goes out, 0 for none
         self._held_batches: list[int] | None = None
         self._held_chunks: list[bytes] | None = None
+        self.maximum_packet = 268_435_460  # more than the protocol's largest packet
+        # A byte each, and so together: between wider fields each would take eight.
+        self.version: u8 = version
+        self.names = False  # whether messages are sent with their names: to a neighbour
+        self.pending = False  # whether the hub knows that there is something to write
+        self.blocked = False  # the socket does not take more; the shell says so
+        self.closed = False
 
     def send(
         self,

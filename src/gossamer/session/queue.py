@@ -69,7 +69,7 @@ def append(session: Session, delivery: DeliveryRecord) -> None:
     if hub.journal.spills and (lane.messages or is_too_much):
         if not lane.messages and session.outbox is not None:
             hub.crowded[session] = None  # nothing else may ask for it again
-        lane.add(delivery, message)
+        session.own_lane().add(delivery, message)
         if session.seen is not None and not delivery.share:
             session.seen.spilled(message.name[-NAME_BYTES:])
         return
@@ -97,7 +97,7 @@ def let_go_of_first(session: Session, delivery: DeliveryRecord) -> None:
     """What was the first of the queue, and will not be sent."""
     session.hub.deliveries.let_go(delivery)
     if delivery.place:
-        session.lane.drop(delivery, True)
+        session.own_lane().drop(delivery, True)
     else:
         session.forget(delivery)
 
@@ -143,7 +143,7 @@ def refill(session: Session) -> bool:
 def look_ahead(session: Session) -> list[DeliveryRecord]:
     """The next of the lane, behind what this gave before, to look at and no more; none if it is not
     at hand yet. Until the lane's `stop_looking` nothing may be sent."""
-    found = session.lane.look_ahead()
+    found = session.own_lane().look_ahead()
     if not found:
         _starve(session)
     return found

@@ -40,7 +40,7 @@ OVER_LIMIT: Final = 1.25
 
 UNBOUNDED: Final = 1 << 62  # where no broker sets a budget
 # A record, and its place in a queue or a window.
-DELIVERY_BYTES: Final = 280
+DELIVERY_BYTES: Final = 256
 
 
 class QueueLimits:

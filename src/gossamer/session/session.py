@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from gossamer.budget.ledger import Owner
 from gossamer.session.hub import Hub
 from gossamer.session.lane import Lane
@@ -48,6 +50,7 @@ from gossamer.wire.publish_codec import IDENTIFIERS, PUBREL_HEAD
 
 NEVER: Final = 0xFFFFFFFF  # the expiry of a session that stays until it is discarded
 UNKNOWN_ADDRESS: Final = "?"  # of a session that came back from the store
+NO_GROUPS: Final[list[str]] = []
 
 # The next messages are asked for while there are still some, so that the client need not wait.
 REFILL_BELOW: Final = 2_000
@@ -61,19 +64,36 @@ TURN_BYTES: Final = 262_144
 TURN_MESSAGES: Final = 200
 
 
-class Identity:
-    """Who is at the other end of a session, as the login proved it: what permission rules speak of.
-    A new connection of the session brings a new one."""
+@mypyc_attr(acyclic=True)
+class Identity(Owner):
+    """Who is at the other end of a session, as the login proved it: what permission rules speak of,
+    and in whose name the session holds what it has. A new connection of the session brings a new
+    one; what was held before stays in the name of the old."""
 
-    __slots__ = ("address", "client_id", "groups", "listener", "rights", "user")
+    __slots__ = ("address", "groups", "listener", "rights")
 
-    def __init__(self, client_id: str, user: str, address: str, listener: str) -> None:
-        self.client_id = client_id
-        self.user = user
+    def __init__(
+        self, client_id: str, user: str, address: str, listener: str, network: str = ""
+    ) -> None:
+        super().__init__(client_id, user, network)
         self.address = address
         self.listener = listener
-        self.groups: list[str] = []
+        self.groups = NO_GROUPS
         self.rights: object = None  # what the permissions remember of this client
+
+
+@mypyc_attr(acyclic=True)
+class Holder:
+    """How many sessions a user has, or an address for clients without a user; see
+    `session_quotas.py`."""
+
+    __slots__ = ("is_user", "kept", "lasting", "name")
+
+    def __init__(self, name: str, is_user: bool) -> None:
+        self.name = name
+        self.is_user = is_user
+        self.kept = 0
+        self.lasting = 0  # of them, those that outlive their connections
 
 
 class Session:
@@ -124,20 +144,12 @@ class Session:
         self.client_id = record.client_id
         self.user = record.user
         self.identity = Identity(record.client_id, record.user, UNKNOWN_ADDRESS, "")
-        self.owner = Owner(record.client_id, record.user, "")  # of what it holds in the ledger
+        self.owner: Owner = self.identity  # of what it holds in the ledger
         self.charged = 0  # bytes of the session itself
-        self.holder = ""  # under whom it is counted, and whether among those that last
-        self.counts_as_lasting = False
+        self.holder: Holder | None = None  # under whom it is counted
         self.saved_in = 0  # the transaction that first had it; 0 if the store did before the start
-        self.persistent = record.expiry != 0  # every change is told to the journal
         self.outbox: Outbox | None = None  # while the client is connected
         self.subscriptions: dict[str, Subscription] = {}
-        # A neighbouring broker's: whether QoS 0 is accepted from it, and sent to it, and whether
-        # those whose messages are passed on to it wait for its answers.
-        self.is_peer = False
-        self.gives_plain = True
-        self.takes_plain = True
-        self.is_awaited = False
         # In flight
         self.inflight: dict[int, DeliveryRecord] = {}  # by packet identifier
         self.window = 65_535  # the client's Receive Maximum
@@ -147,11 +159,9 @@ class Session:
         # In the queue, and what becomes of it when it is full
         self.queue: deque[DeliveryRecord] | None = None  # its head, if the lane has more
         self.queue_bytes = 0  # topics, payloads and properties in `queue`
-        self.lane = Lane(hub, record.client_id)
+        self.lane = hub.no_lane  # `own_lane` is for whoever changes it
         self.limits: QueueLimits = NO_LIMITS
         self.dropped = 0  # messages that its full queue did not take, or let go of
-        self.is_full = False  # since it was, and until it has room to speak of
-        self.is_starving = False  # waits for the store to give back what the lane has
         self.waiters: list[Withheld] | None = None  # publishers that wait for room here
         self.owed: Owed | None = None  # retained messages that are not in the queue yet
         self.seen: Seen | None = None  # while messages may come by two ways
@@ -160,6 +170,17 @@ class Session:
         self.incoming: set[int] | None = None  # QoS 2 publications that wait for their PUBREL
         self.withheld: dict[int, Withheld] | None = None  # those whose acknowledgement waits
         self.withheld_bytes = 0  # of those that are being passed on
+        # A byte each, and so together: between wider fields each would take eight.
+        self.persistent = record.expiry != 0  # every change is told to the journal
+        self.counts_as_lasting = False  # with its holder
+        self.is_full = False  # its queue, since it was and until it has room to speak of
+        self.is_starving = False  # waits for the store to give back what the lane has
+        # A neighbouring broker's: whether QoS 0 is accepted from it, and sent to it, and whether
+        # those whose messages are passed on to it wait for its answers.
+        self.is_peer = False
+        self.gives_plain = True
+        self.takes_plain = True
+        self.is_awaited = False
 
     def bound(self, limits: QueueLimits) -> None:
         """How long its queue may become from now on."""
@@ -301,7 +322,7 @@ class Session:
                 packet_id = self._free_id()
                 self._take_off(packet_id, delivery, message)
                 if delivery.place:
-                    lane.sent(delivery, self.persistent)
+                    self.own_lane().sent(delivery, self.persistent)
                 elif self.persistent:
                     self.hub.journal.delivery_sent(self.client_id, delivery.number, packet_id)
             self._send(
@@ -541,6 +562,14 @@ class Session:
             self.queue = queue
         return queue
 
+    def own_lane(self) -> Lane:
+        """Its lane, to change what is in it."""
+        lane = self.lane
+        if lane is self.hub.no_lane:
+            lane = Lane(self.hub, self.client_id)
+            self.lane = lane
+        return lane
+
     def new_delivery(
         self, message: Message, qos: int, retain: bool, identifiers: list[int], share: str
     ) -> DeliveryRecord:
@@ -571,7 +600,7 @@ class Session:
         if delivery.ticket:
             self._passed(delivery)
         if delivery.place:
-            self.lane.drop(delivery, False)
+            self.own_lane().drop(delivery, False)
         elif self.persistent and delivery.number and delivery.qos:
             self.hub.journal.delivery_removed(self.client_id, delivery.number)
 
