@@ -323,6 +323,18 @@ class Broker:
                 revoke(core, session)
         self.flush(now)
 
+    def begin_stop(self, now: float) -> None:
+        """Says goodbye to clients, but for those that have something to bring to its end; links
+        stand until `stop`."""
+        self.core.stopping = True
+        for connection in list(self.core.connections.values()):
+            connection.leave(now)
+        self.flush(now)
+
+    def is_stopping(self) -> bool:
+        """Whether a client still has something to bring to its end."""
+        return any(each.has_more_to_say() for each in self.core.connections.values())
+
     def stop(self, now: float) -> None:
         """Says goodbye to every client; sessions stay in the store."""
         self.core.stopping = True

@@ -15,7 +15,7 @@ from typing import Final
 from mypy_extensions import i32, u8
 
 from gossamer.broker.client_topics import ClientTopics
-from gossamer.broker.core import AWAITING_CONNECT, CLOSED, DECIDING, OPEN, Core, Unfinished
+from gossamer.broker.core import AWAITING_CONNECT, CLOSED, DECIDING, LEAVING, OPEN, Core, Unfinished
 from gossamer.broker.dispatch import dispatch, handle_acknowledgements, handle_located_ping
 from gossamer.broker.keep_alive import keep_alive, time_out
 from gossamer.broker.policy import Exchange, Origin
@@ -375,12 +375,13 @@ class Connection(Timer):
         """
         if self.stage == CLOSED:
             return
-        if self.version == V5 or self.stage != OPEN:
+        is_welcome = self.stage == OPEN or self.stage == LEAVING
+        if self.version == V5 or not is_welcome:
             properties: Properties | None = None
             if text and self.version == V5 and self.wants_problems:
                 properties = Properties()
                 properties.reason_string = text
-            if self.stage == OPEN:
+            if is_welcome:
                 # Without a session expiry, which is the client's to name [MQTT-3.14.2-2].
                 self._tell(Disconnect(legal_reason(DISCONNECT, reason), properties))
             elif self.version == V5 or reason in reasons.V311_CONNACK:
@@ -388,6 +389,25 @@ class Connection(Timer):
                 self.core.counters.connections_refused += 1
                 self._tell(Connack(False, legal_reason(CONNACK, reason), properties))
         self.close(now, False)
+
+    def leave(self, now: float) -> None:
+        """The broker stops. A client whose QoS 2 publication has not been released, or that waits
+        for an answer, gets the time to bring that to its end: the broker that it goes to next
+        would not know the identifier (0x92)."""
+        if self.is_peer or self.is_dialled:
+            return  # links and bridges stand until the end
+        if self.stage == OPEN and self._is_owed():
+            self.stage = LEAVING
+        else:
+            self.fail(reasons.SERVER_SHUTTING_DOWN, "the broker is stopping", now)
+
+    def has_more_to_say(self) -> bool:
+        """Whether it leaves, and something is not at its end yet."""
+        return self.stage == LEAVING and self._is_owed()
+
+    def _is_owed(self) -> bool:
+        session = self.session
+        return self.outbox.has_promises() or (session is not None and bool(session.incoming))
 
     def fault(self, place: str, error: Exception, now: float) -> None:
         """Ends the connection because of an exception, which is ours; nobody else feels it."""

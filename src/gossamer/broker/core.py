@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 AWAITING_CONNECT: Final = 0
 DECIDING: Final = 1  # somebody else decides about the login
 OPEN: Final = 2
-CLOSED: Final = 3
+LEAVING: Final = 3  # the broker stops: what has begun is brought to its end, and nothing begins
+CLOSED: Final = 4
 
 
 class Core:

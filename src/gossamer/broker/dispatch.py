@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.connect import handle_auth, handle_connect
-from gossamer.broker.core import AWAITING_CONNECT
+from gossamer.broker.core import AWAITING_CONNECT, LEAVING
 from gossamer.broker.publish import handle_publish
 from gossamer.broker.publish_from_neighbour import handle_from_neighbour
 from gossamer.broker.replies import promise
@@ -23,6 +23,7 @@ from gossamer.wire.connect_codec import connect_version
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.packets import (
     CONNECT,
+    DISCONNECT,
     PUBACK,
     PUBCOMP,
     PUBLISH,
@@ -59,8 +60,13 @@ _PUBACK_HEAD: Final = PUBACK << 4
 _PUBREC_HEAD: Final = PUBREC << 4
 _PUBREL_HEAD: Final = PUBREL << 4 | 2  # [MQTT-3.6.1-1]
 
+# What a client may still say that is asked to leave: it ends what was begun.
+_LAST_PACKETS: Final = (PUBACK, PUBREC, PUBREL, PUBCOMP, DISCONNECT)
+
 
 def dispatch(connection: Connection, head: int, body: bytes, now: float) -> None:
+    if connection.stage == LEAVING and head >> 4 not in _LAST_PACKETS:
+        return  # without an answer, so its client sends it where it goes next
     if head >> 4 == CONNECT:
         if connection.stage != AWAITING_CONNECT:
             # [MQTT-3.1.0-2]

@@ -36,6 +36,7 @@ T = TypeVar("T")
 
 # How often timed matters are looked at; keep-alives and expiries are in whole seconds.
 _TICK_SECONDS = 0.25
+_GOODBYE_SECONDS = 1.0  # a round trip of a client that is far away, and a commit
 # Seconds by which a wall clock is set that somebody may wonder about.
 _WORTH_A_WORD = 1.0
 
@@ -123,6 +124,7 @@ class Server:
             self._ticker.cancel()
         if self.listeners is not None:
             self.listeners.close()
+        await self._say_goodbye()
         if self._bridges is not None:
             await self._bridges.stop()
         if self.mesh_links is not None:
@@ -135,6 +137,14 @@ class Server:
         if self._spans is not None:
             self._spans.close()
         await asyncio.sleep(0)  # transports that were closed end in the loop's next turn
+
+    async def _say_goodbye(self) -> None:
+        """Clients bring to its end what they have begun, if they do so soon."""
+        self.broker.begin_stop(self.clock.now())
+        self._end_turn()
+        end = self.loop.time() + _GOODBYE_SECONDS
+        while self.broker.is_stopping() and self.loop.time() < end:
+            await asyncio.sleep(_GOODBYE_SECONDS / 100)
 
     def _tick(self) -> None:
         # First the next one: whatever goes wrong in this tick, the clock goes on.

@@ -392,6 +392,10 @@ class Outbox:
             if self._held_chunks is None:
                 self.hub.holding.append(self)
 
+    def has_promises(self) -> bool:
+        """Whether something waits for a transaction."""
+        return self._held_chunks is not None
+
     def release(self, batch: int) -> bool:
         """Moves what waited for `batch` to the chunks; tells whether something still waits."""
         if self._gate:
