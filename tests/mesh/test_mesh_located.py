@@ -1,5 +1,7 @@
 """Located messages across a mesh: their place travels with them, and the last broker decides."""
 
+import json
+
 import pytest
 
 from tests.support.meshes import Net
@@ -32,3 +34,29 @@ def test_places_cross_brokers(mode: str, retain: bool) -> None:
         late = net.nodes["b"].client("late")
         late.subscribe("t/+", user=[OSLO, ("gpl_rectangleDynamic", "1;km;1;2;2")])
         assert sorted(late.payloads()) == ["anywhere", "there"]
+
+
+@pytest.mark.parametrize("mode", ["pf", "ssf", "bloom"])
+def test_fence_events_name_the_same_vehicles_on_every_broker(mode: str) -> None:
+    """Two clients on two brokers publish on one topic."""
+    net = Net(mode)
+    for name in "abc":
+        net.node(name).broker.core.settings.vehicle_property = "vehicle"
+    net.join("a", "b")
+    net.join("b", "c")
+    readers = [net.nodes[name].client(f"r{name}") for name in "abc"]
+    for reader in readers:
+        reader.subscribe("fleet", qos=1, user=[ROUND_PISA, ("gpl_events", "enter,exit")])
+    net.run()
+    writers = {name: net.nodes[name].client(f"w{name}") for name in "ac"}
+    told: list[list[tuple[str, str]]] = [[] for _ in readers]
+    for name, place in (("a", PISA), ("c", PISA), ("a", OSLO), ("c", PISA), ("c", OSLO)):
+        writers[name].publish("fleet", "", user=[place, ("vehicle", f"van-{name}")])
+        net.run()
+        for events, reader in zip(told, readers, strict=True):
+            for message in reader.messages():
+                if message.topic.startswith("$GEO/"):
+                    event = json.loads(message.payload)
+                    events.append((event["event"], event["client"]))
+    expected = [("enter", "van-a"), ("enter", "van-c"), ("exit", "van-a"), ("exit", "van-c")]
+    assert told == [expected] * 3

@@ -165,8 +165,19 @@ class LocatedFilter(Tap):
             watch = subscription.watch
             if watch is not None and self.locations.may_see(subscription.session, message):
                 inside.append(watch)
-        visitor = (message.publisher, message.topic)
+        visitor = (self._vehicle(message), message.topic)
         self._tell(self._events.moved(visitor, position, inside, now), now)
+
+    def _vehicle(self, message: Message) -> str:
+        """Whose position it is. Between brokers nobody says who published, but properties go with
+        the message: by one of them it is the same vehicle on all of them."""
+        wanted = self.locations.core.settings.vehicle_property
+        properties = message.properties
+        if wanted and properties is not None:
+            for name, value in properties.user:
+                if name == wanted:
+                    return value
+        return message.publisher
 
     def _tell(self, events: list[FenceEvent], now: float) -> None:
         for event in events:

@@ -45,6 +45,7 @@ class Settings:
         self.position_age = 3600.0  # seconds after which a client's position is none, 0 for never
         self.fence_hysteresis = 10.0  # metres outside an area at which a visitor has left it
         self.fence_dwell = 60.0  # seconds in an area after which a visitor stays there
+        self.vehicle_property = ""  # the User Property that names a visitor, "" for its client id
         self.memory = ASSUMED_MEMORY  # bytes that the broker may count on
         self.memory_source = "an assumption"  # whose limit that is
         self.budgets = divided(ASSUMED_MEMORY)  # bytes for each account of the ledger

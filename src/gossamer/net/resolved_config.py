@@ -246,4 +246,5 @@ def settings_of(config: Config, limits: Limits) -> Settings:
     settings.position_age = config.geo.position_age
     settings.fence_hysteresis = config.geo.hysteresis
     settings.fence_dwell = config.geo.dwell
+    settings.vehicle_property = config.geo.vehicle_property
     return settings

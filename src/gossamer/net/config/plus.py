@@ -66,6 +66,9 @@ class Geo(Section):
     """Distance from an area, in metres, at which a visitor has left it."""
     dwell: Duration = setting(default=60.0, gt=0)
     """Time in an area after which the dwell event is sent."""
+    vehicle_property: str = ""
+    """User Property in which publishers name the vehicle that a position is of; fence events then
+    name it in place of the client, and the same on every broker of a mesh."""
 
 
 class Detector(Section):
