@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gossamer.mesh.control_messages import PONG
 from gossamer.mesh.tree.agreement import TreeAgreement
 from gossamer.mesh.tree.heartbeat import RoundTrip, cost_of
 from gossamer.mesh.tree.seen_messages import SeenMessages
@@ -19,6 +20,7 @@ from gossamer.mesh.tree.spanning_tree import (
 )
 from gossamer.session.journal import Journal
 from gossamer.wire.errors import ProtocolError
+from tests.support.meshes import Net
 
 Costs = dict[tuple[str, str], int]
 names = st.sampled_from("abcdef")
@@ -174,3 +176,28 @@ def test_a_name_that_was_never_given_is_forged() -> None:
     assert memory.is_own(name + bytes(16))
     assert not memory.is_own(bytes(16) + name)
     assert not memory.is_new(name, 1)
+
+
+def test_another_cost_waits_for_a_quiet_moment() -> None:
+    net = Net()
+    for name in "ab":
+        net.node(name)
+    net.join("a", "b")
+    node = net.nodes["a"]
+    heartbeat = node.mesh.tree_links.heartbeat
+    link = node.mesh.by_name["b"]
+    writer = node.client("writer")
+    digest = node.mesh.tree_links.view.digest
+    sent = int((node.now - 0.5) * 1e6).to_bytes(8, "big")
+    for _ in range(8):  # every answer of a while says that the way is longer
+        heartbeat.pong(link, bytes((PONG,)) + sent, node.now)
+    assert link.round_trip is not None
+    assert link.round_trip.cost > 0
+    for _ in range(3):
+        writer.publish("t", "x")
+        heartbeat.fire(node.now)
+        net.run()
+    assert node.mesh.tree_links.view.digest == digest
+    heartbeat.fire(node.now)
+    net.run()
+    assert node.mesh.tree_links.view.digest != digest

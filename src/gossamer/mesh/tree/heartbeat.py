@@ -1,7 +1,9 @@
 """Whether neighbours still answer, and how far away they are: they are pinged again and again.
 
 A link's cost is the power of two of its round-trip time, in milliseconds. It changes only if every
-answer of a while says so, and by more than a step: a busy moment must not change the tree.
+answer of a while says so, and by more than a step: a busy moment must not change the tree. Nor is a
+change announced while this broker carries messages: QoS 0 is lost while the tree changes, and a
+better way is no reason for that. Where it is never quiet, it is announced after a while.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ _MOST_COST: Final = 16
 _SAMPLES: Final = 8
 # How far a round trip may stray from its step before the step changes.
 _SLACK: Final = 2.5
+# How long another cost waits for a moment in which no message comes.
+PATIENCE_SECONDS: Final = 600.0
 
 
 class Heartbeat(Timer):
@@ -36,11 +40,14 @@ class Heartbeat(Timer):
     def __init__(self, tree_links: TreeLinks) -> None:
         self._tree_links = tree_links
         self._due = tree_links.core.started_at
+        self._changed_at = 0.0  # when a cost became another that is not announced; 0.0 if none is
+        self._messages = 0  # that had come by the last beat
 
     def fire(self, now: float) -> float:
         pause = self._tree_links.mesh.settings.silence / 3
         is_late = not 0.0 <= now - self._due < pause
         self._beat(now, is_late)
+        self._announce_if_quiet(now)
         self._due = now + pause
         return self._due
 
@@ -60,7 +67,20 @@ class Heartbeat(Timer):
         if len(payload) != 1 + _TIME_BYTES or round_trip is None:
             raise ProtocolError(reasons.MALFORMED_PACKET, f"{link.name} answered no ping")
         sent = int.from_bytes(payload[1:], "big") / 1e6
+        is_first = not round_trip.is_measured
         if round_trip.answered(now - sent):
+            if is_first:
+                self._tree_links.has_news = True
+            else:
+                self._changed_at = self._changed_at or now
+
+    def _announce_if_quiet(self, now: float) -> None:
+        """What has changed of the costs, if no message came since the last beat."""
+        messages = self._tree_links.core.counters.messages_received
+        is_quiet = messages == self._messages
+        self._messages = messages
+        if self._changed_at and (is_quiet or not 0.0 <= now - self._changed_at < PATIENCE_SECONDS):
+            self._changed_at = 0.0
             self._tree_links.has_news = True
 
     def _beat(self, now: float, is_late: bool) -> None:
