@@ -46,9 +46,9 @@ def test_it_is_a_dictionary_of_states(happening: list[tuple[str, int, int, int]]
             found = table.free_from(first, count)
             assert 0 <= found <= len(wanted)
             assert not any(number in known for number in wanted[:found])
-            assert all(table.is_free(number) for number in wanted[:found])
+            assert all(table.is_free(number, True) for number in wanted[:found])
             if found < len(wanted):
-                assert not table.is_free(wanted[found])
+                assert not table.is_free(wanted[found], True)
             table.put(first, found, state)
             known.update(dict.fromkeys(wanted[:found], state))
         elif what == "free":
@@ -73,6 +73,7 @@ def test_it_is_a_dictionary_of_states(happening: list[tuple[str, int, int, int]]
         assert table.count == len(known)
         for number in {*known, *wanted}:
             assert table.state(number) == known.get(number, 0)
+            assert table.is_free(number, False) == (number not in known)
 
 
 @pytest.mark.parametrize("left", [0, 1])
@@ -87,9 +88,9 @@ def test_all_identifiers_but_some_may_be_in_flight(left: int) -> None:
         table.put(at, count, SENT_ONCE)
         at += count
     assert table.count == LAST_IDENTIFIER - left
-    assert table.is_free(LAST_IDENTIFIER) == bool(left)
+    assert table.is_free(LAST_IDENTIFIER, True) == bool(left)
     every = acknowledgements(SENT_ONCE, list(range(1, LAST_IDENTIFIER + 1 - left)))
     assert table.complete(every, 0, SENT_ONCE) == len(every)
     assert table.count == 0
     table.reserve(1)  # gives the long table up
-    assert table.is_free(1)
+    assert table.is_free(1, True)

@@ -77,10 +77,14 @@ class NumbersInFlight:
         slot = i64(self._slots[number & (size - 1)])
         return int(slot & 3) if slot >> _STATE_BITS == number else 0
 
-    def is_free(self, packet_id: int) -> bool:
+    def is_free(self, packet_id: int, needs_slot: bool) -> bool:
+        """Whether it is not in flight here, and its slot not another one's."""
         size: i64 = len(self._slots)
         number: i64 = packet_id
-        return size == 0 or self._slots[number & (size - 1)] == 0
+        if size == 0:
+            return True
+        slot = i64(self._slots[number & (size - 1)])
+        return slot == 0 or (not needs_slot and slot >> _STATE_BITS != number)
 
     def reserve(self, count: int) -> None:
         """Makes room for so many more."""

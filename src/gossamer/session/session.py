@@ -472,14 +472,17 @@ class Session:
         outbox = self.outbox
         return None if outbox is None else outbox.numbers
 
-    def _free_id(self) -> int:
-        """The next packet identifier not in use; the window keeps one free [MQTT-2.2.1-4]."""
+    def _free_id(self, needs_slot: bool = False) -> int:
+        """The next packet identifier not in use; the window keeps one free [MQTT-2.2.1-4]. Only one
+        that is to be remembered by number needs a slot among those."""
         packet_id = self._last_id
         inflight = self.inflight
         numbers = self._numbers()
         while True:
             packet_id = packet_id + 1 if packet_id < LAST_IDENTIFIER else 1
-            if packet_id not in inflight and (numbers is None or numbers.is_free(packet_id)):
+            if packet_id in inflight:
+                continue
+            if numbers is None or numbers.is_free(packet_id, needs_slot):
                 break
         self._last_id = packet_id
         return packet_id
@@ -493,8 +496,9 @@ class Session:
         if numbers is None:
             numbers = NumbersInFlight()
             outbox.numbers = numbers
-        numbers.reserve(most)
-        first = self._free_id()
+        # Those that are remembered otherwise need no slot, but leave fewer that one is free for.
+        numbers.reserve(most + len(self.inflight))
+        first = self._free_id(True)
         count = numbers.free_from(first, most) if most > 1 and not self.inflight else 1
         numbers.put(first, count, SENT_ONCE if qos == 1 else SENT_EXACTLY)
         self._last_id = first + count - 1
