@@ -84,8 +84,9 @@ def unpacked_message(data: bytes, start: int = 0) -> Message:
         if version != VERSION or flags > _FLAGS or flags & _QOS > 2:
             raise ValueError(f"a message packed in the unknown form {version}")
         topic = reader.text("topic")
-        publisher = reader.text("publisher")
-        user = reader.text("user")
+        # No text of a packet: a user that a token named may have U+0000 in its name.
+        publisher = reader.binary("publisher").decode()
+        user = reader.binary("user").decode()
         name = reader.binary("name")
         at = reader.at
         reader.at = at + _EXPIRY.size
