@@ -167,6 +167,14 @@ def test_refused_tokens(secret: Path, changes: dict[str, Any]) -> None:
     assert verdict.reason == reasons.BAD_USER_NAME_OR_PASSWORD
 
 
+def test_a_token_that_names_nobody_who_can_be_written_down_is_refused(secret: Path) -> None:
+    """Half of a letter, which JSON can spell and UTF-8 cannot."""
+    token = jwt.encode(claims(sub="a\ud800"), SECRET, "HS256").encode()
+    verdict = backend(settings(secret)).check(Attempt("c", None, token))
+    assert verdict is not None
+    assert verdict.reason == reasons.BAD_USER_NAME_OR_PASSWORD
+
+
 def test_a_token_never_chooses_its_algorithm(secret: Path) -> None:
     for token in (
         jwt.encode(claims(), "", "none"),

@@ -47,10 +47,21 @@ class TokenBackend(Backend):
         user = claims[settings.user_claim]
         if not isinstance(user, str) or not user or (attempt.user and attempt.user != user):
             return refusal("the user name is not the token's")
+        if not _is_utf8(user):
+            return refusal("the token's user name is not text")
         groups = claims.get(GROUPS_CLAIM, [])
         if not isinstance(groups, list):
             return refusal("the token's groups are not a list")
         return Verdict(SUCCESS, user, groups=[one for one in groups if isinstance(one, str)])
+
+
+def _is_utf8(text: str) -> bool:
+    """JSON can spell half of a letter, which nothing can store or send."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def load_key(settings: Jwt) -> Any:
