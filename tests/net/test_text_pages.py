@@ -12,20 +12,40 @@ SMAPS = """\
 5581-5590 r--p 00000000 08:01 11                         /usr/bin/python3
 Rss:                   4 kB
 Anonymous:             0 kB
+Swap:                  0 kB
+SwapPss:               0 kB
 5590-55a0 r-xp 00001000 08:01 11                         /usr/bin/python3
 Rss:                  16 kB
 Anonymous:             0 kB
+Swap:                  0 kB
+SwapPss:               0 kB
 VmFlags: rd ex mr mw me
 55a0-55b0 r-xp 00002000 08:01 12                         /a folder/broken at.so (deleted)
 Anonymous:             4 kB
+Swap:                  0 kB
+SwapPss:               0 kB
 55b0-55c0 rw-p 00003000 08:01 12                         /a folder/broken at.so
 Anonymous:             0 kB
+Swap:                  0 kB
+SwapPss:               0 kB
 55c0-55d0 r-xp 00000000 00:00 0
+Anonymous:             0 kB
+Swap:                  0 kB
+SwapPss:               0 kB
+55d0-55e0 r-xp 00002000 08:01 14                         /lib/relocated.so
+Anonymous:             0 kB
+Swap:                  4 kB
+SwapPss:               4 kB
+55e0-55f0 r-xp 00002000 08:01 14                         /lib/unknown.so
 Anonymous:             0 kB
 7ff0-7ff1 r-xp 00000000 00:00 0                          [vdso]
 Anonymous:             0 kB
+Swap:                  0 kB
+SwapPss:               0 kB
 7ff1-7ff2 r-xp 00000000 08:01 13                         /lib/libc.so.6
 Anonymous:             0 kB
+Swap:                  0 kB
+SwapPss:               0 kB
 """
 
 # Imports much, gives its code back, and shows what that left in memory, and that it still runs.

@@ -17,6 +17,8 @@ SMAPS: Final = Path("/proc/self/smaps")
 # A mapping of a file with code; its place in memory, and what is said of it below.
 _HEAD: Final = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S{4}) \S+ \S+ \S+ *(.*)\n")
 CODE: Final = "r-xp"
+# Pages that the process has written to, where they are now.
+_OWN: Final = ("Anonymous:", "Swap:")
 
 
 class CodeMapping(NamedTuple):
@@ -26,15 +28,19 @@ class CodeMapping(NamedTuple):
 
 def unwritten_code(lines: Iterable[str]) -> Iterator[CodeMapping]:
     """Of a process's smaps: files' code of which no page is the process's own (a debugger's, say),
-    since that would be lost."""
+    in memory or swapped out, since that would be lost."""
     mapping: CodeMapping | None = None
+    unwritten: set[str] = set()
     for line in lines:
         head = _HEAD.fullmatch(line)
         if head is not None:
             is_code = head[3] == CODE and head[4].startswith("/")
             mapping = CodeMapping(int(head[1], 16), int(head[2], 16)) if is_code else None
-        elif mapping is not None and line.startswith("Anonymous:") and line.split()[1] == "0":
-            yield mapping
+            unwritten.clear()
+        elif mapping is not None and line.startswith(_OWN) and line.split()[1] == "0":
+            unwritten.add(line.split(":")[0])
+            if len(unwritten) == len(_OWN):
+                yield mapping
 
 
 def give_back_code() -> None:
