@@ -162,6 +162,12 @@ def test_a_wrong_table_cannot_be_made(section: type[Section], wrong: dict[str, A
         section(**wrong)
 
 
+def test_a_size_of_hundreds_of_digits_is_wrong() -> None:
+    with pytest.raises(SectionError) as refused:
+        Limits.validated({"packet_size": "9" * 400 + " GiB"})
+    assert [problem.place for problem in refused.value.problems] == [("packet_size",)]
+
+
 def test_a_table_does_not_change() -> None:
     limits = Limits()
     with pytest.raises(AttributeError, match="Limits is not changed"):

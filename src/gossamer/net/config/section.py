@@ -142,7 +142,7 @@ class Section:
 
     def __init_subclass__(cls) -> None:
         cls.keys = dict(cls.keys)
-        for name, annotation in cls.__dict__.get("__annotations__", {}).items():
+        for name, annotation in cls.__annotations__.items():
             given = cls.__dict__.get(name, REQUIRED)
             key = given if isinstance(given, Key) else Key(None, given)
             key.annotation = annotation
@@ -273,7 +273,7 @@ def _annotated(
                     problems.append(Problem(place, TOO_SHORT, "too short", value))
                 elif not one.holds(made):
                     raise ValueError("out of bounds")
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:  # of a size with hundreds of digits
         problems.append(Problem(place, WRONG, str(error), value))
     return made
 
