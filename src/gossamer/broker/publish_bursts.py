@@ -245,6 +245,7 @@ def _forward_singly(
     """The receivers of a run that cannot take its bytes as they came."""
     own = connection.session
     assert own is not None
+    audience = route.audience  # for all of the run: the route may be let go of meanwhile
     while start < end:
         message = Message(
             route.topic,
@@ -257,7 +258,7 @@ def _forward_singly(
             own.user,
             route.topic_bytes,
         )
-        for receiver in route.audience.receivers:
+        for receiver in audience.receivers:
             session = receiver.session
             outbox = session.outbox
             if outbox is None or _takes_runs(receiver, outbox, size, own):
@@ -268,7 +269,7 @@ def _forward_singly(
                 own_receiver = receiver.for_own_message()
                 if own_receiver is not None:
                     session.deliver(message, own_receiver, now)
-        route.audience.share(message, own, now)
-        for tap in route.audience.taps:
+        audience.share(message, own, now)
+        for tap in audience.taps:
             tap.take(message, own, now)
         start += size
