@@ -199,6 +199,7 @@ def test_what_came_when_memory_had_all_stays_behind_what_is_damaged(
 ) -> None:
     """The start reads such a queue: a damaged row there does not keep the broker from starting."""
     world = DiskWorld(copied(store, tmp_path / "a").parents[1])
+    world.settle()
     world.turns = False
     client = world.client("away", clean=False, expiry=1000, receive_maximum=20)
     writer = world.client("writer")

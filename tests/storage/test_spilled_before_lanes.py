@@ -1,7 +1,7 @@
 """What neighbours had spilled in a store of format 1 or 2 is in lanes since format 3."""
 
 from gossamer.session.records import SessionRecord
-from gossamer.storage.load import Loaded
+from gossamer.storage.load import whole
 from gossamer.storage.rows import Row, sealed, session_row, waiting_from
 from gossamer.storage.salvage import Salvage
 from gossamer.storage.schema import LANE, PLACES, SESSION, SPILL, WAITING
@@ -27,7 +27,7 @@ def test_each_session_gets_a_lane_in_the_order_of_coming() -> None:
     rows = upgraded(a_store().rows)
     assert rows[SPILL] == []
     assert len(rows[LANE]) == 2
-    snapshot = Loaded(rows).snapshot
+    snapshot = whole(rows).snapshot
     for session, expected in zip(
         snapshot.sessions, (["2", "4", "6", "8", "10"], ["1", "3", "5", "7", "9"]), strict=True
     ):
@@ -49,6 +49,6 @@ def test_a_damaged_one_is_named_and_the_others_come() -> None:
     found = a_store()
     bad = found.rows[SPILL][3]
     found.rows[SPILL][3] = (*bad[:5], b"noise", *bad[6:])
-    loaded = Loaded(upgraded(found.rows))
+    loaded = whole(upgraded(found.rows))
     assert loaded.problems == ["spill 4 is unreadable: its checksum is wrong"]
     assert sum(len(session.deliveries) for session in loaded.snapshot.sessions) == 9

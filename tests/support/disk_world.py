@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from gossamer.broker.broker import Broker
+from gossamer.storage.sqlite_store import Sync
 from gossamer.wire.packets import V5
 from tests.support.memory import MemoryClient, World
 from tests.support.stores import TurnedStore
@@ -11,22 +12,26 @@ from tests.support.stores import TurnedStore
 class DiskWorld(World):
     """`kill` goes on from what a killed process would have left."""
 
-    def __init__(self, folder: Path, **settings: object) -> None:
+    def __init__(self, folder: Path, sync: Sync = "off", **settings: object) -> None:
         self._folder = folder
         self._lives = 0
-        self.store = TurnedStore(folder / "0")
+        self.store = TurnedStore(folder / "0", sync)
         self._stores = [self.store]
         self.turns = True  # whether packets are followed by turns
         super().__init__(self.store.journal, **settings)
         self.broker.restore(self.store.store.snapshot, self.now)
 
     def kill(self) -> None:
+        self.kill_again()
+        self.settle()
+
+    def kill_again(self) -> None:
+        """As `kill`; what it goes on from has not been read yet."""
         self._lives += 1
         self.store = self.store.killed(self._folder / str(self._lives))
         self._stores.append(self.store)
         self.broker = Broker(self.settings, self.store.journal, self.now)
         self.broker.restore(self.store.store.snapshot, self.now)
-        self.settle()
 
     def settle(self) -> None:
         self.broker.flush(self.now)

@@ -139,9 +139,10 @@ class CommitWaiter:
 class TurnedStore:
     """A real store whose turns a test takes: what its thread reports waits until then."""
 
-    def __init__(self, folder: Path, sync: Sync = "off") -> None:
+    def __init__(self, folder: Path, sync: Sync = "off", in_background: bool = True) -> None:
         self.folder = folder
-        self.store = SqliteStore(folder, sync)
+        self.sync: Sync = sync
+        self.store = SqliteStore(folder, sync, in_background)
         self._reports: queue.SimpleQueue[int] = queue.SimpleQueue()
         self.error: Exception | None = None
         self.store.start(self._reports.put, self._failed, lambda: self._reports.put(0))
@@ -170,7 +171,7 @@ class TurnedStore:
     def killed(self, folder: Path) -> "TurnedStore":
         """What a kill would leave at this moment, opened in another folder."""
         shutil.copytree(self.folder, folder)
-        return TurnedStore(folder)
+        return TurnedStore(folder, self.sync)
 
     def close(self) -> None:
         self.journal.take()

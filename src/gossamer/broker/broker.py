@@ -11,7 +11,7 @@ from gossamer.broker.keep_alive import expect_login
 from gossamer.broker.loop_turns import QUEUE
 from gossamer.broker.operator_subscriptions import RESULT_QOS
 from gossamer.broker.policy import Origin, Permissions, Verdict
-from gossamer.broker.restore import ClockSaver, keep_clock, restore
+from gossamer.broker.restore import ClockSaver, Restoring, keep_clock, restore
 from gossamer.broker.retained import Retained
 from gossamer.broker.retained_delivery import serve
 from gossamer.broker.revocation import QueueRights, revoke
@@ -81,7 +81,8 @@ class Broker:
             self.core.timers.add(now, ClockSaver(self.core))
 
     def restore(self, snapshot: Snapshot, now: float) -> None:
-        """Once, before the first connection."""
+        """Once, before the first connection. What the store has not told by then (`Journal.unread`)
+        comes as it is read."""
         restore(self.core, snapshot, now)
 
     def open(self, sink: Sink, origin: Origin, now: float) -> Connection:
@@ -124,10 +125,14 @@ class Broker:
         self._write_dirty(now)
 
     def has_more(self) -> bool:
-        """Whether somebody's queue has more to send than one turn takes, or timers are late."""
+        """Whether somebody's queue has more to send than one turn takes, timers are late, or more
+        of what the store held is at hand."""
         core = self.core
         hub = core.hub
-        return bool(hub.waiting) or bool(hub.owing) or bool(hub.dirty) or core.timers.is_behind
+        if hub.waiting or hub.owing or hub.dirty or core.timers.is_behind:
+            return True
+        restoring = core.restoring
+        return restoring is not None and restoring.has_more()
 
     def has_unwritten(self) -> bool:
         """Whether `write_more` has something to write."""
@@ -135,11 +140,14 @@ class Broker:
 
     def go_on(self, now: float) -> str:
         """One turn of one session that has more to send; they take turns. Answers whose it was.
-        Timers that are late have a slice beside it."""
+        Timers that are late have a slice beside it, and what the store held."""
         hub = self.core.hub
         client_id = ""
         if self.core.timers.is_behind:
             self.core.timers.run(now)
+        restoring = self.core.restoring
+        if restoring is not None and restoring.has_more():
+            self._restore_more(restoring, now)
         if hub.waiting:
             session = next(iter(hub.waiting))
             del hub.waiting[session]
@@ -168,6 +176,12 @@ class Broker:
         unwritten = self.core.hub.unwritten
         for _ in range(min(_WRITES, len(unwritten))):
             self._write(unwritten.popleft(), now)
+
+    def _restore_more(self, restoring: Restoring, now: float) -> None:
+        try:
+            restoring.go_on(now)
+        except Exception as error:
+            self.core.faults.note("what the store held", error, "", now)
 
     def _write_dirty(self, now: float) -> None:
         hub = self.core.hub
@@ -216,7 +230,10 @@ class Broker:
         self.was_read(now)  # what was spilled by then can be read back
 
     def was_read(self, now: float) -> None:
-        """Something that was spilled may be had again: whoever waits for it asks."""
+        """Something that was spilled may be had again: whoever waits for it asks. Or more of what
+        the store held at the start is known."""
+        if self.core.restoring is not None:
+            self._restore_more(self.core.restoring, now)
         hub = self.core.hub
         starving = hub.starving
         hub.starving = []
@@ -295,6 +312,9 @@ class Broker:
         if session is None:
             return False
         disconnect_session(self.core, session, reasons.ADMINISTRATIVE_ACTION, "", now)
+        restoring = self.core.restoring
+        if discard and restoring is not None and restoring.discards(client_id):
+            return True
         if discard and self.core.sessions.get(client_id) is session:
             end_session(self.core, session, now)
         self.flush(now)
@@ -305,8 +325,10 @@ class Broker:
         core = self.core
         core.settings = settings
         core.put_budgets_in_force()
+        restoring = core.restoring
         for session in core.sessions.values():
-            bound_queue(session, settings)
+            if restoring is None or not restoring.bounds_later(session):
+                bound_queue(session, settings)
 
     def set_permissions(self, permissions: Permissions, now: float) -> None:
         """New rules: they hold for live sessions too, at once."""

@@ -202,7 +202,10 @@ def decide(connection: Connection, verdict: Verdict, final_data: bytes, now: flo
     login = AcceptedLogin(
         connection, connect, client_id, verdict.user, expiry, answer, assigned != "", glp
     )
-    if not connection.is_peer and core.neighbours.fetches(login, now):
+    restoring = core.restoring
+    if (restoring is not None and restoring.holds(login, now)) or (
+        not connection.is_peer and core.neighbours.fetches(login, now)
+    ):
         connection.stage = DECIDING
         connection.outbox.sink.pause_reading()
     else:

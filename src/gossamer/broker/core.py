@@ -30,6 +30,7 @@ from gossamer.session.session import Session
 
 if TYPE_CHECKING:
     from gossamer.broker.connection import Connection
+    from gossamer.broker.restore import Restoring
 
 
 # Where a connection stands; the order matters: everything below OPEN has not logged in.
@@ -62,6 +63,7 @@ class Core:
         "permissions",
         "policy_changes",
         "refusals",
+        "restoring",
         "retained",
         "rooms",
         "routes",
@@ -111,6 +113,7 @@ class Core:
         self.policy_changes = 0  # connections forget what they knew to be allowed when it grows
         # What rooms kept in an earlier life; each takes its own as it begins.
         self.rooms: dict[str, dict[str, bytes]] = {}
+        self.restoring: Restoring | None = None  # until it has all that the store held
         self.sessions: dict[str, Session] = {}
         self.session_quotas = SessionQuotas()
         self.connections: dict[int, Connection] = {}  # by token

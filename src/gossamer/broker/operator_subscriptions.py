@@ -45,7 +45,16 @@ class OperatorSubscription(Subscription):
 
 
 class Operation(Tap):
-    __slots__ = ("_receivers", "charge", "groups", "owner", "state", "subscriptions", "was_idle")
+    __slots__ = (
+        "_receivers",
+        "charge",
+        "early",
+        "groups",
+        "owner",
+        "state",
+        "subscriptions",
+        "was_idle",
+    )
 
     def __init__(self, owner: Operators, state: OperatorState) -> None:
         self.owner = owner
@@ -54,12 +63,20 @@ class Operation(Tap):
         self.groups: dict[str, Group] = {}  # by the whole `$share/group/filter`
         self.was_idle = False  # at the last sweep
         self.charge: Charge | None = None
+        # Topics that it had something on before it could begin with what is retained: until then it
+        # has no results.
+        self.early: set[str] | None = None
         self._receivers: list[Receiver] = []
 
     def take(self, message: Message, origin: Session | None, now: float) -> None:
         owner = self.owner
         state = self.state
         owner.core.counters.operators_bytes_read += self._bytes_for_all(message)
+        if self.early is not None:
+            self.early.add(message.topic)
+            state.accept(owner.publication(message, now), now)
+            owner.settle(state, message.qos > 0)
+            return
         for result in state.accept(owner.publication(message, now), now):
             if result.forwarded:
                 self._send(forwarded(message, result), origin, now)

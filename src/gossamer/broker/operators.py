@@ -46,6 +46,8 @@ class Operators:
         self.engine = engine
         self.processors = ProcessorPort()
         self.operations: dict[str, Operation] = {}
+        self.awaits_retained = False  # at the start: not all retained messages are known
+        self._early: list[Operation] = []  # opened since, that begin with them
         self._message: Message | None = None
         self._message_at = 0.0
         self._publication = Publication("", b"")
@@ -97,10 +99,34 @@ class Operators:
         if isinstance(operation.state, OffloadedState):
             return operation
         if plan.spatial is not None and plan.temporal is None and plan.processor is None:
-            for message in self._retained(plan, now):
-                operation.state.accept(self.publication(message, now), now)
-            self.settle(operation.state, False)
+            if self.awaits_retained:
+                operation.early = set()
+                self._early.append(operation)
+            else:
+                self._begin_with_retained(operation, set(), now)
         return operation
+
+    def all_retained(self, now: float) -> None:
+        """All retained messages are known now: what was opened before begins with them."""
+        self.awaits_retained = False
+        opened = self._early
+        self._early = []
+        for operation in opened:
+            known = operation.early
+            operation.early = None
+            if self.operations.get(operation.state.key) is operation and known is not None:
+                self._begin_with_retained(operation, known, now)
+                if known:  # it would have had results by now: the last of them stand for all
+                    for result in operation.state.last_results(now):
+                        operation.send(result, now)
+
+    def _begin_with_retained(self, operation: Operation, known: set[str], now: float) -> None:
+        """But for topics on which it has something later."""
+        state = operation.state
+        for message in self._retained(state.plan, now):
+            if message.topic not in known:
+                state.accept(self.publication(message, now), now)
+        self.settle(state, False)
 
     def attach(self, subscription: OperatorSubscription) -> None:
         subscription.operation.add(subscription)

@@ -47,6 +47,7 @@ class Retained:
         "_keeps_stamps",
         "_latest_micros",
         "_owners",
+        "_passing",
         "_removals",
         "_removals_bytes",
         "_topics",
@@ -75,6 +76,7 @@ class Retained:
         self._topics = 0  # that ever came, each of which has a number
         self._latest_micros = 0
         self._owners: dict[tuple[str, str], Owner] = {}  # of what a store kept
+        self._passing: list[str] = []  # of removals, those without a stamp: until all is restored
         self.account = account if account is not None else Account("retained", 256 * MIB)
         self.digests: list[int] = [0] * DIGESTS
 
@@ -130,25 +132,66 @@ class Retained:
         return stamp is None or known_stamp is None or stamp.is_after(known_stamp)
 
     def restore(self, stamped: Message) -> None:
-        """What a store kept, under the number that it says."""
+        """What a store kept, under the number that it says. Of two on one topic the higher number
+        holds: the other was replaced before it had been read, by this process or an earlier one."""
+        topic = stamped.topic
+        known = self._find(topic)
+        if known is not None:
+            if not 0 < known.stored() < stamped.stored:
+                self._journal.retained_removed(topic, stamped.stored)
+                return
+            self._journal.retained_removed(topic, known.stored())
         name = (stamped.publisher, stamped.user)
         owner = self._owners.get(name)
         if owner is None:
             if len(self._owners) >= _MOST_OWNERS:
                 self._owners.clear()
             owner = self._owners[name] = Owner(stamped.publisher, stamped.user, "")
-        self._put(None, unstamped(stamped), stamp_of(stamped), owner, stamped.stored)
+        stamp = stamp_of(stamped)
+        self._put(known, unstamped(stamped), stamp, owner, stamped.stored)
+        if not stamped.payload and stamp is None:
+            self._passing.append(topic)
+
+    def restore_expired(self, stamped: Message) -> None:
+        """As `restore`, of what would have been dropped by now; so is what it had replaced."""
+        topic = stamped.topic
+        self._journal.retained_removed(topic, stamped.stored)
+        known = self._find(topic)
+        if known is not None and 0 < known.stored() < stamped.stored:
+            self._remove(known)
+
+    def all_restored(self) -> None:
+        """The store has nothing more: removals that only stood for what it might have are gone."""
+        passing = self._passing
+        self._passing = []
+        for topic in passing:
+            known = self._find(topic)
+            if known is not None and known.is_removal and known.stamp is None:
+                self._remove(known)
+        self._forget_removals()
 
     def discard(self, topic: str) -> bool:
         known = self._find(topic)
+        if self._journal.unread.has_retained and not topic.startswith(_TOLD_ANEW):
+            # The store may have more on this topic than has been read: what is removed must not
+            # come back from there, in this process or the next.
+            removal = Message(topic, b"", 1, True, None, 0.0, "", "")
+            stored = self._journal.retained_saved(removal, 0 if known is None else known.stored())
+            self._put(known, removal, None, NOBODY, stored)
+            self._passing.append(topic)
+            return known is not None
         if known is None:
             return False
+        self._remove(known)
+        return True
+
+    def _remove(self, known: RetainedEntry) -> None:
+        topic = known.name()
         self._journal.retained_removed(topic, known.stored())
         nodes = self._tree.nodes
         self._tree.remove(topic)
         self.account.grow(NODE_BYTES * (self._tree.nodes - nodes))
         self._leave(known)
-        return True
 
     def has(self, topic: str) -> bool:
         known = self._find(topic)
@@ -209,7 +252,11 @@ class Retained:
 
     def unstamped_messages(self) -> list[Message]:
         """What was kept before this broker had neighbours."""
-        return [entry.message() for entry in self._everything() if entry.stamp is None]
+        return [
+            entry.message()
+            for entry in self._everything()
+            if entry.stamp is None and not entry.is_removal
+        ]
 
     def _everything(self) -> list[RetainedEntry]:
         found: list[RetainedEntry] = []
@@ -272,8 +319,8 @@ class Retained:
 
     def _forget_removals(self) -> None:
         most = self.account.budget // _REMOVALS_PART
-        if self._removals_bytes <= most:
-            return
+        if self._removals_bytes <= most or self._journal.unread.has_retained:
+            return  # while the store is read, one may stand for what has not been: `all_restored`
         excess = self._removals_bytes - most + most // _REMOVALS_PART
         oldest: list[str] = []
         for topic in self._removals:

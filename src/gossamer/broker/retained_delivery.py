@@ -48,8 +48,8 @@ def owe(core: Core, session: Session, filters: list[str], now: float) -> None:
 def serve(core: Core, session: Session, now: float) -> None:
     """Queues the next slice of what is owed, if the session can take it."""
     owed = session.owed
-    if owed is None:
-        return
+    if owed is None or core.journal.unread.has_retained:
+        return  # what the store has not told yet is waited for: `serve_waiting`
     for _ in range(LOOKUPS):
         if not owed.filters or not _takes_more(session):
             break
@@ -59,6 +59,14 @@ def serve(core: Core, session: Session, now: float) -> None:
         session.owed = None
     elif _takes_more(session):
         core.hub.owing[session] = None
+
+
+def serve_waiting(core: Core) -> None:
+    """All retained messages are known now: clients that waited for that take turns."""
+    for connection in core.connections.values():
+        session = connection.session
+        if session is not None and session.owed is not None and _takes_more(session):
+            core.hub.owing[session] = None
 
 
 def _serve_slice(core: Core, session: Session, owed: Owed, now: float) -> bool:

@@ -52,7 +52,6 @@ def serve_broker(options: ServeOptions) -> None:
     except ConfigError as error:
         raise WrongUse("\ngossamer: ".join(error.problems)) from error
     raise_descriptors()
-    settings = resolved.config.store
     set_up_logging(resolved.config.log)
     for warning in (
         *warnings(resolved.config),
@@ -60,12 +59,7 @@ def serve_broker(options: ServeOptions) -> None:
         *resolved.notes,
     ):
         logger.warning("%s", warning)
-    store = None
-    if settings.kind == "disk":
-        store = _open_store(settings.folder or default_folder(), settings.sync)
-        store.queue_share = settings.queue_share
-    archive, keeper = _open_archive(resolved.config, store)
-    run(_serve(resolved, options, store, keeper, archive))
+    run(_serve(resolved, options))
 
 
 def _say(line: str) -> None:
@@ -100,7 +94,7 @@ def _resolved(options: ServeOptions) -> ResolvedConfig:
 def _open_store(folder: Path, sync: str) -> SqliteStore:
     mode = next(known for known in SYNC_MODES if known == sync)
     try:
-        return SqliteStore(folder, mode)
+        return SqliteStore(folder, mode, in_background=True)
     except StoreError as error:
         raise CommandError(str(error)) from error
     except OSError as error:
@@ -196,15 +190,15 @@ async def _open_admin(
     return admin
 
 
-async def _serve(
-    resolved: ResolvedConfig,
-    options: ServeOptions,
-    store: SqliteStore | None,
-    keeper: SqliteStore | ArchiveOnlyStore | None,
-    archive: Archive | None,
-) -> None:
+async def _serve(resolved: ResolvedConfig, options: ServeOptions) -> None:
     collector = GcSchedule(asyncio.get_running_loop())
-    collector.start()
+    collector.start()  # first: what a store holds is much to walk over as it is read
+    settings = resolved.config.store
+    store = None
+    if settings.kind == "disk":
+        store = _open_store(settings.folder or default_folder(), settings.sync)
+        store.queue_share = settings.queue_share
+    archive, keeper = _open_archive(resolved.config, store)
     processors = installed_processors(resolved.config)
     journal = Journal() if keeper is None else keeper.journal
     clock = _clock(store)

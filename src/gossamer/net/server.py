@@ -37,6 +37,8 @@ T = TypeVar("T")
 # How often timed matters are looked at; keep-alives and expiries are in whole seconds.
 _TICK_SECONDS = 0.25
 _GOODBYE_SECONDS = 1.0  # a round trip of a client that is far away, and a commit
+# How often somebody who waits for the store to be read looks.
+_LOOK_SECONDS = 0.01
 # Seconds by which a wall clock is set that somebody may wonder about.
 _WORTH_A_WORD = 1.0
 
@@ -75,6 +77,7 @@ class Server:
     async def open(self, resolved: ResolvedConfig) -> Listeners:
         """Listens wherever the configuration says and dials neighbours; OSError if it cannot."""
         if resolved.mesh is not None:
+            await self._all_restored()
             self.mesh = Mesh(self.broker.core, resolved.mesh)
             start_reporting(self.mesh, self.clock.now())
         else:
@@ -100,6 +103,12 @@ class Server:
             )
         self._tick()
         return listeners
+
+    async def _all_restored(self) -> None:
+        """Neighbours compare what they hold with what is here, and take sessions over: a broker of
+        a mesh has all of it before it meets anybody."""
+        while self.broker.core.restoring is not None and not self.failure.done():
+            await asyncio.sleep(_LOOK_SECONDS)
 
     def _warn_of_neighbours(self) -> None:
         """A broker that left its mesh goes on queueing for those it knew."""

@@ -67,20 +67,26 @@ def withdraw(session: Session, deliveries: list[DeliveryRecord]) -> None:
         session.queue_bytes = sum([delivery.size for delivery in kept])
 
 
-def merge(session: Session, deliveries: list[DeliveryRecord], incoming: list[int]) -> None:
-    """As `restore`, of a session whose queue has begun to grow here: what waited elsewhere comes
-    first. The store takes the end of a queue that is long."""
+def restore_before(session: Session, deliveries: list[DeliveryRecord]) -> None:
+    """As `restore`, of a session whose queue has begun to grow here: what waited comes first."""
     newer = list(session.queue or ())
     session.queue = None
-    restore(session, deliveries, incoming)
+    restore(session, deliveries, [])
     if newer:
         session.queue = deque(sorted([*_waiting(session), *newer], key=_by_number))
+
+
+def merge(session: Session, deliveries: list[DeliveryRecord], incoming: list[int]) -> None:
+    """As `restore_before`, of what waited elsewhere. The store takes the end of a long queue."""
+    restore_before(session, deliveries)
+    if incoming:
+        session.incoming = set(incoming)
     _shorten(session)
 
 
 def _waiting(session: Session) -> list[DeliveryRecord]:
-    """Asked in a function of its own: in `merge` the compiler would hold on to the None that it saw
-    assigned, whatever was restored since."""
+    """Asked in a function of its own: in `restore_before` the compiler would hold on to the None
+    that it saw assigned, whatever was restored since."""
     return list(session.queue or ())
 
 

@@ -9,7 +9,12 @@ The base class is the journal of a broker without a store: it keeps nothing and 
 from mypy_extensions import mypyc_attr
 
 from gossamer.session.message import Message
-from gossamer.session.records import DeliveryRecord, SessionRecord, SubscriptionRecord
+from gossamer.session.records import (
+    DeliveryRecord,
+    SessionRecord,
+    StoredPiece,
+    SubscriptionRecord,
+)
 
 # Of an operator's state: the state's key, the part's name, and its bytes or None if it is gone.
 Part = tuple[str, str, bytes | None]
@@ -37,6 +42,26 @@ class Saver:
 
     def save(self) -> None:
         """Calls the journal's `keep` and `drop`."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Unread:
+    """What a store holds and has not told yet: retained messages, and the deliveries of sessions.
+    It comes in pieces that a turn of the event loop has time for. This one has nothing."""
+
+    def __init__(self) -> None:
+        self.has_more = False  # until the last piece was taken
+        self.has_retained = False  # until the last one with retained messages was
+        self.is_at_hand = False  # whether `take` has something now
+
+    def want(self, client_id: str) -> None:
+        """The deliveries of this session are waited for: they come before those of others. It is
+        one that the first snapshot had without them."""
+
+    def take(self) -> StoredPiece | None:
+        """The next piece, if it is at hand; if not it is being read, and the shell says when to ask
+        again."""
+        return None
 
 
 class Written:
@@ -69,6 +94,7 @@ class Journal:
         self.parts = PartSource()  # a journal that keeps things asks it as it ends a transaction
         self.savers: list[Saver] = []  # asked likewise
         self.written = Written()
+        self.unread = Unread()
 
     def session_saved(self, record: SessionRecord) -> None:
         """Created or changed (expiry, disconnection, will)."""

@@ -39,6 +39,11 @@ class Lane:
         self.messages = messages
         self.bytes = size
 
+    def took_back(self, messages: int, size: int) -> None:
+        """Memory has so many of them again."""
+        self.messages -= messages
+        self.bytes -= size
+
     def leave(self) -> None:
         """What is in it is not this session's any more."""
         self.restore(0, 0)

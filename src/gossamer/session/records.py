@@ -137,13 +137,23 @@ class StoredSession:
         self.spilled_bytes = 0
         self.last_number = 0
         self.incoming: list[int] = []  # packet ids of QoS 2 publications not released yet
+        self.is_whole = True  # False while `deliveries` are to come
 
 
 class Snapshot:
-    """All that a store holds."""
+    """All that a store holds, or what of it a broker needs before it serves anybody: the rest comes
+    in pieces (`Unread` of `journal.py`)."""
 
     def __init__(self) -> None:
         self.sessions: list[StoredSession] = []
         self.retained: list[Message] = []
         self.operators: list[tuple[str, str, bytes]] = []  # parts of the operators' states
         self.rooms: dict[str, dict[str, bytes]] = {}  # what each room keeps for itself, by key
+
+
+class StoredPiece:
+    """Some of what a store holds beside its first snapshot."""
+
+    def __init__(self) -> None:
+        self.sessions: list[StoredSession] = []  # with their deliveries: now they are whole
+        self.retained: list[Message] = []

@@ -13,7 +13,7 @@ from typing import TextIO
 
 from gossamer.session.message import Message
 from gossamer.session.records import DeliveryRecord, StoredSession
-from gossamer.storage.load import Loaded
+from gossamer.storage.load import whole
 from gossamer.storage.salvage import opened_for_salvage, salvage
 from gossamer.wire.properties import Properties
 
@@ -24,7 +24,7 @@ def export(path: Path, target: TextIO) -> list[str]:
     """Write the store's contents to `target`; what could not be read."""
     with opened_for_salvage(path) as connection:
         found = salvage(connection)
-    loaded = Loaded(found.rows)
+    loaded = whole(found.rows)
     for session in loaded.snapshot.sessions:
         _write(target, "session", _session(session))
         for delivery in session.deliveries:

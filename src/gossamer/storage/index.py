@@ -41,6 +41,7 @@ class LaneIndex:
         "inflight",
         "is_inflight_kept",
         "is_shared",
+        "is_unread",
         "key",
         "last_number",
         "messages",
@@ -61,6 +62,7 @@ class LaneIndex:
         self.is_shared = False
         self.inflight = LaneInflight()  # what was sent from here
         self.is_inflight_kept = False  # whether there is a row of it
+        self.is_unread = False  # whether what is in flight is known by that row only
 
     def values(self) -> tuple[int, int, int, int, int, int]:
         """What its row holds."""
@@ -87,7 +89,15 @@ class SessionIndex:
 class Index:
     """The keys of the whole store, and the first key of each table that was never used."""
 
-    __slots__ = ("messages", "next", "operators", "rooms", "sessions")
+    __slots__ = (
+        "messages",
+        "next",
+        "operators",
+        "retained_gone",
+        "rooms",
+        "sessions",
+        "unread_before",
+    )
 
     def __init__(self) -> None:
         self.sessions: dict[str, SessionIndex] = {}
@@ -95,6 +105,10 @@ class Index:
         self.operators: dict[str, dict[str, int]] = {}  # a state's key, and its parts by name
         self.rooms: dict[str, dict[str, int]] = {}  # a room's name, and what it keeps by key
         self.next: dict[Table, int] = {}  # 1 for tables that are not named
+        # While not all is known that refers to messages: the key of the first that is new. Rows of
+        # messages before it are not deleted yet.
+        self.unread_before = 0
+        self.retained_gone: set[int] = set()  # of them, those that were retained until then
 
 
 def estate_name(lane: int) -> str:

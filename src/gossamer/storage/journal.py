@@ -77,6 +77,8 @@ class CollectingJournal(Journal):
         self._retained = []
         for lane in self._changed_lanes.values():
             taken.rows[LANE].put(lane.key, lane_row(lane.key, lane.values()))
+            if lane.is_unread:
+                continue
             inflight = lane.inflight
             if inflight:
                 row = inflight_row(lane.key, inflight.taken, inflight.runs)
@@ -361,12 +363,21 @@ class CollectingJournal(Journal):
             return
         self.dirty = True
         self._batch.rows[RETAINED].delete(stored)
-        needed = self._index.messages.get(stored)
-        if needed is None:
+        index = self._index
+        needed = index.messages.get(stored)
+        if stored < index.unread_before:
+            index.retained_gone.add(stored)
+        elif needed is None:
             self._batch.messages.delete(stored)
-        else:
+        if needed is not None:
             needed.is_retained = False
             self._leave_unneeded(needed)
+
+    def messages_unreferred(self, keys: list[int]) -> None:
+        """Rows that nothing refers to."""
+        for key in keys:
+            self.dirty = True
+            self._batch.messages.delete(key)
 
     def operator_saved(self, state: str, part: str, data: bytes) -> None:
         """One part of an operator's state, new or changed."""
@@ -446,7 +457,7 @@ class CollectingJournal(Journal):
         """What no session needs is known here no longer, nor stored if it is not retained."""
         if stored.references == 0:
             self._index.messages.pop(stored.key, None)
-            if not stored.is_retained:
+            if not stored.is_retained and stored.key >= self._index.unread_before:
                 self._batch.messages.delete(stored.key)
 
 

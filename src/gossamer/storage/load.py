@@ -1,11 +1,14 @@
 """Rows of a store as the state they describe, with the index that lets a journal go on from it.
 
-Nothing that is wrong is passed over: each row that cannot be used becomes a line in `problems`.
+All of them at once (`whole`), or first what a broker needs before it serves anybody, and the others
+in parts (`unread.py`). Nothing that is wrong is passed over: each row that cannot be used becomes a
+line in `problems`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TypeVar
 
+from gossamer.session.message import Message
 from gossamer.session.records import (
     QUEUED,
     RELEASED,
@@ -63,19 +66,15 @@ Name = TypeVar("Name", str, int)
 class Loaded:
     """What a store holds: for the core, for its journal, and what was wrong with it."""
 
-    def __init__(self, rows: Rows, waiting: Waiting | None = None) -> None:
-        """Read all tables. `rows` gives each table's rows; the order within a table is by key.
-
-        `waiting` is there if `rows` has none of what waits: of that, only what is inflight is read,
-        and what comes before something that has no lane.
-        """
+    def __init__(self, rows: Rows) -> None:
+        """`rows` has some rows of each table, but for what waits, in the order of their keys."""
         self.snapshot = Snapshot()
         self.index = Index()
         self.problems: list[str] = []
         self.damaged: list[int] = []  # rows of `waiting` that a queue goes on without
+        self.damaged_bytes = 0  # that they counted for in their lanes
         self._by_key: dict[int, tuple[StoredSession, SessionIndex]] = {}
         self._lanes: dict[int, LaneIndex] = {}
-        self._topics: set[str] = set()  # of retained messages
         # What is referred to is taken in before what refers to it.
         take: tuple[tuple[Table, Callable[[Row], None]], ...] = (
             (MESSAGE, self._message),
@@ -91,27 +90,115 @@ class Loaded:
             (SPILL, self._spilled),
         )
         for table, method in take:
-            self.index.next[table] = self._read(table, rows, method)
-        if waiting is None:  # a salvage, which wants everything
-            self._read(WAITING, rows, self._waiting)
-        else:
-            self._read_inflight(waiting)
-            for stored, owner in self._by_key.values():
-                if owner.lane is not None:
-                    self._read_head(stored, owner.lane, waiting)
-        for session, _ in self._by_key.values():
-            session.deliveries.sort(key=lambda delivery: delivery.number)
-        messages = self.index.messages
-        unneeded = [one for one in messages.values() if one.references == 0]
-        for one in unneeded:
-            del messages[one.key]
-        # Messages that nothing refers to: to be deleted.
-        self.orphans = [one.key for one in unneeded if not one.is_retained]
+            self.index.next[table] = self._read(table, rows[table], method)
 
-    def _read(self, table: Table, rows: Rows, take: Callable[[Row], None]) -> int:
+    # Parts that come later ------------------------------------------------------------------------
+
+    def lane_of(self, session: int) -> LaneIndex | None:
+        return self._by_key[session][1].lane
+
+    def expect(self, session: int, last_number: int) -> None:
+        """Some of its deliveries come later, none with a higher number."""
+        owner = self._by_key.get(session)
+        if owner is None:
+            self.problems.append(f"session {session} is missing, and has deliveries")
+            return
+        stored = owner[0]
+        stored.is_whole = False
+        stored.last_number = max(stored.last_number, last_number)
+
+    def expect_sent(self) -> None:
+        """What is in flight from lanes comes later, too."""
+        for lane in self._lanes.values():
+            if lane.is_unread and lane.session:
+                self.expect(lane.session, 0)
+
+    def expected(self) -> dict[str, int]:
+        """The sessions of which something comes later: their keys, by name."""
+        return {
+            stored.record.client_id: key
+            for key, (stored, _) in self._by_key.items()
+            if not stored.is_whole
+        }
+
+    def read_messages(self, rows: Iterable[Row], retained: Container[int] = ()) -> None:
+        """Those that deliveries refer to which come next; some may be known. `retained` has the
+        keys of those that the store says are retained."""
+        messages = self.index.messages
+        new = [row for row in rows if row[0] not in messages]
+        self._read(MESSAGE, new, self._message)
+        gone = self.index.retained_gone
+        for row in new:
+            key: int = row[0]
+            if key in retained and key not in gone and key in messages:
+                messages[key].is_retained = True
+
+    def read_deliveries(self, rows: Iterable[Row]) -> None:
+        self._read(DELIVERY, rows, self._delivery)
+
+    def read_sent(self, rows: Iterable[Row]) -> None:
+        """What lanes have of what is in flight."""
+        self._read(WAITING, rows, self._sent)
+
+    def finish_queue(self, session: int, waiting: Waiting) -> StoredSession:
+        """All of its deliveries have come, but for what comes before some of them in its lane."""
+        stored, owner = self._by_key[session]
+        if owner.lane is not None:
+            owner.lane.is_unread = False
+            self._read_head(stored, owner.lane, waiting)
+        stored.deliveries.sort(key=_by_number)
+        stored.is_whole = True
+        return stored
+
+    def read_all_lanes(self, waiting: Waiting) -> None:
+        """Of what waits, only what is in flight is read, and what comes before something that has
+        no lane."""
+        for lane in self._lanes.values():
+            if lane.is_inflight_kept:
+                first = lane.key * PLACES
+                self.read_sent(waiting(first, first + lane.inflight.taken))
+        for session in self._by_key:
+            self.finish_queue(session, waiting)
+
+    def read_all_waiting(self, rows: Iterable[Row]) -> None:
+        """For a salvage, which wants everything."""
+        self._read(WAITING, rows, self._waiting)
+        for stored, _ in self._by_key.values():
+            stored.deliveries.sort(key=_by_number)
+
+    def read_retained(self, rows: Iterable[Row]) -> list[Message]:
+        """Those that hold, of rows of `retained` with the message that each refers to."""
+        found = list(rows)
+        self.read_messages([row for row in found if row[1] is not None])  # others are missing
+        self._read(RETAINED, found, self._retained)
+        self.forget_unreferred([row[0] for row in found])
+        taken = self.snapshot.retained
+        self.snapshot.retained = []
+        return taken
+
+    def forget_unreferred(self, keys: Iterable[int]) -> None:
+        """Those of the messages that no session refers to, as far as it has been read."""
+        messages = self.index.messages
+        for key in keys:
+            stored = messages.get(key)
+            if stored is not None and stored.references == 0:
+                del messages[key]
+
+    def leave_superseded(self) -> None:
+        """Of two retained messages on one topic the one with the higher key is the last."""
+        last: dict[str, Message] = {}
+        for message in self.snapshot.retained:
+            known = last.get(message.topic)
+            if known is None or known.stored < message.stored:
+                last[message.topic] = message
+        self.snapshot.retained = list(last.values())
+
+    # Rows -----------------------------------------------------------------------------------------
+
+    def _read(self, table: Table, rows: Iterable[Row], take: Callable[[Row], None]) -> int:
         """Take in every row; the first key after them all."""
         highest = 0
-        for row in rows[table]:
+        for row in rows:
             highest = max(highest, row[0])
             try:
                 take(row)
@@ -183,14 +270,8 @@ class Loaded:
         taken, runs = inflight_from(row)
         lane.inflight = LaneInflight(taken, runs)
         lane.is_inflight_kept = True
+        lane.is_unread = True
         lane.read = taken
-
-    def _read_inflight(self, waiting: Waiting) -> None:
-        for lane in self._lanes.values():
-            if lane.is_inflight_kept:
-                first = lane.key * PLACES
-                rows = waiting(first, first + lane.inflight.taken)
-                self._read(WAITING, {WAITING: rows}, self._sent)
 
     def _sent(self, row: Row) -> None:
         """What was sent from a lane, and is in it until it is acknowledged."""
@@ -226,6 +307,7 @@ class Loaded:
             for lost in damaged:
                 lane.messages -= 1
                 lane.size -= lost.size
+                self.damaged_bytes += lost.size
                 self.damaged.append(first + lost.place)
             for passed in (*damaged, record):
                 stored.spilled -= 1
@@ -259,11 +341,8 @@ class Loaded:
         stored.incoming.append(packet_id)
 
     def _retained(self, row: Row) -> None:
+        """Of two on one topic the later one holds (`whole`); of what a broker reads, it decides."""
         stored = self._found(row[0])
-        topic = stored.message.topic
-        if topic in self._topics:
-            raise UnreadableRow(f"the topic {topic!r} has another retained message")
-        self._topics.add(topic)
         stored.is_retained = True
         self.snapshot.retained.append(stored.message)
 
@@ -301,3 +380,19 @@ def _add(keys: dict[Name, int], name: Name, row: Row, what: str) -> None:
     if name in keys:
         raise UnreadableRow(f"{what} is there twice")
     keys[name] = row[0]
+
+
+def _by_number(delivery: DeliveryRecord) -> int:
+    return delivery.number
+
+
+def whole(rows: Rows, waiting: Waiting | None = None) -> Loaded:
+    """All tables. Without `waiting` what waits is in `rows` too, and all of it is read."""
+    loaded = Loaded(rows)
+    if waiting is None:
+        loaded.read_all_waiting(rows[WAITING])
+    else:
+        loaded.read_all_lanes(waiting)
+    loaded.leave_superseded()
+    loaded.forget_unreferred(list(loaded.index.messages))
+    return loaded

@@ -8,7 +8,7 @@ from gossamer.session.records import DeliveryRecord, Snapshot
 from gossamer.storage.batch import Batch
 from gossamer.storage.index import Index, LaneIndex
 from gossamer.storage.journal import CollectingJournal
-from gossamer.storage.load import Loaded
+from gossamer.storage.load import Loaded, whole
 from gossamer.storage.rows import Row, waiting_from
 from gossamer.storage.schema import CREATED, PLACES, TABLES, WAITING, Table
 
@@ -41,7 +41,7 @@ class MemoryTables:
         def between(first: int, last: int) -> list[Row]:
             return [waiting[key] for key in sorted(waiting) if first <= key <= last]
 
-        return Loaded({table: list(self.rows[table].values()) for table in TABLES}, between)
+        return whole({table: list(self.rows[table].values()) for table in TABLES}, between)
 
     def _delete(self, rows: dict[int, Row], first: int, last: int) -> None:
         for key in [key for key in rows if first <= key <= last]:

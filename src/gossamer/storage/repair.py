@@ -17,7 +17,7 @@ from gossamer.session.records import QUEUED, Snapshot
 from gossamer.storage.files import DAMAGE, StoreDamaged, companions, open_existing, open_store
 from gossamer.storage.index import Index
 from gossamer.storage.journal import CollectingJournal
-from gossamer.storage.load import Loaded
+from gossamer.storage.load import whole
 from gossamer.storage.salvage import opened_for_salvage, salvage
 from gossamer.storage.writer import write
 
@@ -63,7 +63,7 @@ def check(path: Path) -> CheckReport:
     with closing(connection):
         findings = _integrity(connection)
         found = salvage(connection)
-    loaded = Loaded(found.rows)
+    loaded = whole(found.rows)
     problems = [*findings, *found.gaps, *loaded.problems]
     return CheckReport(contents_of(loaded.snapshot), problems)
 
@@ -87,7 +87,7 @@ def repair(path: Path) -> RepairReport:
     """Replace the store by what can be read of it. Interrupted, it leaves the old one in place."""
     with opened_for_salvage(path) as connection:
         found = salvage(connection)
-    loaded = Loaded(found.rows)
+    loaded = whole(found.rows)
     mended = path.with_name(path.name + ".mended")
     for file in (mended, *companions(mended)):
         file.unlink(missing_ok=True)

@@ -112,6 +112,20 @@ SET_ASIDE: Final = (
 COUNT_DAMAGED: Final = "SELECT count(*) FROM damaged"
 FIRST_WAITING: Final = "SELECT MIN(id) FROM waiting WHERE id >= ?"
 
+# What is read when the broker serves already (`unread.py`): above one key and below another.
+OLD_RETAINED: Final = (
+    f"SELECT retained.message, {', '.join(MESSAGE.names.split(', ')[1:])} FROM retained "
+    "LEFT JOIN message ON message.id = retained.message "
+    "WHERE retained.message > ? AND retained.message < ? ORDER BY retained.message LIMIT ?"
+)
+OLD_MESSAGES: Final = (
+    "SELECT id, EXISTS (SELECT 1 FROM retained WHERE retained.message = id) FROM message "
+    "WHERE id > ? AND id < ? ORDER BY id LIMIT ?"
+)
+# And what stands for it before: which deliveries a session has, and the wills of all sessions.
+DELIVERY_KEYS: Final = "SELECT id, session, number FROM delivery"
+WILLS: Final = f"{MESSAGE.select} WHERE id IN (SELECT will FROM session WHERE will IS NOT NULL)"
+
 # What took the place of lanes before format 3, for neighbours only. What is left in it since is
 # unreadable.
 SPILL: Final = Table(
@@ -159,6 +173,18 @@ def creation() -> list[str]:
 def put_statement(table: Table, rows: int) -> str:
     """Insert or replace that many rows."""
     return f"REPLACE INTO {table.name} VALUES " + ", ".join([table.placeholders] * rows)
+
+
+@cache
+def select_statement(table: Table, rows: int) -> str:
+    """The rows of that many keys, in order."""
+    keys = ", ".join("?" * rows)
+    return f"{table.select} WHERE {table.key} IN ({keys}) ORDER BY {table.key}"
+
+
+@cache
+def last_key_statement(table: Table) -> str:
+    return f"SELECT max({table.key}) FROM {table.name}"
 
 
 @cache

@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, Literal
 
@@ -27,18 +27,25 @@ from gossamer.storage.files import (
 )
 from gossamer.storage.index import Index, LaneIndex
 from gossamer.storage.journal import CollectingJournal
-from gossamer.storage.lane_reader import lane_records, lane_rows, set_aside
+from gossamer.storage.lane_reader import lane_records, set_aside
 from gossamer.storage.load import Loaded
+from gossamer.storage.rows import Row
 from gossamer.storage.schema import (
     CREATE_POSITION,
+    DELIVERY,
+    DELIVERY_KEYS,
     LANE,
     MESSAGE,
     PLACES,
     PUT_POSITION,
     READ_POSITION,
+    RETAINED,
     TABLES,
-    delete_statement,
+    WILLS,
+    Table,
+    last_key_statement,
 )
+from gossamer.storage.unread import DeliveryKeys, UnreadRows
 from gossamer.storage.writer import Participant, SqliteTarget, Writer
 
 logger = logging.getLogger("gossamer.storage")
@@ -66,6 +73,10 @@ MEASURE_SECONDS: Final = 1.0
 # Kept in memory of the file's pages (negative: KiB). Tables are read and cut at the front and grow
 # at the end, so that more would only hold what is not needed again.
 _PAGE_CACHE: Final = -2 * 1024
+
+
+# Of these the snapshot has next to nothing: `unread.py` reads them.
+_LATER: Final = (MESSAGE, DELIVERY, RETAINED)
 
 
 def _ignore_reading() -> None: ...
@@ -145,8 +156,12 @@ def _written_at(path: Path) -> float:
 class SqliteStore:
     """One broker's store. `journal` is for the core, `snapshot` is what the core starts from."""
 
-    def __init__(self, folder: Path, sync: Sync = "full") -> None:
-        """Open and read the store in `folder`, or raise a `StoreError` that says what to do."""
+    def __init__(self, folder: Path, sync: Sync = "full", in_background: bool = False) -> None:
+        """Open and read the store in `folder`, or raise a `StoreError` that says what to do.
+
+        With `in_background` the snapshot has neither retained messages nor deliveries: they are
+        read from `start` on (`Journal.unread`), and what is wrong with them comes as a failure.
+        """
         self.path = folder / FILE_NAME
         self._committed: Callable[[int], None] = lambda batch: None
         self.written_at = _written_at(self.path)
@@ -160,7 +175,7 @@ class SqliteStore:
             # Some builds of SQLite write zeros over all that is deleted, through the log: then a
             # deletion needs as much room as it frees.
             self._connection.execute("PRAGMA secure_delete = FAST")
-            loaded = _load(self._connection, self.path)
+            loaded, keys = _load(self._connection, self.path)
             log = companions(self.path)[0]
             self._target = SqliteTarget(self._connection, self.path, log)
             _find_ended(self._target, loaded.index, self.path)
@@ -171,6 +186,22 @@ class SqliteStore:
         self.journal = SqliteJournal(loaded.index, self._connection, self._target)
         self.journal.durable = sync != "off"
         self._writer = self.journal.writer
+        self._unread = UnreadRows(loaded, keys, self.journal, self.path)
+        self.journal.unread = self._unread
+        if loaded.problems:
+            self.close()
+            raise StoreDamaged(self.path, loaded.problems)
+        if not in_background:
+            self._read_all()
+
+    def _read_all(self) -> None:
+        try:
+            found = self._unread.read_all(self._connection)
+        except DAMAGE as error:
+            found = [str(error)]
+        if found:
+            self.close()
+            raise StoreDamaged(self.path, found)
 
     def position(self) -> int | None:
         """The offset that was next for whoever shares the transactions, after the last of them."""
@@ -200,6 +231,8 @@ class SqliteStore:
         self._committed = committed
         self.journal.was_read = was_read
         self._writer.start(self._was_committed, failed)
+        if self._unread.has_more:
+            self._unread.begin(self._connection, self._writer, was_read, failed)
 
     def end_turn(self) -> None:
         """Have written what this turn changed, unless a batch is being written right now."""
@@ -237,23 +270,28 @@ class SqliteStore:
         self.journal.spill_limit = int(self.queue_share * (free + self.journal.spilled_bytes))
 
 
-def _load(connection: sqlite3.Connection, path: Path) -> Loaded:
+def _load(connection: sqlite3.Connection, path: Path) -> tuple[Loaded, DeliveryKeys]:
+    """What a broker needs before it serves anybody, and where the rest of it is."""
+    keys = DeliveryKeys()
     try:
-        rows = {table: connection.execute(table.select) for table in TABLES}
-        loaded = Loaded(
-            rows, lambda first, last: lane_rows(connection, first - 1, last + 1, PLACES)
-        )
+        rows: dict[Table, Iterable[Row]] = {
+            table: connection.execute(table.select) for table in TABLES if table not in _LATER
+        }
+        rows |= {table: () for table in _LATER}
+        rows[MESSAGE] = connection.execute(WILLS)
+        loaded = Loaded(rows)
+        for row in connection.execute(DELIVERY_KEYS):
+            keys.add(row)
+        for table in _LATER:
+            (last,) = connection.execute(last_key_statement(table)).fetchone()
+            loaded.index.next[table] = (last or 0) + 1
     except DAMAGE as error:
         raise StoreDamaged(path, [str(error)]) from error
     newest = max((saved_version(data) for _, _, data in loaded.snapshot.operators), default=0)
     if newest > SAVED_VERSION:
         raise ValuesTooNew(path, "values of operators", newest, SAVED_VERSION)
-    if loaded.problems:
-        raise StoreDamaged(path, loaded.problems)
-    if loaded.damaged:
-        set_aside(connection, loaded.damaged)
-    connection.executemany(delete_statement(MESSAGE, 1), [(key,) for key in loaded.orphans])
-    return loaded
+    loaded.index.unread_before = loaded.index.next[MESSAGE]
+    return loaded, keys
 
 
 def _find_ended(target: SqliteTarget, index: Index, path: Path) -> None:
