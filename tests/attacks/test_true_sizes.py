@@ -17,6 +17,7 @@ from gossamer.broker.settings import Settings
 from gossamer.budget.division import MIB
 from gossamer.session.message import Message
 from gossamer.wire.packets import Request, Subscribe
+from gossamer.wire.properties import Properties
 from tests.support.attacks import KIB
 from tests.support.disk_world import DiskWorld
 
@@ -128,6 +129,57 @@ def test_a_retained_message_of_any_kind_is_counted_for_what_it_costs(
 
     account = world.broker.core.ledger.retained
     real, counted = measured(world, lambda: account.held, keep)
+    assert real <= counted <= MOST * real, (real / count, counted / count)
+
+
+def topic_of(number: int) -> str:
+    return f"site/{number}/temperature"
+
+
+# How many clients subscribed to which filters before, each client with an identifier if there is.
+AUDIENCES: dict[str, list[tuple[int, Callable[[int], str], int]]] = {
+    "nobody": [],
+    "one who subscribed to all": [(1, lambda n: "site/#", 0)],
+    "one each": [(1, topic_of, 0)],
+    "one each, with identifiers": [(1, topic_of, 7)],
+    "the same ten": [(10, lambda n: "site/#", 0)],
+    "two each": [(2, topic_of, 0)],
+    "ten each": [(10, topic_of, 0)],
+    "one by two filters": [(1, lambda n: "site/#", 0), (1, topic_of, 0)],
+    "two by two filters, with identifiers": [(2, lambda n: "site/#", 3), (2, topic_of, 7)],
+}
+
+
+@pytest.mark.parametrize("count", [5_400, 6_000])
+@pytest.mark.parametrize("audience", AUDIENCES)
+def test_a_route_is_counted_for_what_it_costs(world: Stored, audience: str, count: int) -> None:
+    for clients, filter, identifier in AUDIENCES[audience]:
+        properties = Properties()
+        properties.subscription_ids = [identifier] if identifier else []
+        for client in world.clients[:clients]:
+            for first in range(0, count, BATCH):
+                filters = dict.fromkeys(filter(first + more) for more in range(BATCH))
+                requests = [Request(each, 1) for each in filters]
+                client.send(Subscribe(1, requests, properties))
+    hold_routes(world, count, topic_of)
+
+
+@pytest.mark.parametrize("count", [5_400, 6_000])
+def test_the_branch_of_a_route_is_counted_for_what_it_costs(world: Stored, count: int) -> None:
+    hold_routes(world, count, lambda n: f"site {n}/temperature")
+
+
+def hold_routes(world: Stored, count: int, topic: Callable[[int], str]) -> None:
+    routes = world.broker.core.routes
+    routes.account.allow(512 * MIB, 1.0, 1.0, 1.0)
+
+    def publish() -> None:
+        for number in range(count):
+            routes.route(topic(number), topic(number).encode())
+
+    world.settle()
+    real, counted = measured(world, lambda: routes.account.held, publish)
+    assert len(routes) == count
     assert real <= counted <= MOST * real, (real / count, counted / count)
 
 

@@ -15,18 +15,15 @@ from mypy_extensions import i64, mypyc_attr
 from gossamer.broker.mesh_port import NeighbourInterest
 from gossamer.broker.sharing import Group, Sharing
 from gossamer.broker.subscription_tree import FilterEntry, Tap
-from gossamer.budget.ledger import Account
+from gossamer.budget.ledger import NUMBER_BYTES, Account, object_bytes
 from gossamer.session.message import Message
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
 from gossamer.topics.filter_tree import TreeEntry
 
-# An audience of one, which belongs to a route, and what makes one that routes share.
-AUDIENCE_BYTES: Final = 160
-SHARED_BYTES: Final = 320
-# With the place in its list; a receiver that is joined of several, or has identifiers, is larger.
-RECEIVER_BYTES: Final = 144
-PART_BYTES: Final = 16  # a filter, or whatever else the question names
+# A list, and a place in one, which may have just grown.
+_LIST_BYTES: Final = 64
+_PLACE_BYTES: Final = 16
 
 _FACTOR: Final = 1_000_003
 _MASK: Final = (1 << 40) - 1
@@ -45,7 +42,7 @@ class Audience:
         self.distant: list[str] = _NO_NAMES  # shared groups with members on other brokers
         self.taps: list[Tap] = _NO_TAPS
         self.sharing = sharing
-        self.size = AUDIENCE_BYTES + RECEIVER_BYTES * len(receivers)  # bytes
+        self.size = AUDIENCE_BYTES + _receivers_bytes(receivers)
 
     def deliver(self, message: Message, origin: Session | None, now: float) -> None:
         """To everybody; `origin` is the publishing session, if it has one."""
@@ -103,6 +100,24 @@ class SharedAudience(Audience):
         self.changes = 0  # of all entries together, until it was made
         self.key = 0
         self.routes = 0  # of the cache, that hold it
+
+
+# What an audience costs beside its receivers: one that belongs to a route, and one that the table
+# has, with its lists and its place there. `tests/attacks/test_true_sizes.py`
+# holds the figures.
+AUDIENCE_BYTES: Final = object_bytes(Audience) + NUMBER_BYTES + _LIST_BYTES
+SHARED_BYTES: Final = object_bytes(SharedAudience) + NUMBER_BYTES + 400
+RECEIVER_BYTES: Final = object_bytes(Receiver) + _PLACE_BYTES
+
+
+def _receivers_bytes(receivers: list[Receiver]) -> int:
+    size = RECEIVER_BYTES * len(receivers)
+    for receiver in receivers:
+        if receiver.members is not None:
+            size += _LIST_BYTES + _PLACE_BYTES * len(receiver.members)
+        if receiver.identifiers:
+            size += _LIST_BYTES + _PLACE_BYTES * len(receiver.identifiers)
+    return size
 
 
 class AudienceTable:
@@ -227,8 +242,7 @@ class AudienceTable:
         made.groups = groups
         made.taps = taps
         parts = len(entries) + len(denied) + len(wanting) + len(groups) + len(taps)
-        made.size = AUDIENCE_BYTES + SHARED_BYTES + RECEIVER_BYTES * len(receivers)
-        made.size += PART_BYTES * parts
+        made.size = SHARED_BYTES + _receivers_bytes(receivers) + _PLACE_BYTES * parts
         return made
 
 

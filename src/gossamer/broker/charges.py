@@ -11,14 +11,15 @@ from __future__ import annotations
 from sys import getsizeof
 from typing import TYPE_CHECKING, Final
 
-from gossamer.broker.subscription_tree import NODE_BYTES
-from gossamer.budget.ledger import Charge, Owner
+from gossamer.broker.subscription_tree import NODE_BYTES, FilterEntry
+from gossamer.budget.ledger import NUMBER_BYTES, Charge, Owner, object_bytes
 from gossamer.geo.glp import PREFIX
 from gossamer.plus.engine import AskedOperator
 from gossamer.session.message import Message
 from gossamer.session.message_bytes import message_bytes, pairs_bytes, properties_bytes
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
+from gossamer.session.subscription import Subscription
 from gossamer.topics.names import split_share
 from gossamer.wire.packets import Connect
 
@@ -83,8 +84,17 @@ def release_session(core: Core, session: Session) -> None:
     session.charged = 0
 
 
-# Beside its filter, which counts twice: the tree may hold every level of it again.
-SUBSCRIPTION_BYTES: Final = 496
+# Its objects, and their places in the tables of the session, of the tree and of the store. Beside
+# its filter, which counts twice unless it is one level: the tree may hold every level of it again.
+_PLACES_BYTES: Final = 136
+SUBSCRIPTION_BYTES: Final = (
+    object_bytes(Subscription)
+    + object_bytes(SubscriptionRecord)
+    + object_bytes(Charge)
+    + NUMBER_BYTES
+    + object_bytes(FilterEntry)
+    + _PLACES_BYTES
+)
 GROUP_BYTES: Final = 320
 # A located subscription, and each number in what describes its areas.
 LOCATED_BYTES: Final = 3200
@@ -99,7 +109,8 @@ def charge_of(
 ) -> Charge:
     """A located one is charged to the account of the places, any other to its own."""
     share, filter = split_share(record.filter)
-    size = SUBSCRIPTION_BYTES + 2 * getsizeof(record.filter) + pairs_bytes(record.user)
+    texts = 2 if "/" in record.filter else 1
+    size = SUBSCRIPTION_BYTES + texts * getsizeof(record.filter) + pairs_bytes(record.user)
     if share:
         size += GROUP_BYTES + getsizeof(filter)
     nodes = 0 if is_operator else NODE_BYTES * core.routes.tree.growth(filter)

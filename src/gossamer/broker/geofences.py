@@ -10,6 +10,8 @@ import json
 import math
 from typing import TYPE_CHECKING, Final
 
+from mypy_extensions import mypyc_attr
+
 from gossamer.broker.retained_stamps import copied
 from gossamer.broker.subscription_tree import Tap
 from gossamer.broker.timers import Timer
@@ -34,6 +36,7 @@ EVENT_QOS: Final = 2  # made by the broker, so each subscriber gets them at the 
 MAX_TOPIC_BYTES: Final = 65_535
 
 
+@mypyc_attr(acyclic=True)
 class LocatedSubscription(Subscription):
     """A session's subscription to what happens in a region."""
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mypy_extensions import mypyc_attr
+
 from gossamer.broker.sharing import Group, give_to_group
 from gossamer.broker.subscription_tree import Tap
 from gossamer.budget.ledger import Charge
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 RESULT_QOS: Final = 2
 
 
+@mypyc_attr(acyclic=True)
 class OperatorSubscription(Subscription):
     """A session's subscription to an operation."""
 

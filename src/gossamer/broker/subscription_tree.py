@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from gossamer.broker.sharing import Group
-from gossamer.budget.ledger import Account
+from gossamer.budget.ledger import Account, object_bytes
 from gossamer.session.message import Message
 from gossamer.session.session import Session
 from gossamer.session.subscription import Subscription
-from gossamer.topics.filter_tree import FilterTree, TreeEntry
+from gossamer.topics.filter_tree import FilterNode, FilterTree, TreeEntry
 
-# A node of the tree.
-NODE_BYTES: Final = 288
+# A node of the tree, and its small dictionary.
+NODE_BYTES: Final = object_bytes(FilterNode) + 192
 
 
 class Tap:
@@ -26,6 +28,7 @@ class Tap:
         """`origin` is the publishing session, if it has one."""
 
 
+@mypyc_attr(acyclic=True)
 class FilterEntry(TreeEntry):
     """Who subscribed to one filter."""
 

@@ -43,6 +43,24 @@ class Owner:
 NOBODY: Final = Owner("", "", "")
 
 
+# What the collector puts before an object that it walks, and which objects those are; and what the
+# allocator rounds sizes up to.
+_COLLECTED_BYTES: Final = 16
+_IS_COLLECTED: Final = 1 << 14
+_ALIGNMENT: Final = 16
+# A large number in a field: compiled it is in the object, from its sources an object of its own.
+NUMBER_BYTES: Final = 32 if __file__.endswith(".py") else 0
+
+
+def object_bytes(kind: type) -> int:
+    """What one of these takes, beside what it refers to: compiled classes are laid out otherwise
+    than the same classes from their sources."""
+    size = kind.__basicsize__
+    if kind.__flags__ & _IS_COLLECTED:
+        size += _COLLECTED_BYTES
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
+
+
 class Account:
     """The bytes of one table. `take` and `give` of the same thing name the same size and owner."""
 
@@ -148,6 +166,7 @@ class Account:
         return name, most
 
 
+@mypyc_attr(acyclic=True)
 class Charge:
     """What one thing costs in one account: `size` of its own, and `common` to it and others.
 

@@ -36,6 +36,7 @@ class SessionRecord:
         self.is_311 = False
 
 
+@mypyc_attr(acyclic=True)
 class SubscriptionRecord:
     """One subscription, as asked for (the filter with its `$share/…` prefix, if any)."""
 

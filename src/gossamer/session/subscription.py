@@ -17,8 +17,13 @@ if TYPE_CHECKING:
 NO_IDENTIFIERS: Final[list[int]] = []
 
 
+@mypyc_attr(acyclic=True)
 class Subscription:
-    """What a session asked for; `share` is the group's name, "" for a subscription of its own."""
+    """What a session asked for; `share` is the group's name, "" for a subscription of its own.
+
+    It and its session lead to each other until it is left, or the session ends: then the session
+    lets go of it.
+    """
 
     __slots__ = ("charge", "filter", "record", "session", "share")
 

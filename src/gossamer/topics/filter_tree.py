@@ -15,7 +15,7 @@ _PLUS: Final = 0x2B
 _HASH: Final = 0x23
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+@mypyc_attr(allow_interpreted_subclasses=True, acyclic=True)
 class TreeEntry:
     """What the tree holds for one filter; subclass it to carry the subscribers."""
 
@@ -25,8 +25,12 @@ class TreeEntry:
         self.filter = filter
 
 
-class _FilterNode:
-    """The filters that share a prefix. `rest` is the entry of prefix/#, `entry` of the prefix."""
+class FilterNode:
+    """The filters that share a prefix. `rest` is the entry of prefix/#, `entry` of the prefix.
+
+    Not acyclic, though it is: a chain of as many as a filter has levels may be let go of at once,
+    and only what the collector knows is then taken apart without a stack as deep as the chain.
+    """
 
     __slots__ = ("children", "entry", "plus", "rest")
 
@@ -88,14 +92,14 @@ class _FilterNode:
         return found
 
 
-_Below: TypeAlias = "_FilterNode | TreeEntry"
+_Below: TypeAlias = "FilterNode | TreeEntry"
 
 
 class FilterTree:
     """A set of entries, one for each filter."""
 
     def __init__(self) -> None:
-        self._root = _FilterNode()
+        self._root = FilterNode()
         self._count = 0
         self.nodes = 0  # beside the root: what the tree costs beyond its entries
 
@@ -112,7 +116,7 @@ class FilterTree:
             if below is None:
                 return 0
             at += 1
-            if isinstance(below, _FilterNode):
+            if isinstance(below, FilterNode):
                 node = below
                 continue
             if below.filter == filter:
@@ -151,13 +155,13 @@ class FilterTree:
                 self._count += 1
                 return
             at += 1
-            if isinstance(below, _FilterNode):
+            if isinstance(below, FilterNode):
                 node = below
             elif below.filter == entry.filter:
                 node.place(level, entry)
                 return
             else:
-                between = _FilterNode()
+                between = FilterNode()
                 self.nodes += 1
                 between.hold(below, below.filter.split("/"), at)
                 node.place(level, between)
@@ -174,13 +178,13 @@ class FilterTree:
         self._count -= 1
         levels = filter.split("/")
         node = self._root
-        path: list[_FilterNode] = []
+        path: list[FilterNode] = []
         for level in levels:
             if level == "#":
                 node.rest = None
                 break
             below = node.below(level)
-            if not isinstance(below, _FilterNode):
+            if not isinstance(below, FilterNode):
                 node.clear(level)
                 break
             path.append(node)
@@ -189,7 +193,7 @@ class FilterTree:
             node.entry = None
         while path and not node.is_wide():
             left = node.contents()
-            if len(left) > 1 or (left and isinstance(left[0], _FilterNode)):
+            if len(left) > 1 or (left and isinstance(left[0], FilterNode)):
                 break
             node = path.pop()
             self.nodes -= 1
@@ -212,7 +216,7 @@ class FilterTree:
         start: i64 = 0
         shift: i64 = 0
         wildcards = not topic.startswith("$")  # at the first level: [MQTT-4.7.2-1]
-        branches: list[_FilterNode] | None = None  # hardly ever any, and a list for each would cost
+        branches: list[FilterNode] | None = None  # hardly ever any, and a list for each would cost
         places: list[int] = []
         while True:
             while True:
