@@ -9,8 +9,9 @@ from gossamer.broker.policy import Permissions
 from gossamer.broker.timers import Timer, Timers
 from gossamer.plus.operators.aggregate import Aggregate
 from gossamer.session.counters import Faults
+from gossamer.session.identity import Identity
 from gossamer.session.message import Message
-from gossamer.session.session import Identity, Session
+from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver
 from gossamer.wire.packets import V5, V311, Disconnect, Will
 from gossamer.wire.properties import Properties

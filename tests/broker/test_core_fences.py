@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gossamer.broker.policy import Permissions
-from gossamer.session.session import Identity
+from gossamer.session.identity import Identity
 from gossamer.wire.packets import Will
 from gossamer.wire.properties import Properties
 from tests.support.memory import MemoryClient, World

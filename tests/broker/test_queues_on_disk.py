@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from gossamer.broker.policy import Permissions
+from gossamer.session.identity import Identity
 from gossamer.session.queue import AWAY_BYTES, AWAY_MESSAGES, PRESENT_MESSAGES
 from gossamer.session.queue_policy import DROP_OLDEST, REFUSE
 from gossamer.session.records import DeliveryRecord
-from gossamer.session.session import Identity
 from gossamer.storage import sqlite_store
 from gossamer.storage.files import StoreDamaged
 from gossamer.wire import reasons

@@ -17,8 +17,9 @@ from gossamer.broker.routes import Route, RouteTable
 from gossamer.broker.subscription_tree import Tap
 from gossamer.budget.ledger import Account
 from gossamer.mesh.link import AdvertisedInterest
+from gossamer.session.identity import Identity
 from gossamer.session.records import SubscriptionRecord
-from gossamer.session.session import Identity, Session
+from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
 from gossamer.topics.names import matches
 from tests.support.attacks import KIB, MIB

@@ -3,7 +3,7 @@
 import pytest
 
 from gossamer.broker.policy import Permissions
-from gossamer.session.session import Identity
+from gossamer.session.identity import Identity
 from gossamer.wire.packets import V5, V311, Publish, Request, Suback, Subscribe
 from tests.support.conformance import GONE, clauses, ending, publications
 from tests.support.memory import World, properties

@@ -10,8 +10,8 @@ from gossamer.mesh.gossip.item import GossipItem, encode_item
 from gossamer.mesh.handshake import Accepting, Dialling, Introduction, introduce
 from gossamer.mesh.settings import MeshSettings
 from gossamer.mesh.tree.spanning_tree import TOPOLOGY, Announcement, view_of
+from gossamer.session.identity import Identity
 from gossamer.session.message import Message
-from gossamer.session.session import Identity
 from gossamer.wire import reasons
 from tests.support.meshes import Net
 

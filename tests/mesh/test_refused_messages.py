@@ -11,8 +11,8 @@ from gossamer.broker.policy import Permissions
 from gossamer.mesh.directed.message import DirectedMessage
 from gossamer.mesh.directed.router import DirectedHandler
 from gossamer.mesh.link import Link
+from gossamer.session.identity import Identity
 from gossamer.session.message import Message
-from gossamer.session.session import Identity
 from gossamer.wire.packets import Request, Subscribe
 from tests.support.durable_meshes import DurableNet
 from tests.support.memory import MemoryClient

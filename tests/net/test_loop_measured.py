@@ -27,8 +27,8 @@ from gossamer.net.clock import Clock
 from gossamer.net.event_loop import GcSchedule
 from gossamer.net.transport import ConnectionPolicy, SocketSink
 from gossamer.net.turns import Host
+from gossamer.session.identity import Identity
 from gossamer.session.journal import Journal
-from gossamer.session.session import Identity
 from gossamer.wire.codec import encode
 from gossamer.wire.packets import V5, Acknowledgement, Connect, Publish
 from tests.support.admin_service import TOKEN, admin_port

@@ -1,7 +1,7 @@
 """The rule file's word on who sees whose position."""
 
 from gossamer.net.rule_file import RulePermissions, parse_rules
-from gossamer.session.session import Identity
+from gossamer.session.identity import Identity
 
 WITHOUT = """
 [[rule]]

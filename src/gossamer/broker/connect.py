@@ -18,7 +18,8 @@ from gossamer.broker.settings import peer_settings
 from gossamer.budget.ledger import NOBODY
 from gossamer.geo.areas import GlpError
 from gossamer.geo.glp import Glp, parse_sent
-from gossamer.session.session import NEVER, Identity
+from gossamer.session.identity import Identity
+from gossamer.session.session import NEVER
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.packets import V5, Auth, Connack, Connect

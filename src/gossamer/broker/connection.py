@@ -28,8 +28,9 @@ from gossamer.broker.session_end import end_connection
 from gossamer.broker.settings import peer_settings
 from gossamer.broker.timers import Timer
 from gossamer.budget.ledger import Owner
+from gossamer.session.identity import Identity
 from gossamer.session.outbox import UNWANTED_BYTES, Outbox
-from gossamer.session.session import Identity, Session
+from gossamer.session.session import Session
 from gossamer.session.sink import Sink
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError

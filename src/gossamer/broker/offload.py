@@ -18,8 +18,9 @@ from gossamer.broker.subscription_tree import Tap
 from gossamer.plus.engine import read_key
 from gossamer.plus.offload import OffloadedState
 from gossamer.plus.state import OperatorResult, OperatorState
+from gossamer.session.identity import Identity
 from gossamer.session.message import Message
-from gossamer.session.session import Identity, Session
+from gossamer.session.session import Session
 from gossamer.topics.names import TopicError, check_name
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from mypy_extensions import mypyc_attr
 
 from gossamer.broker.settings import Settings
 from gossamer.budget.ledger import Account
-from gossamer.session.session import Identity
+from gossamer.session.identity import Identity
 from gossamer.wire.packets import Connect
 from gossamer.wire.reasons import BAD_AUTHENTICATION_METHOD, SUCCESS
 

@@ -22,6 +22,7 @@ from gossamer.broker.routes import Route
 from gossamer.geo.areas import GlpError
 from gossamer.geo.earth import Point
 from gossamer.geo.geolocation import Place
+from gossamer.session.incoming import accept_incoming, is_incoming
 from gossamer.session.message import Message
 from gossamer.session.session import Session
 from gossamer.topics.names import TopicError, check_name
@@ -151,7 +152,7 @@ def take(
         if core.refusals.missed and send_again(connection, message, packet_id, is_dup, now):
             return
         if qos == 2:
-            session.accept_incoming(packet_id)
+            accept_incoming(session, packet_id)
     if route.archived:
         archive_message(core, route, message, now)
     if position is not None:
@@ -253,7 +254,7 @@ def is_repeated(connection: Connection, packet_id: int) -> bool:
     [MQTT-4.3.3-10]. A new one must be within the client's quota, or is an error."""
     session = connection.session
     assert session is not None
-    if session.is_incoming(packet_id):
+    if is_incoming(session, packet_id):
         if not is_withheld(connection, packet_id):
             connection.outbox.acknowledge(2, packet_id)
         return True
@@ -274,9 +275,9 @@ def accept_new(connection: Connection, data: bytes, at: int, size: int, most: in
     count = 0
     while count < most:
         packet_id = data[at] << 8 | data[at + 1]
-        if session.is_incoming(packet_id):
+        if is_incoming(session, packet_id):
             break
-        session.accept_incoming(packet_id)
+        accept_incoming(session, packet_id)
         at += size
         count += 1
     return count

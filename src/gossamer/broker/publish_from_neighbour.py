@@ -46,6 +46,7 @@ from gossamer.broker.publish import (
 from gossamer.broker.publish_bursts import end_of_run
 from gossamer.broker.refusals import drop_refused, is_refused, is_withheld
 from gossamer.broker.routes import Route
+from gossamer.session.incoming import accept_incoming, is_incoming, refuse_incoming
 from gossamer.session.message import NAMED_BLOCK, Message, named_at, without_name
 from gossamer.session.session import Session
 from gossamer.wire import reasons
@@ -170,7 +171,7 @@ def _pass_on(
     if message.qos and core.hub.refusing:
         drop_refused(core)
     if message.qos == 2:
-        session.accept_incoming(packet_id)
+        accept_incoming(session, packet_id)
     if message.name:
         core.hub.passing.begin()
         _deliver_named(core, message, route, session, now)
@@ -201,8 +202,8 @@ def _deliver_named(core: Core, message: Message, route: Route, origin: Session, 
 
 
 def _handle_marker(connection: Connection, session: Session, packet: Publish, now: float) -> None:
-    if packet.qos == 2 and not session.is_incoming(packet.packet_id):
-        session.accept_incoming(packet.packet_id)
+    if packet.qos == 2 and not is_incoming(session, packet.packet_id):
+        accept_incoming(session, packet.packet_id)
         connection.core.neighbours.marker(connection, packet.payload, now)
     connection.answer(packet.qos, packet.packet_id, reasons.SUCCESS, "", True)
 
@@ -217,7 +218,7 @@ def _handle_directed(
     core.neighbours.check_directed(message)
     drop_refused(core)
     if message.qos == 2:
-        session.accept_incoming(packet_id)
+        accept_incoming(session, packet_id)
     verdict = NEW
     if message.name:
         verdict, message = core.neighbours.admit(session, message, now)
@@ -274,7 +275,7 @@ def set_aside(
         return -1
     session = connection.session
     assert session is not None
-    session.refuse_incoming(packet_id)
+    refuse_incoming(session, packet_id)
     reason = reasons.IMPLEMENTATION_SPECIFIC_ERROR
     text = "internal error in the broker"
     if isinstance(error, ProtocolError):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from gossamer.session.incoming import accept_incoming, refuse_incoming
 from gossamer.session.message import Message
 from gossamer.session.message_bytes import message_bytes
 from gossamer.session.queue import count_dropped, enqueue_over
@@ -105,7 +106,7 @@ def send_again(
     session = connection.session
     assert session is not None
     if message.qos == 2:
-        session.accept_incoming(packet_id)
+        accept_incoming(session, packet_id)
     drop_refused(core)
     for each in refused:
         queue = each.queue
@@ -134,7 +135,7 @@ def is_refused(connection: Connection, message: Message, packet_id: int, now: fl
         missed = Missed(refused, message, now + AGAIN_SECONDS, False)
         core.refusals.remember(_key(message), missed)
         if qos == 2:
-            session.refuse_incoming(packet_id)
+            refuse_incoming(session, packet_id)
         text = "the queue of a subscriber is full"
         connection.answer(qos, packet_id, reasons.QUOTA_EXCEEDED, text, True)
         return True
@@ -146,7 +147,7 @@ def is_refused(connection: Connection, message: Message, packet_id: int, now: fl
         missed = Missed(left, message, now + MARKED_SECONDS, True)
         core.refusals.remember(_key(message), missed)
         if qos == 2:
-            session.refuse_incoming(packet_id)
+            refuse_incoming(session, packet_id)
         withheld.cancel()
         return True
     if withheld.queues == 0:

@@ -6,7 +6,8 @@ may always be taken up again: a quota refuses what is new, and never ends what w
 
 from gossamer.broker.settings import Settings
 from gossamer.budget.ledger import Owner
-from gossamer.session.session import Holder, Session
+from gossamer.session.identity import Holder
+from gossamer.session.session import Session
 
 
 class SessionQuotas:

@@ -42,7 +42,7 @@ from gossamer.net.config.store import ArchiveSection
 from gossamer.net.login_slots import LoginPlace, LoginSlots, UserShares
 from gossamer.net.resolved_config import ResolvedConfig
 from gossamer.net.tls import certificate_user
-from gossamer.session.session import Identity
+from gossamer.session.identity import Identity
 from gossamer.wire.reasons import SUCCESS
 
 logger = logging.getLogger(__name__)

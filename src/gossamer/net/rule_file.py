@@ -36,8 +36,8 @@ from gossamer.budget.ledger import Account
 from gossamer.net.config.loading import parse_model, read_text
 from gossamer.net.config.section import After, Section, setting
 from gossamer.net.config.value_types import Allowed, Network
-from gossamer.session.session import UNKNOWN_ADDRESS as UNKNOWN_ADDRESS_TEXT
-from gossamer.session.session import Identity
+from gossamer.session.identity import UNKNOWN_ADDRESS as UNKNOWN_ADDRESS_TEXT
+from gossamer.session.identity import Identity
 
 IPV4_IN_IPV6 = 0xFFFF << 32
 LOCAL_SOCKET = IPV4_IN_IPV6 | int(ipaddress.IPv4Address("127.0.0.1"))

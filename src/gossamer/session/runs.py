@@ -12,6 +12,7 @@ from typing import Final
 from librt.strings import BytesWriter, write_i32_be
 from mypy_extensions import i32
 
+from gossamer.session.incoming import refuse_incoming
 from gossamer.session.publish_run import PublishRun
 from gossamer.session.session import FLIGHT_BYTES, Session
 from gossamer.session.subscription import Receiver
@@ -117,7 +118,7 @@ def released_run(session: Session, data: bytes, start: int) -> int:
     end = len(data)
     while at + ACKNOWLEDGEMENT_BYTES <= end and data[at] == _PUBREL_HEAD and data[at + 1] == 2:
         packet_id = data[at + 2] << 8 | data[at + 3]
-        if not session.refuse_incoming(packet_id):
+        if not refuse_incoming(session, packet_id):
             break
         write_i32_be(answers, i32(PUBCOMP_START | packet_id))
         at += ACKNOWLEDGEMENT_BYTES

@@ -15,10 +15,9 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from mypy_extensions import mypyc_attr
-
 from gossamer.budget.ledger import Owner
 from gossamer.session.hub import Hub
+from gossamer.session.identity import UNKNOWN_ADDRESS, Holder, Identity
 from gossamer.session.lane import Lane
 from gossamer.session.message import NAME_BYTES, Message
 from gossamer.session.message_bytes import stored_bytes
@@ -49,8 +48,6 @@ from gossamer.wire.errors import ProtocolError
 from gossamer.wire.publish_codec import IDENTIFIERS, PUBREL_HEAD
 
 NEVER: Final = 0xFFFFFFFF  # the expiry of a session that stays until it is discarded
-UNKNOWN_ADDRESS: Final = "?"  # of a session that came back from the store
-NO_GROUPS: Final[list[str]] = []
 
 # The next messages are asked for while there are still some, so that the client need not wait.
 REFILL_BELOW: Final = 2_000
@@ -62,38 +59,6 @@ FLIGHT_BYTES: Final = 8 << 20
 # costs no more than this beside its queue, and others need not wait for all of it.
 TURN_BYTES: Final = 262_144
 TURN_MESSAGES: Final = 200
-
-
-@mypyc_attr(acyclic=True)
-class Identity(Owner):
-    """Who is at the other end of a session, as the login proved it: what permission rules speak of,
-    and in whose name the session holds what it has. A new connection of the session brings a new
-    one; what was held before stays in the name of the old."""
-
-    __slots__ = ("address", "groups", "listener", "rights")
-
-    def __init__(
-        self, client_id: str, user: str, address: str, listener: str, network: str = ""
-    ) -> None:
-        super().__init__(client_id, user, network)
-        self.address = address
-        self.listener = listener
-        self.groups = NO_GROUPS
-        self.rights: object = None  # what the permissions remember of this client
-
-
-@mypyc_attr(acyclic=True)
-class Holder:
-    """How many sessions a user has, or an address for clients without a user; see
-    `session_quotas.py`."""
-
-    __slots__ = ("is_user", "kept", "lasting", "name")
-
-    def __init__(self, name: str, is_user: bool) -> None:
-        self.name = name
-        self.is_user = is_user
-        self.kept = 0
-        self.lasting = 0  # of them, those that outlive their connections
 
 
 class Session:
@@ -607,32 +572,6 @@ class Session:
             self.own_lane().drop(delivery, False)
         elif self.persistent and delivery.number and delivery.qos:
             self.hub.journal.delivery_removed(self.client_id, delivery.number)
-
-    # From the client, at QoS 2 --------------------------------------------------------------------
-
-    def is_incoming(self, packet_id: int) -> bool:
-        incoming = self.incoming
-        return incoming is not None and packet_id in incoming
-
-    def accept_incoming(self, packet_id: int) -> None:
-        incoming = self.incoming
-        if incoming is None:
-            incoming = set()
-            self.incoming = incoming
-        incoming.add(packet_id)
-        if self.persistent:
-            self.hub.journal.incoming_added(self.client_id, packet_id)
-
-    def refuse_incoming(self, packet_id: int) -> bool:
-        """It was accepted and is not, or not any more: the identifier is free [MQTT-4.3.3-9]. False
-        if it was so."""
-        incoming = self.incoming
-        if incoming is None or packet_id not in incoming:
-            return False
-        incoming.discard(packet_id)
-        if self.persistent:
-            self.hub.journal.incoming_removed(self.client_id, packet_id)
-        return True
 
 
 def _by_number(delivery: DeliveryRecord) -> int:
