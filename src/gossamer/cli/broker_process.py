@@ -27,12 +27,12 @@ from gossamer.net.config import Config, ConfigError, load
 from gossamer.net.config.reporting import warnings
 from gossamer.net.connection_limits import raise_descriptors
 from gossamer.net.event_loop import GcSchedule, count_as_old, run
+from gossamer.net.file_pages import give_back_file_pages
 from gossamer.net.listener_socket import describe
 from gossamer.net.listeners import Reloader
 from gossamer.net.logs import set_up_logging
 from gossamer.net.resolved_config import ResolvedConfig, read_resolved, settings_of
 from gossamer.net.server import Server
-from gossamer.net.text_pages import give_back_code
 from gossamer.session.journal import Journal
 from gossamer.storage.files import StoreError, default_folder
 from gossamer.storage.sqlite_store import SYNC_MODES, SqliteStore
@@ -226,7 +226,7 @@ async def _serve(resolved: ResolvedConfig, options: ServeOptions) -> None:
     reloader = Reloader(listeners, options.config)
     admin = await _open_admin(resolved, server, reloader, store)
     loop.add_signal_handler(signal.SIGHUP, reloader.on_signal)
-    give_back_code()
+    give_back_file_pages()
     stopping = asyncio.ensure_future(stopped.wait())
     await asyncio.wait((stopping, server.failure), return_when=asyncio.FIRST_COMPLETED)
     if admin is not None:
