@@ -155,6 +155,14 @@ def torture(
     roaming: Annotated[
         bool, typer.Option("--roaming", help="Include roaming clients and shared subscriptions.")
     ] = False,
+    bursts: Annotated[
+        bool,
+        typer.Option(
+            "--bursts/--no-bursts",
+            help="Publishers sometimes send many messages at once; "
+            "without, seeds are what they were before that.",
+        ),
+    ] = True,
     jobs: Annotated[
         int | None,
         typer.Option(min=1, help="Number of processes; by default one per core."),
@@ -176,12 +184,12 @@ def torture(
             advance.show(report.trials if seeds is not None else report.seconds, failed)
 
         report = run_torture(
-            cases(first, seeds, chosen, roaming),
+            cases(first, seeds, chosen, roaming, bursts),
             jobs or os.cpu_count() or 1,
             None if minutes is None else minutes * 60,
             show,
         )
-    typer.echo(_summary(report, chosen, roaming))
+    typer.echo(_summary(report, chosen, roaming, bursts))
     if report.failures:
         show_failures(report.failures, out)
         raise CommandError(
@@ -191,9 +199,10 @@ def torture(
     typer.echo("every promise was kept")
 
 
-def _summary(report: TrialReport, modes: list[str], roaming: bool) -> str:
+def _summary(report: TrialReport, modes: list[str], roaming: bool, bursts: bool) -> str:
     span = f"{min(report.seeds)} to {max(report.seeds)}" if report.seeds else "none"
     kind = ", with roaming clients" if roaming else ""
+    kind += "" if bursts else ", without bursts"
     return (
         f"{len(report.seeds)} seeds ({span}) in {len(modes)} modes ({', '.join(modes)}){kind}: "
         f"{report.trials} meshes, {report.receipts} messages received, {report.events} events, "

@@ -2,7 +2,8 @@
 
 A plan is made from a seed. As text it is the trace that repeats a failure, and can be made smaller
 by leaving steps out. What a seed draws, and in which order, must not change: seeds that once failed
-are known by their number.
+are known by their number. What came to be drawn later has a stream of its own, and bursts can be
+left out, as they are of seeds that failed before there were any.
 """
 
 import json
@@ -30,6 +31,9 @@ TROUBLES: tuple[tuple[str, ...], ...] = (
 
 
 Links = list[list[int]]  # pairs of brokers, of which the first dials; a pair may be there twice
+# Publications in one chunk. Most bursts fit every window, some are longer than what a road carries
+# at once.
+BURST_SIZES = (2, 3, 8, 8, 40)
 GROUP_FILTERS = ("#", "+/b", "a/#", "a", "+/+/+")
 MOVE = "move"
 
@@ -56,6 +60,7 @@ class TrialStep:
     qos: int = 0
     retain: bool = False
     seconds: float = 0.0
+    burst: str = ""  # the QoS of each publication of a burst, a digit each
 
 
 @dataclass
@@ -102,7 +107,7 @@ def read_plan(text: str) -> TrialPlan:
     return plan
 
 
-def make_plan(seed: int, mode: str = "") -> TrialPlan:
+def make_plan(seed: int, mode: str = "", has_bursts: bool = True) -> TrialPlan:
     """A random mesh and random trouble."""
     random = Random(seed)
     brokers = random.randint(2, 7)
@@ -135,7 +140,9 @@ def make_plan(seed: int, mode: str = "") -> TrialPlan:
         steps = _make_round(random, plan, troubles if number else ())
         if not mode:
             steps += _switches(seed, number, brokers)
-            steps.sort(key=lambda step: step.at)
+        if has_bursts:
+            steps += _bursts(seed, number, [client.name for client in clients])
+        steps.sort(key=lambda step: step.at)
         plan.rounds.append(steps)
     return plan
 
@@ -239,13 +246,32 @@ def _switches(seed: int, number: int, brokers: int) -> list[TrialStep]:
     return steps
 
 
+def _bursts(seed: int, number: int, names: list[str]) -> list[TrialStep]:
+    """Publishers that send much on one topic at once: mostly at one QoS, so that a broker can take
+    it as a run, sometimes at several, so that it has to find where a run ends."""
+    random = Random(f"bursts of {seed} in {number}")
+    steps: list[TrialStep] = []
+    for _ in range(random.choice((0, 1, 2, 5))):
+        size = random.choice(BURST_SIZES)
+        qoses = random.choice(("0", "1", "1", "2", "2", "12", "012"))
+        burst = "".join(sorted(random.choice(qoses) for _ in range(size)))
+        steps.append(
+            TrialStep(
+                *(_moment(random), "burst", random.choice(names), _topic(random)),
+                retain=random.random() < 0.05,
+                burst=burst,
+            )
+        )
+    return steps
+
+
 # Clients that move, and groups -----------------------------------------------------------------
 
 
-def make_roaming_plan(seed: int, mode: str = "") -> TrialPlan:
+def make_roaming_plan(seed: int, mode: str = "", has_bursts: bool = True) -> TrialPlan:
     """The plan of that seed, in which some clients also go from broker to broker, and some are
     members of one shared group and subscribe to nothing else."""
-    plan = make_plan(seed, mode)
+    plan = make_plan(seed, mode, has_bursts)
     random = Random(f"joint {seed}")
     members = plan.members
     for client in plan.clients:

@@ -33,15 +33,17 @@ class Case(NamedTuple):
     seed: int
     mode: str
     is_roaming: bool
+    has_bursts: bool = True
 
     def plan(self) -> TrialPlan:
         make = make_roaming_plan if self.is_roaming else make_plan
-        return make(self.seed, "" if self.mode == MIXED else self.mode)
+        return make(self.seed, "" if self.mode == MIXED else self.mode, self.has_bursts)
 
     def command(self) -> str:
         """What repeats it."""
         roaming = " --roaming" if self.is_roaming else ""
-        return f"gossamer sim torture --first {self.seed} --seeds 1 --modes {self.mode}{roaming}"
+        kind = roaming + ("" if self.has_bursts else " --no-bursts")
+        return f"gossamer sim torture --first {self.seed} --seeds 1 --modes {self.mode}{kind}"
 
 
 @dataclass
@@ -72,11 +74,17 @@ class TrialReport:
             self.failures.append(verdict)
 
 
-def cases(first: int, seeds: int | None, modes: Sequence[str], is_roaming: bool) -> Iterator[Case]:
+def cases(
+    first: int,
+    seeds: int | None,
+    modes: Sequence[str],
+    is_roaming: bool,
+    has_bursts: bool = True,
+) -> Iterator[Case]:
     """Seed by seed; without an end where `seeds` is None."""
     for seed in count(first) if seeds is None else range(first, first + seeds):
         for mode in modes:
-            yield Case(seed, mode, is_roaming)
+            yield Case(seed, mode, is_roaming, has_bursts)
 
 
 def torture(

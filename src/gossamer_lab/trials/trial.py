@@ -14,7 +14,7 @@ from gossamer.wire.errors import ProtocolError
 from gossamer_lab.trials.plan import ROUND_SECONDS, TrialPlan, TrialStep
 from gossamer_lab.trials.world import World
 
-CALM = ("subscribe", "unsubscribe", "publish", "clear")
+CALM = ("subscribe", "unsubscribe", "publish", "burst", "clear")
 
 
 @dataclass

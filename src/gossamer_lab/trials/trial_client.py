@@ -87,7 +87,7 @@ class TrialClient(Party):
         self._asked: dict[int, tuple[str, int]] = {}  # by packet id
         self._held: dict[str, int] = {}  # what the broker granted
         self._in_flight: dict[int, PublicationKey] = {}  # by packet id
-        self._later: list[tuple[str, int, bool]] = []
+        self._later: list[tuple[str, str, bool]] = []  # what to publish when it is back
 
     # What the trial makes it do -----------------------------------------------------------------
 
@@ -104,15 +104,17 @@ class TrialClient(Party):
         self._wishes[filter] = -1
         self._ask(filter)
 
-    def publish(self, topic: str, qos: int, retain: bool) -> None:
+    def publish(self, topic: str, burst: str, retain: bool) -> None:
+        """One publication for each QoS of the burst, all of them in one chunk."""
         if not self.protocol.connected:
-            if qos:
-                self._later.append((topic, qos, retain))
+            if kept := burst.replace("0", ""):
+                self._later.append((topic, kept, retain))
             return
-        key = self.oracle.publishing(self.name, topic, qos, retain)
-        packet_id = self.protocol.publish(topic, key.payload(), qos, retain)
-        if packet_id:
-            self._in_flight[packet_id] = key
+        for qos in map(int, burst):
+            key = self.oracle.publishing(self.name, topic, qos, retain)
+            packet_id = self.protocol.publish(topic, key.payload(), qos, retain)
+            if packet_id:
+                self._in_flight[packet_id] = key
         self.send()
 
     def clear(self, topic: str) -> None:
@@ -224,8 +226,8 @@ class TrialClient(Party):
         for filter in list(self._wishes):
             self._ask(filter)
         later, self._later = self._later, []
-        for topic, qos, retain in later:
-            self.publish(topic, qos, retain)
+        for topic, burst, retain in later:
+            self.publish(topic, burst, retain)
 
     def _ask(self, filter: str) -> None:
         if not self.protocol.connected:

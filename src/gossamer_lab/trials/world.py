@@ -109,7 +109,9 @@ class World:
         elif step.verb == "unsubscribe":
             client.unsubscribe(step.topic)
         elif step.verb == "publish":
-            client.publish(step.topic, step.qos, step.retain)
+            client.publish(step.topic, str(step.qos), step.retain)
+        elif step.verb == "burst":
+            client.publish(step.topic, step.burst, step.retain)
         elif step.verb == "clear":
             client.clear(step.topic)
         elif step.verb == MOVE:

@@ -18,7 +18,7 @@ from gossamer_lab.trials.seed_runs import (
     torture,
 )
 
-# Each of them broke a promise once.
+# Each of them broke a promise once, before there were bursts.
 FOUND = (
     Case(1008, "mixed", True),  # waves of waves, without end
     Case(1012, "pf", True),  # had at the old broker, and again as a wave at the new one
@@ -58,7 +58,9 @@ def dies(case: Case) -> TrialVerdict:
     return TrialVerdict(case, [])
 
 
-@pytest.mark.parametrize("case", FOUND, ids=Case.command)
+@pytest.mark.parametrize(
+    "case", [case._replace(has_bursts=False) for case in FOUND], ids=Case.command
+)
 def test_seeds_that_failed_once(case: Case) -> None:
     assert judged(case).faults == []
 
@@ -80,6 +82,8 @@ def test_a_failure_does_not_end_the_run_and_is_named() -> None:
     assert [failure.case for failure in report.failures] == [Case(3, "sf", True)]
     command = report.failures[0].case.command()
     assert command == "gossamer sim torture --first 3 --seeds 1 --modes sf --roaming"
+    without = report.failures[0].case._replace(has_bursts=False)
+    assert without.command() == f"{command} --no-bursts"
 
 
 def test_a_process_that_dies_is_a_failure_and_the_others_go_on() -> None:
@@ -112,6 +116,8 @@ def test_the_command_prints_its_counts(capsys: CaptureFixture[str]) -> None:
     assert lines[0].startswith("2 seeds (4 to 5) in 2 modes (pf, mixed): 4 meshes, ")
     assert "0 failures" in lines[0]
     assert lines[1] == "every promise was kept"
+    assert run([*words, "--jobs", "1", "--no-bursts"]) == 0
+    assert ", without bursts: 4 meshes, " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [["--modes", "fp"], ["--seeds", "0"]])

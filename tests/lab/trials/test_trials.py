@@ -4,14 +4,23 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 import pytest
 
 from gossamer.mesh.settings import MODES
 from gossamer.wire.packets import Publish
 from gossamer_lab.trials.oracle import Oracle, Ordered, PublicationKey
-from gossamer_lab.trials.plan import make_plan, read_plan
+from gossamer_lab.trials.plan import (
+    ClientPlan,
+    TrialPlan,
+    TrialStep,
+    make_plan,
+    make_roaming_plan,
+    read_plan,
+)
 from gossamer_lab.trials.trial import run_trial
+from gossamer_lab.trials.world import World
 
 # For the trials of one mode: so many whatever they take, and more while there is time.
 LEAST_TRIALS = 25
@@ -41,6 +50,44 @@ def test_the_mode_changes_in_the_middle_of_trouble() -> None:
 def test_a_plan_is_what_its_text_says() -> None:
     plan = make_plan(7)
     assert read_plan(plan.as_text()) == plan
+
+
+@pytest.mark.parametrize("make", [make_plan, make_roaming_plan])
+def test_bursts_change_nothing_else_of_a_seed(make: Callable[..., TrialPlan]) -> None:
+    bursts: list[TrialStep] = []
+    for seed in range(20):
+        plan, without = make(seed), make(seed, has_bursts=False)
+        for steps in plan.rounds:
+            bursts += [step for step in steps if step.verb == "burst"]
+            steps[:] = [step for step in steps if step.verb != "burst"]
+        assert plan == without
+    assert {"0", "1", "2"} < {"".join(sorted(set(step.burst))) for step in bursts}
+    assert all(len(step.burst) > 1 for step in bursts)
+
+
+def test_a_burst_is_one_chunk_and_all_of_it_comes() -> None:
+    """With a publisher that is away for the last, of which what is sent at QoS 0 is nobody's."""
+    clients = [ClientPlan(name, 0, True, -1, False) for name in ("w", "r")]
+    clients[1].broker = 1
+    plan = TrialPlan(1, "ssf", 2, [[0, 1]], 0.0, 0.0, 0.002, clients)
+    plan.rounds = [
+        [TrialStep(0.1, "subscribe", "r", "t", 2)],
+        [
+            TrialStep(0.5, "burst", "w", "t", burst="0" * 5 + "1" * 60 + "2" * 60),
+            TrialStep(4.0, "drop", "w"),
+            TrialStep(4.0, "burst", "w", "t", burst="0012"),
+        ],
+    ]
+    world = World(plan)
+    assert world.come_to_rest()
+    end = world.clients["w"].end
+    assert end is not None
+    end.road.count_anew()
+    world.do(plan.rounds[1][0])
+    assert end.road.chunks == 1
+    outcome = run_trial(plan)
+    assert outcome.faults == []
+    assert outcome.receipts == 5 + 60 + 60 + 2
 
 
 DIGEST = """
