@@ -9,7 +9,9 @@ from gossamer.session.message import (
     Message,
     named_at,
     with_name,
+    with_publisher,
     without_name,
+    without_publisher,
 )
 from gossamer.wire.frames import header_length
 from gossamer.wire.packets import PUBLISH, V5
@@ -44,6 +46,21 @@ def test_what_has_no_name_stays_as_it_is(user: list[tuple[str, str]], after: byt
 @given(st.binary(max_size=40), st.integers(0, 45))
 def test_noise_is_no_reason_to_fail(body: bytes, position: int) -> None:
     without_name(body, position)
+    without_publisher(body, position)
+
+
+@given(names | st.just(b""), st.binary(max_size=300), users, st.binary(max_size=5))
+def test_a_publisher_is_told_behind_the_name(
+    name: bytes, publisher: bytes, user: list[tuple[str, str]], after: bytes
+) -> None:
+    properties = Properties()
+    properties.user = user
+    block = encode_properties(properties, PUBLISH)
+    told = with_publisher(block, publisher)
+    named, body = without_name((with_name(told, name) if name else told) + after, 0)
+    assert named == name
+    assert without_publisher(body, 0) == (publisher, block + after)
+    assert without_publisher(block + after, 0) == (b"", block + after)
 
 
 def test_neighbours_get_the_name_and_clients_do_not() -> None:

@@ -5,7 +5,7 @@ from collections import deque
 from gossamer.broker.policy import Origin
 from gossamer.mesh.dial import Dial
 from gossamer.mesh.mesh import Mesh
-from gossamer.mesh.settings import SPEAKS, MeshSettings
+from gossamer.mesh.settings import CAPABILITIES, SPEAKS, MeshSettings
 from gossamer.session.journal import Journal
 from gossamer.session.records import Snapshot
 from gossamer.session.sink import Sink
@@ -45,6 +45,7 @@ class Node(World):
         snapshot: Snapshot | None = None,
         roaming_seconds: float = 5.0,
         speaks: int = SPEAKS,
+        capabilities: frozenset[str] = CAPABILITIES,
         begins: float = World.begins,
     ) -> None:
         self.begins = begins
@@ -55,6 +56,7 @@ class Node(World):
         settings = MeshSettings(name, mode, "test", key)
         settings.roaming_seconds = roaming_seconds
         settings.speaks = speaks
+        settings.capabilities = capabilities
         self.mesh = Mesh(self.broker.core, settings)
 
 

@@ -23,6 +23,7 @@ from gossamer.geo.interest import Interest
 from gossamer.geo.overlap import delivers
 from gossamer.geo.spatial_index import SpatialIndex
 from gossamer.session.message import Message
+from gossamer.session.publisher import client_of
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
@@ -172,15 +173,15 @@ class LocatedFilter(Tap):
         self._tell(self._events.moved(visitor, position, inside, now), now)
 
     def _vehicle(self, message: Message) -> str:
-        """Whose position it is. Between brokers nobody says who published, but properties go with
-        the message: by one of them it is the same vehicle on all of them."""
+        """Whose position it is: what its publisher names by that property, if one is configured,
+        else the client that published it, on whatever broker."""
         wanted = self.locations.core.settings.vehicle_property
         properties = message.properties
         if wanted and properties is not None:
             for name, value in properties.user:
                 if name == wanted:
                     return value
-        return message.publisher
+        return client_of(message.publisher) or message.publisher
 
     def _tell(self, events: list[FenceEvent], now: float) -> None:
         for event in events:

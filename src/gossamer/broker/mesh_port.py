@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.policy import Exchange, Origin
 from gossamer.session.message import Message
+from gossamer.session.publisher import NEIGHBOUR_PREFIX
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from gossamer.broker.session_start import AcceptedLogin
 
 # Client ids of neighbours begin with this, and no client's may.
-PEER_PREFIX: Final = "$mesh/"
+PEER_PREFIX: Final = NEIGHBOUR_PREFIX
 # And those of the sessions that wait for brokers of other makes with this, likewise.
 BRIDGE_PREFIX: Final = "$stock/"
 # The method of enhanced authentication that neighbours use.

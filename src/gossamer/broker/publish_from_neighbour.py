@@ -47,7 +47,14 @@ from gossamer.broker.publish_bursts import end_of_run
 from gossamer.broker.refusals import drop_refused, is_refused, is_withheld
 from gossamer.broker.routes import Route
 from gossamer.session.incoming import accept_incoming, is_incoming, refuse_incoming
-from gossamer.session.message import NAMED_BLOCK, Message, named_at, without_name
+from gossamer.session.message import (
+    NAMED_BLOCK,
+    Message,
+    named_at,
+    without_name,
+    without_publisher,
+)
+from gossamer.session.publisher import LONGEST_PUBLISHER, publisher_behind
 from gossamer.session.session import Session
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
@@ -118,9 +125,12 @@ def pass_on_plain(
 def handle_from_neighbour(connection: Connection, head: int, body: bytes, now: float) -> None:
     """Any PUBLISH from a neighbour."""
     name = b""
+    publisher = b""
     after_topic = topic_end(body, 0, len(body))
     if after_topic >= 0:
-        name, body = without_name(body, after_topic + (2 if head & 0x06 else 0))
+        properties = after_topic + (2 if head & 0x06 else 0)
+        name, body = without_name(body, properties)
+        publisher, body = without_publisher(body, properties)
     limit = connection.settings.max_user_properties
     packet = decode_publish(head, body, connection.version, limit)
     core = connection.core
@@ -148,6 +158,9 @@ def handle_from_neighbour(connection: Connection, head: int, body: bytes, now: f
     route = route_of(connection, packet, topic)
     if route is not None:
         message = message_from(packet, topic, session, name, now)
+        if publisher:
+            behind = publisher_behind(session.client_id, _client_id(publisher))
+            message = message.changed(publisher=behind)
         _pass_on(connection, route, message, packet_id, now)
     else:
         core.counters.publications_refused += 1
@@ -182,6 +195,16 @@ def _pass_on(
     if core.tracer.follows:
         core.tracer.follow(message, session, route.audience.count(), now)
     _answer(connection, session, message, packet_id)
+
+
+def _client_id(publisher: bytes) -> str:
+    try:
+        told = publisher.decode()
+    except UnicodeDecodeError:
+        told = "\0"
+    if "\0" in told or len(publisher) > LONGEST_PUBLISHER:
+        raise ProtocolError(reasons.MALFORMED_PACKET, "a malformed publisher")
+    return told
 
 
 def _deliver_named(core: Core, message: Message, route: Route, origin: Session, now: float) -> None:

@@ -19,11 +19,12 @@ from gossamer.broker.mesh_port import PEER_METHOD
 from gossamer.broker.policy import AuthStep, Exchange, Verdict
 from gossamer.client.login import EnhancedAuthentication
 from gossamer.mesh.gossip.item import is_name
-from gossamer.mesh.settings import FIRST, MeshSettings
+from gossamer.mesh.settings import FIRST, NOTHING, MeshSettings
 from gossamer.wire import reasons
 
 _NONCE_BYTES: Final = 16
-_MOST_BYTES: Final = 4_096  # of an introduction; it has four short fields
+_MOST_BYTES: Final = 4_096  # of an introduction; its fields are short
+_MOST_CAPABILITIES: Final = 100
 _MOST_SPEAKS: Final = 1_000_000
 # In 0.1.0 there was also `tree`, whose links had to be one and told nobody of each other.
 _TOPOLOGY: Final = "graph"
@@ -36,12 +37,21 @@ class HandshakeError(ValueError):
 class Introduction:
     """What a broker says of itself."""
 
-    def __init__(self, mesh: str, name: str, mode: str, nonce: str, speaks: int = FIRST) -> None:
+    def __init__(
+        self,
+        mesh: str,
+        name: str,
+        mode: str,
+        nonce: str,
+        speaks: int = FIRST,
+        capabilities: frozenset[str] = NOTHING,
+    ) -> None:
         self.mesh = mesh
         self.name = name
         self.mode = mode
         self.nonce = nonce
         self.speaks = speaks
+        self.capabilities = capabilities
 
     def encode(self) -> bytes:
         return json.dumps(
@@ -52,13 +62,21 @@ class Introduction:
                 "topology": _TOPOLOGY,
                 "nonce": self.nonce,
                 "speaks": self.speaks,
+                "can": sorted(self.capabilities),
             }
         ).encode()
 
 
 def introduce(settings: MeshSettings) -> Introduction:
     nonce = secrets.token_hex(_NONCE_BYTES)
-    return Introduction(settings.mesh, settings.name, settings.mode, nonce, settings.speaks)
+    return Introduction(
+        settings.mesh,
+        settings.name,
+        settings.mode,
+        nonce,
+        settings.speaks,
+        settings.capabilities,
+    )
 
 
 def read_introduction(data: bytes, settings: MeshSettings) -> Introduction:
@@ -92,7 +110,13 @@ def read_introduction(data: bytes, settings: MeshSettings) -> Introduction:
     speaks = fields.get("speaks", FIRST)
     if not isinstance(speaks, int) or not FIRST <= speaks <= _MOST_SPEAKS:
         raise HandshakeError("its introduction is malformed")
-    return Introduction(mesh, name, mode, nonce, speaks)
+    return Introduction(mesh, name, mode, nonce, speaks, _capabilities(fields.get("can", [])))
+
+
+def _capabilities(told: object) -> frozenset[str]:
+    if not isinstance(told, list) or len(told) > _MOST_CAPABILITIES:
+        raise HandshakeError("its introduction is malformed")
+    return frozenset([each for each in told if isinstance(each, str)])
 
 
 def proof(key: str, role: bytes, dialler: bytes, acceptor: bytes) -> bytes:

@@ -11,7 +11,7 @@ from gossamer.broker.mesh_port import NeighbourInterest
 from gossamer.mesh.control_messages import control_size
 from gossamer.mesh.gossip.item import Listed
 from gossamer.mesh.interest.filter_advertiser import Advertiser
-from gossamer.mesh.settings import ENVELOPES, FIRST
+from gossamer.mesh.settings import ENVELOPES, FIRST, NOTHING
 from gossamer.mesh.tree.heartbeat import RoundTrip
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
@@ -83,6 +83,7 @@ class Link:
         "advertiser",
         "asked",
         "behind",
+        "can",
         "connection",
         "control_bytes",
         "control_bytes_heard",
@@ -121,6 +122,7 @@ class Link:
         self.tell_after = 0.0  # when it may be told of changes again
         self.since = 0.0  # when the connection was made or lost
         self.speaks = FIRST  # as it introduced itself for the connection that it has
+        self.can = NOTHING  # of what both ends have, likewise
         subscription = peer_subscription(session, "#")
         self.interest = AdvertisedInterest(subscription)
         self.receiver = Receiver(subscription)

@@ -23,7 +23,7 @@ from gossamer.mesh.control_messages import EPOCH, control_packet
 from gossamer.mesh.dial import Collisions
 from gossamer.mesh.handshake import Introduction
 from gossamer.mesh.link import Link
-from gossamer.mesh.settings import ENVELOPES, FIRST
+from gossamer.mesh.settings import ENVELOPES, FIRST, NOTHING, PUBLISHERS
 from gossamer.session.queue_policy import DROP_NEWEST, NO_BYTES_LIMIT, REFUSE, queue_limits
 from gossamer.session.records import SessionRecord
 from gossamer.session.session import NEVER, Session
@@ -46,7 +46,16 @@ _ROOM: Final = "mesh/neighbours"
 class NeighbourTable:
     """Makes links on first sight, and ends them when an operator says so."""
 
-    __slots__ = ("_by_name", "_core", "_mesh", "_name", "_speaks", "collisions", "receivers")
+    __slots__ = (
+        "_by_name",
+        "_can",
+        "_core",
+        "_mesh",
+        "_name",
+        "_speaks",
+        "collisions",
+        "receivers",
+    )
 
     def __init__(self, mesh: Mesh) -> None:
         self._mesh = mesh
@@ -55,6 +64,7 @@ class NeighbourTable:
         self._by_name: dict[str, Link] = mesh.by_name
         self.collisions = Collisions(self._name)
         self._speaks: dict[str, int] = {}  # by neighbour, as it last introduced itself
+        self._can: dict[str, frozenset[str]] = {}  # likewise, of what this broker has too
         self.receivers: list[Receiver] = []  # of those that get what is for all
 
     def adopt_restored(self) -> None:
@@ -108,6 +118,7 @@ class NeighbourTable:
     def met(self, peer: Introduction) -> None:
         """A neighbour has proved who it is."""
         self._speaks[peer.name] = peer.speaks
+        self._can[peer.name] = peer.capabilities & self._mesh.settings.capabilities
 
     def opened(self, connection: Connection, now: float) -> None:
         """Both sides say what they hold; whoever sees a difference tells everything."""
@@ -119,10 +130,12 @@ class NeighbourTable:
         session.window = _WINDOW
         link.connection = connection
         link.speaks = self._speaks.get(link.name, FIRST)
+        link.can = self._can.get(link.name, NOTHING)
         if link.speaks < ENVELOPES:
             mesh.router.set_queued_aside(link, now)
         link.is_dialled = connection.is_dialled
         connection.outbox.names = True
+        connection.outbox.publishers = PUBLISHERS in link.can
         link.since = now
         link.is_restarting = False
         link.is_compared = False
@@ -194,6 +207,7 @@ class NeighbourTable:
         end_session(self._core, link.session, now)
         self._remove(link)
         self._speaks.pop(name, None)
+        self._can.pop(name, None)
         self._mesh.reachability.forget(name)
         self._mesh.directory.forget(name, now)
         return True

@@ -14,6 +14,11 @@ SILENCE_SECONDS: Final = 1.5
 FIRST: Final = 1
 ENVELOPES: Final = 2  # directed messages of any size
 SPEAKS: Final = ENVELOPES
+# What may be on a link beside that, by name. It is where both ends have it; one that does not name
+# any has none, and what it names that we do not know is not used.
+PUBLISHERS: Final = "publishers"  # who published what says where it is
+CAPABILITIES: Final = frozenset((PUBLISHERS,))
+NOTHING: Final[frozenset[str]] = frozenset()
 
 
 class MeshSettings:
@@ -31,6 +36,7 @@ class MeshSettings:
         self.certified_names: frozenset[str] = frozenset()
         # What it introduces itself with; less to stay with what an earlier version knows.
         self.speaks = SPEAKS
+        self.capabilities = CAPABILITIES
         # Whether clients see one broker: groups shared by all, sessions that follow their clients.
         self.is_joint = True
         # How long a CONNECT waits for a session that is on another broker; 0.0: none ever moves.

@@ -8,6 +8,7 @@ Names are for brokers: who let the message in, and the how-manyeth it was there.
 bytes: 8 that chance gave its broker at this start, and a counter. A message that is sent round to
 everybody once more (a wave) has two: that of the wave, then its own. Names travel as a property
 that MQTT does not have, first in its list, on links between brokers only; no client ever sees one.
+So does, behind it, the client that published a message which says where it is (`publisher.py`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from gossamer.wire.packets import PUBLISH, V5
 from gossamer.wire.properties import Properties
 from gossamer.wire.property_codec import encode_properties
 from gossamer.wire.publish_codec import IDENTIFIERS, publish_head, publish_start
+from gossamer.wire.scalars import binary
 
 if TYPE_CHECKING:
     from gossamer.geo.geolocation import Place
@@ -36,6 +38,7 @@ WAVE_BYTES: Final = 2 * NAME_BYTES
 # Identifiers that MQTT 5.0 leaves free, one byte long.
 _NAMED: Final = 0x7E
 _WAVE: Final = 0x7F
+_PUBLISHER: Final = 0x7D
 NAMED_BLOCK: Final = 1 + NAME_BYTES  # bytes of a list of properties with a name and nothing else
 
 
@@ -237,11 +240,14 @@ class Message:
         alias_is_known: bool,
         now: float,
         name: bytes = b"",
+        publisher: bytes = b"",
     ) -> bytes:
         """With flags, remaining expiry, subscription identifiers or an alias of its own."""
         rest = [IDENTIFIERS[packet_id]] if qos else []  # [MQTT-2.2.1-2]
         if version == V5:
             block = self._own_properties(identifiers, alias, now)
+            if publisher:
+                block = with_publisher(block, publisher)
             rest.append(with_name(block, name) if name else block)
         rest.append(self.payload)
         after_topic = b"".join(rest)
@@ -273,12 +279,20 @@ class Message:
 
 def with_name(block: bytes, name: bytes) -> bytes:
     """A list of properties, behind its length, with the name put first."""
+    kind = _NAMED if len(name) == NAME_BYTES else _WAVE
+    return _with_first(block, bytes((kind,)) + name)
+
+
+def with_publisher(block: bytes, publisher: bytes) -> bytes:
+    """A list of properties, behind its length, with the publisher put first."""
+    return _with_first(block, bytes((_PUBLISHER,)) + binary(publisher))
+
+
+def _with_first(block: bytes, first: bytes) -> bytes:
     start = 1
     while block[start - 1] >= 128:
         start += 1
-    size = 1 + len(name) + len(block) - start
-    kind = _NAMED if len(name) == NAME_BYTES else _WAVE
-    return encode_varint(size) + bytes((kind,)) + name + block[start:]
+    return encode_varint(len(first) + len(block) - start) + first + block[start:]
 
 
 def named_at(data: bytes, position: int) -> bool:
@@ -288,16 +302,8 @@ def named_at(data: bytes, position: int) -> bool:
 
 def without_name(body: bytes, position: int) -> tuple[bytes, bytes]:
     """The name in the list of properties that starts at `position`, and the body without it."""
-    start = position
-    size = 0
-    shift = 0
+    size, start = _list_at(body, position)
     end = len(body)
-    while start < end and shift <= 21:
-        size |= (body[start] & 0x7F) << shift
-        shift += 7
-        start += 1
-        if body[start - 1] < 128:
-            break
     if size == 0 or start >= end:
         return b"", body
     length = NAME_BYTES if body[start] == _NAMED else WAVE_BYTES if body[start] == _WAVE else 0
@@ -306,3 +312,30 @@ def without_name(body: bytes, position: int) -> tuple[bytes, bytes]:
     after = start + 1 + length
     rest = encode_varint(size - 1 - length)
     return body[start + 1 : after], body[:position] + rest + body[after:]
+
+
+def without_publisher(body: bytes, position: int) -> tuple[bytes, bytes]:
+    """The publisher in the list of properties that starts there, and the body without it."""
+    size, start = _list_at(body, position)
+    if size < 3 or start + 3 > len(body) or body[start] != _PUBLISHER:
+        return b"", body
+    length = body[start + 1] << 8 | body[start + 2]
+    after = start + 3 + length
+    if size < 3 + length or after > len(body):
+        return b"", body
+    rest = encode_varint(size - 3 - length)
+    return body[start + 3 : after], body[:position] + rest + body[after:]
+
+
+def _list_at(body: bytes, position: int) -> tuple[int, int]:
+    """How long the list of properties is that starts at `position`, and where its first one is."""
+    size = 0
+    shift = 0
+    end = len(body)
+    while position < end and shift <= 21:
+        size |= (body[position] & 0x7F) << shift
+        shift += 7
+        position += 1
+        if body[position - 1] < 128:
+            break
+    return size, position

@@ -18,6 +18,7 @@ from gossamer.session.aliases import TopicAliases
 from gossamer.session.hub import Hub
 from gossamer.session.message import Message
 from gossamer.session.publish_run import PublishRun
+from gossamer.session.publisher import told_publisher
 from gossamer.session.sink import Sink
 from gossamer.session.subscription import NO_IDENTIFIERS
 from gossamer.wire.packets import V5
@@ -194,6 +195,7 @@ class Outbox:
         "names",
         "numbers",
         "pending",
+        "publishers",
         "sink",
         "size",
         "token",
@@ -221,6 +223,7 @@ class Outbox:
         # A byte each, and so together: between wider fields each would take eight.
         self.version: u8 = version
         self.names = False  # whether messages are sent with their names: to a neighbour
+        self.publishers = False  # whether it is told who published, where that says where it is
         self.pending = False  # whether the hub knows that there is something to write
         self.blocked = False  # the socket does not take more; the shell says so
         self.closed = False
@@ -240,6 +243,13 @@ class Outbox:
         False if the packet is over the client's maximum, and so was not sent [MQTT-3.1.2-24].
         """
         if retain or dup or identifiers or message.expires_at or self.aliases is not None:
+            return self._send_special(message, qos, retain, dup, packet_id, identifiers, now)
+        properties = message.properties
+        if (
+            self.publishers
+            and properties is not None
+            and told_publisher(message.publisher, properties)
+        ):
             return self._send_special(message, qos, retain, dup, packet_id, identifiers, now)
         version = self.version
         is_named = self.names and message.name != b""
@@ -304,6 +314,7 @@ class Outbox:
             is_known,
             now,
             message.name if self.names else b"",
+            told_publisher(message.publisher, message.properties) if self.publishers else b"",
         )
         if len(packet) > self.maximum_packet:
             return False

@@ -68,7 +68,7 @@ class Geo(Section):
     """Time in an area after which the dwell event is sent."""
     vehicle_property: str = ""
     """User Property in which publishers name the vehicle that a position is of; fence events then
-    name it in place of the client, and the same on every broker of a mesh."""
+    name it in place of the client. The same on every broker of a mesh."""
 
 
 class Detector(Section):
