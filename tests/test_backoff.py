@@ -1,4 +1,4 @@
-"""Pauses between tries: they double, have an upper bound, and differ from one to another."""
+"""Pauses between tries: they grow, have an upper bound, and differ from one to another."""
 
 from random import Random
 
@@ -12,6 +12,13 @@ from gossamer.backoff import SHORTEST_PART, Backoff, Patience, pause_after
 )
 def test_pauses_double_up_to_the_longest(failures: int, pause: float) -> None:
     assert pause_after(failures, 0.1, 10.0) == pytest.approx(pause)
+
+
+@pytest.mark.parametrize("failures", [20, 40])
+def test_pauses_that_grow_by_a_tenth_are_a_tenth_of_the_time_before(failures: int) -> None:
+    before = sum(pause_after(each, 0.1, 10.0, 1.1) for each in range(failures))
+    assert pause_after(failures, 0.1, 10.0, 1.1) == pytest.approx(before / 10 + 0.1)
+    assert pause_after(100_000, 0.1, 10.0, 1.1) == 10.0
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -24,6 +24,9 @@ logger = logging.getLogger(__name__)
 
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 10.0
+# Pauses that grow like this are a tenth of all before them: who was away for five seconds is called
+# within half of one, and not after as long again as it was away.
+PAUSE_GROWTH: Final = 1.1
 CONNECT_SECONDS: Final = 5.0
 # Bytes that may wait in the socket of a link, before QoS 0 over it is dropped.
 LINK_BUFFER: Final = 8 * 1_048_576
@@ -175,4 +178,4 @@ class Outbound(Generic[A]):
 
 def backoff() -> Backoff:
     """Of those who call again and again."""
-    return Backoff(FIRST_PAUSE, LONGEST_PAUSE)
+    return Backoff(FIRST_PAUSE, LONGEST_PAUSE, growth=PAUSE_GROWTH)

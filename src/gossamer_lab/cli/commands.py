@@ -23,6 +23,7 @@ COMMANDS: Final = CommandSet(
         "bench spark",
         "bench mesh",
         "bench heal",
+        "bench restarts",
         "bench flood",
         "bench attacks",
         "bench stalls",

@@ -70,18 +70,26 @@ class Pacer:
 
     def run(self, total: int, patience: float) -> PacedRun:
         """Ends when all came, or so long after the last was due."""
+        return self._run(lambda sent: sent >= total, patience)
+
+    def run_until(self, is_over: Callable[[], bool], patience: float) -> PacedRun:
+        """Sends until somebody says that it is over; then all are awaited, for so long."""
+        return self._run(lambda _: is_over(), patience)
+
+    def _run(self, has_sent: Callable[[int], bool], patience: float) -> PacedRun:
         clients = {client.socket: client for client in (self._publisher, self._subscriber)}
         began = time.perf_counter()
         found = PacedRun(began, [], {})
-        while len(found.came) < total:
+        is_sending = True
+        while is_sending or len(found.came) < len(found.sent):
+            is_sending = is_sending and not has_sent(len(found.sent))
             now = time.perf_counter()
             due = began + len(found.sent) * self._every
-            is_sending = len(found.sent) < total
             if is_sending and now >= due:
                 self._publisher.send(self._packet(len(found.sent)))
                 found.sent.append(now)
                 continue
-            if now > began + total * self._every + patience:
+            if not is_sending and now > due + patience:
                 break
             unsent = [one for one, client in clients.items() if client.pending is not None]
             wait = due - now if is_sending else 0.1
