@@ -1,5 +1,9 @@
 """From one message to its receivers: subscriptions, shared groups, the retained copy, neighbours.
 
+Two brokers may retain on one topic at the same time, and each delivers its own first. Stamps decide
+on all of them which one is last. Where the other one comes later, those who got it are given the
+last once more, as the retained message that it is: they too end with what everybody keeps.
+
 Positions that not everybody may see are guarded here: who may not see one gets the message without
 its GLP. Without GLP a message is about no place, so it reaches them wherever they are interested:
 whether it comes tells them nothing.
@@ -11,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from gossamer.broker.audience import Audience
 from gossamer.broker.geofences import LocatedFilter, without_place
-from gossamer.broker.mesh_port import LOCAL_TOPICS
+from gossamer.broker.mesh_port import LOCAL_TOPICS, PEER_PREFIX
+from gossamer.broker.policy import Permissions
 from gossamer.broker.retained_stamps import stamp_of, unstamped
 from gossamer.broker.routes import Route
 from gossamer.broker.sharing import Group
@@ -27,11 +32,14 @@ if TYPE_CHECKING:
 def deliver(core: Core, message: Message, route: Route, origin: Session | None, now: float) -> None:
     """To everybody on the route, with all that the message asks for."""
     if is_guarded(core, message, now):
-        deliver_guarded(core, message, route.audience, origin, now)
+        last = deliver_guarded(core, message, route.audience, origin, now)
     elif message.retain:  # [MQTT-3.3.1-8]
-        deliver_retained(core, message, route.audience, origin, now)
+        last = deliver_retained(core, message, route.audience, origin, now)
     else:
         route.audience.deliver(message, origin, now)
+        return
+    if last is not None:
+        _deliver_last(core, last, route.audience, now)
 
 
 def publish(core: Core, message: Message, origin: Session | None, now: float) -> None:
@@ -42,24 +50,58 @@ def publish(core: Core, message: Message, origin: Session | None, now: float) ->
 
 def deliver_retained(
     core: Core, message: Message, audience: Audience, origin: Session | None, now: float
-) -> None:
+) -> Message | None:
     """Keeps the message and delivers it; every neighbour gets it, since somebody behind it may
-    subscribe later."""
+    subscribe later. The answer is what was retained later, if that came before it."""
     if message.topic.startswith(LOCAL_TOPICS):
         core.retained.keep(message, message)
         audience.deliver(message, origin, now)
-        return
+        return None
     if origin is None or not origin.is_peer:
         message = unstamped(message)  # only a broker says when a message was published
     stamped = core.neighbours.stamped(message, now)
     plain = unstamped(stamped)
     owner = NOBODY if origin is None else origin.owner
-    is_news = core.retained_for(plain.topic).keep(plain, stamped, owner)
+    retained = core.retained_for(plain.topic)
+    is_news = retained.keep(plain, stamped, owner)
     stamp = stamp_of(stamped)
     if stamp is not None and stamp.is_replay and not is_news:
-        return
+        return None
     deliver_here(plain, audience, origin, now)
     deliver_onwards(core, stamped, origin, now)
+    return None if is_news else retained.later_than(stamped)
+
+
+def _deliver_last(core: Core, last: Message, audience: Audience, now: float) -> None:
+    """What a topic retains, once more to this broker's clients: they just got an earlier one. It is
+    marked as retained, as at a new subscription, so that nobody takes it for a second event.
+    Operators and shared groups, which get no retained messages then, do not get this either."""
+    permissions = core.permissions
+    if last.is_expired(now) or (permissions.restricts and not is_shown(permissions, last)):
+        return
+    # Whoever has the record of what it got has this message in it; without a name it is another.
+    last = last.changed(name=b"")
+    hidden: Message | None = None
+    for receiver in audience.sure:
+        session = receiver.session
+        if session.is_peer:
+            continue
+        own = receiver.for_own_message() if session.client_id == last.publisher else receiver
+        if own is None:
+            continue  # [MQTT-3.8.3-3]
+        if core.locations.may_see(session, last):
+            session.deliver_as_retained(last, own, now)
+        else:
+            hidden = hidden or without_place(last)
+            session.deliver_as_retained(hidden, own, now)
+    for tap in audience.taps:
+        if isinstance(tap, LocatedFilter):
+            for subscription in tap.subscriptions.values():
+                is_own = subscription.session.client_id == last.publisher
+                if subscription.share or (is_own and subscription.record.no_local):
+                    continue
+                for fit in fitting(core, subscription, [last], now):
+                    subscription.session.deliver_as_retained(fit, subscription.receiver, now)
 
 
 def deliver_here(message: Message, audience: Audience, origin: Session | None, now: float) -> None:
@@ -83,6 +125,15 @@ def deliver_onwards(core: Core, message: Message, origin: Session | None, now: f
             link.session.deliver(message, link, now)
 
 
+def is_shown(permissions: Permissions, message: Message) -> bool:
+    """Whether it may still be shown: its publisher's rights may have changed since."""
+    return (
+        message.topic.startswith(LOCAL_TOPICS)
+        or message.publisher.startswith(PEER_PREFIX)  # judged where it was published
+        or permissions.may_have_published(message.user, message.publisher, message.topic)
+    )
+
+
 # Positions --------------------------------------------------------------------------------------
 
 
@@ -98,8 +149,9 @@ def deliver_guarded(
     origin: Session | None,
     now: float,
     here_only: bool = False,
-) -> None:
-    """Delivers a located message, as it is or without its place."""
+) -> Message | None:
+    """Delivers a located message, as it is or without its place; answers as `deliver_retained`."""
+    last: Message | None = None
     seeing: list[Receiver] = []
     unseeing: list[Receiver] = []
     for receiver in audience.receivers if message.qos == 0 else audience.sure:
@@ -118,10 +170,11 @@ def deliver_guarded(
     with_place.taps = [tap for tap in audience.taps if isinstance(tap, LocatedFilter)]
     without.taps = [tap for tap in audience.taps if not isinstance(tap, LocatedFilter)]
     if message.retain:
-        deliver_retained(core, message, with_place, origin, now)
+        last = deliver_retained(core, message, with_place, origin, now)
     else:
         with_place.deliver(message, origin, now)
     without.deliver(without_place(message), origin, now)
+    return last
 
 
 def fitting(

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.charges import charge_of_operation
+from gossamer.broker.delivery import is_shown
 from gossamer.broker.offload import ANSWER, OffloadAnswers, want, want_no_more
 from gossamer.broker.operator_subscriptions import Operation, OperatorSubscription, forwarded, made
 from gossamer.broker.ports import ProcessorPort
-from gossamer.broker.retained import is_shown
 from gossamer.broker.sharing import Group
 from gossamer.broker.timers import Timer
 from gossamer.budget.ledger import NOBODY

@@ -11,9 +11,7 @@ from hashlib import blake2b
 from typing import Final
 from zlib import crc32
 
-from gossamer.broker.mesh_port import LOCAL_TOPICS, PEER_PREFIX
 from gossamer.broker.offload import TOPICS as OFFLOAD_TOPICS
-from gossamer.broker.policy import Permissions
 from gossamer.broker.retained_entry import NODE_BYTES, RetainedEntry, entry_bytes
 from gossamer.broker.retained_expiry import ExpiringEntries
 from gossamer.broker.retained_stamps import Stamp, stamp_of, unstamped, with_stamp
@@ -130,6 +128,15 @@ class Retained:
         known = self._find(stamped.topic)
         known_stamp = None if known is None else known.stamp
         return stamp is None or known_stamp is None or stamp.is_after(known_stamp)
+
+    def later_than(self, stamped: Message) -> Message | None:
+        """What the topic has if that was published later: the message, or its removal."""
+        stamp = stamp_of(stamped)
+        known = self._find(stamped.topic)
+        known_stamp = None if known is None else known.stamp
+        if known is None or stamp is None or known_stamp is None or not known_stamp.is_after(stamp):
+            return None
+        return known.message()
 
     def restore(self, stamped: Message) -> None:
         """What a store kept, under the number that it says. Of two on one topic the higher number
@@ -369,15 +376,6 @@ class RetainedSearch(OwedMessages):
                 if message is not None:
                     found.append(message)
         return found
-
-
-def is_shown(permissions: Permissions, message: Message) -> bool:
-    """Whether it may still be shown: its publisher's rights may have changed since."""
-    return (
-        message.topic.startswith(LOCAL_TOPICS)
-        or message.publisher.startswith(PEER_PREFIX)  # judged where it was published
-        or permissions.may_have_published(message.user, message.publisher, message.topic)
-    )
 
 
 def _part(topic: str) -> int:

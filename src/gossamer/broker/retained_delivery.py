@@ -15,10 +15,9 @@ from __future__ import annotations
 from typing import Final
 
 from gossamer.broker.core import Core
-from gossamer.broker.delivery import fitting
+from gossamer.broker.delivery import fitting, is_shown
 from gossamer.broker.geofences import LocatedSubscription
 from gossamer.broker.operator_subscriptions import OperatorSubscription
-from gossamer.broker.retained import is_shown
 from gossamer.geo.overlap import Effort
 from gossamer.session.message import Message
 from gossamer.session.session import Session

@@ -172,6 +172,16 @@ class Session:
         # DUP 0 [MQTT-4.3.1-1]
         self._send(outbox, message, 0, retain, False, 0, receiver.identifiers, now)
 
+    def deliver_as_retained(self, message: Message, receiver: Receiver, now: float) -> None:
+        """One retained message, in the place of one that matched: limits apply as to that."""
+        qos = message.qos if message.qos < receiver.qos else receiver.qos
+        if qos:
+            self.enqueue(message, qos, True, receiver.identifiers, "", now)
+            return
+        outbox = self.outbox
+        if outbox is not None and not outbox.blocked:
+            self._send(outbox, message, 0, True, False, 0, receiver.identifiers, now)
+
     def enqueue(
         self,
         message: Message,
