@@ -6,7 +6,8 @@ from itertools import combinations
 from gossamer.broker.delivery import publish
 from gossamer.broker.mesh_port import REBROADCAST, REPEATED
 from gossamer.mesh.link import Link
-from gossamer.session.message import NAME_BYTES, Message
+from gossamer.session.message import Message
+from gossamer.session.message_names import NAME_BYTES
 from gossamer.storage.memory_journal import MemoryJournal
 from tests.support.meshes import Net, Node
 

@@ -3,20 +3,21 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.session.message import NAME_BYTES, WAVE_BYTES, Message
+from gossamer.session.message import Message
 from gossamer.session.message_bytes import (
     packed_bytes,
     packed_message,
     packed_topic,
     unpacked_message,
 )
+from gossamer.session.message_names import NAME_BYTES
 from gossamer.wire.packets import V5, Publish
 from gossamer.wire.properties import Properties
 from tests.support.packet_strategies import publishes
 
 # Not the text of packets: a token may name a user who has U+0000 in the name.
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-WAVES = st.sampled_from([0, NAME_BYTES, WAVE_BYTES]).flatmap(
+WAVES = st.sampled_from([0, NAME_BYTES, 2 * NAME_BYTES]).flatmap(
     lambda size: st.binary(min_size=size, max_size=size)
 )
 

@@ -31,6 +31,7 @@ REPEATED: Final = 0  # nothing: it came before, by another way
 NEW: Final = 1  # what is done with any message
 REBROADCAST: Final = 2  # it is delivered here, and goes to every neighbour
 PASSED: Final = 3  # it was delivered here before, and goes to every neighbour
+MIXED: Final = 4  # the messages of this run are to be asked for one by one
 # What is for one broker only, and reaches it by way of others.
 DIRECTED_TOPIC: Final = "$gossamer/errand"
 # The same in a form that holds any of them. A broker that does not know it refuses the message, and
@@ -125,6 +126,10 @@ class MeshPort:
     def admit(self, by: Session, message: Message, now: float) -> tuple[int, Message]:
         """What to do with a message from this neighbour, and it, perhaps by another name."""
         return NEW, message
+
+    def admit_run(self, by: Session, message: Message, now: float) -> int:
+        """The same for a run; nothing was noted of it if the answer is MIXED."""
+        return NEW
 
     def set_aside(self, connection: Connection, what: str, now: float) -> None:
         """A message of a neighbour's could not be taken in, and never will be."""

@@ -20,8 +20,8 @@ from gossamer.broker.publish import accept_new, known_route, takes_without_a_loo
 from gossamer.broker.routes import Route
 from gossamer.session.message import Message
 from gossamer.session.outbox import Outbox
-from gossamer.session.publish_run import PublishRun
-from gossamer.session.runs import deliver_run, room_for_run
+from gossamer.session.publish_run import MOST_RUN_BYTES, PublishRun
+from gossamer.session.runs import deliver_run, room_for_run, takes_run
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver
 from gossamer.wire.packets import V5
@@ -78,7 +78,7 @@ def forward_run(
             continue
         if session is own and receiver.no_local:
             continue
-        if _takes_runs(receiver, outbox, size, own):
+        if takes_plain_run(receiver, outbox, size, own):
             if outbox.blocked:
                 core.counters.dropped_slow += count
                 continue
@@ -116,6 +116,8 @@ def publish_run(
     if room < 2:
         return -1
     count = _length_of_run(data, start, after_topic, payload, size, room)
+    if count < 2:
+        return -1
     if head == _EXACTLY_ONCE:
         count = accept_new(connection, data, after_topic, size, count)
     if count == 0:
@@ -126,6 +128,7 @@ def publish_run(
         version,
         head >> 1 & 3,
         data[start:end],
+        count,
         size,
         after_topic - start,
         stop - payload,
@@ -133,8 +136,13 @@ def publish_run(
     counters = connection.core.counters
     counters.messages_received += count
     route.branch.published += count * (len(route.topic_bytes) + stop - payload)
+    message: Message | None = None  # all of it, as neighbours get it
     for receiver in route.audience.sure:
-        if receiver.session is not session or not receiver.no_local:  # [MQTT-3.8.3-3]
+        if receiver.session.is_peer:
+            if message is None:
+                message = _as_message(route, run, session)
+            receiver.session.deliver(message, receiver, now)
+        elif receiver.session is not session or not receiver.no_local:  # [MQTT-3.8.3-3]
             deliver_run(receiver.session, run, receiver)
     connection.outbox.put_promise(run.acknowledgements())
     return end
@@ -146,18 +154,36 @@ def _room_of(route: Route, own: Session, qos: int, size: int) -> int:
     for receiver in route.audience.sure:
         session = receiver.session
         outbox = session.outbox
-        if outbox is None:
+        if session.is_peer:
+            if not receiver.qos or not takes_run(session):
+                return 0
+            room = min(room, MOST_RUN_BYTES // size)
+        elif outbox is None:
             if session.persistent:
                 return 0
         elif session is own and receiver.no_local:
             continue
-        elif not _takes_runs(receiver, outbox, size, own):
+        elif not takes_plain_run(receiver, outbox, size, own):
             return 0
         elif receiver.qos:
             room = min(room, room_for_run(session))
-        elif session.is_peer:
-            return 0
     return room
+
+
+def _as_message(route: Route, run: PublishRun, own: Session) -> Message:
+    name = own.hub.namer.run_name(run.qos, run.count)
+    return Message(
+        route.topic,
+        run.payloads(),
+        run.qos,
+        False,
+        None,
+        0.0,
+        own.client_id,
+        own.user,
+        route.topic_bytes,
+        name,
+    )
 
 
 def _length_of_run(
@@ -211,7 +237,7 @@ def _begins_alike(data: bytes, start: int, size: int, length: int) -> bool:
     return True
 
 
-def _takes_runs(receiver: Receiver, outbox: Outbox, size: int, own: Session | None) -> bool:
+def takes_plain_run(receiver: Receiver, outbox: Outbox, size: int, own: Session | None) -> bool:
     """Whether the receiver can have plain QoS 0 packets as they came, or in its version."""
     session = receiver.session
     return (
@@ -261,7 +287,7 @@ def _forward_singly(
         for receiver in audience.receivers:
             session = receiver.session
             outbox = session.outbox
-            if outbox is None or _takes_runs(receiver, outbox, size, own):
+            if outbox is None or takes_plain_run(receiver, outbox, size, own):
                 continue
             if session is not own:
                 session.deliver(message, receiver, now)

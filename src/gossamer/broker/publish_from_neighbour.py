@@ -34,6 +34,7 @@ from gossamer.broker.mesh_port import (
     REBROADCAST,
     REPEATED,
 )
+from gossamer.broker.neighbour_runs import check_run, deliver_whole
 from gossamer.broker.publish import (
     is_repeated,
     known_route,
@@ -47,13 +48,9 @@ from gossamer.broker.publish_bursts import end_of_run
 from gossamer.broker.refusals import drop_refused, is_refused, is_withheld
 from gossamer.broker.routes import Route
 from gossamer.session.incoming import accept_incoming, is_incoming, refuse_incoming
-from gossamer.session.message import (
-    NAMED_BLOCK,
-    Message,
-    named_at,
-    without_name,
-    without_publisher,
-)
+from gossamer.session.link_properties import named_at, without_name, without_publisher
+from gossamer.session.message import Message
+from gossamer.session.message_names import count_of
 from gossamer.session.publisher import LONGEST_PUBLISHER, publisher_behind
 from gossamer.session.session import Session
 from gossamer.wire import reasons
@@ -87,8 +84,9 @@ def pass_on_plain(
     packet_id = data[after_topic] << 8 | data[after_topic + 1]
     name = b""
     if data[properties] != 0:
-        payload += NAMED_BLOCK
-        if payload > stop or not named_at(data, properties):
+        length = named_at(data, properties)
+        payload += 1 + length
+        if length == 0 or payload > stop:
             return False
         name = data[properties + 2 : payload]
     if packet_id == 0:
@@ -96,7 +94,7 @@ def pass_on_plain(
     route = known_route(connection, data[body + 2 : after_topic])
     if route is None:
         return False
-    connection.core.counters.messages_received += 1
+    connection.core.counters.messages_received += count_of(name)
     qos = head >> 1 & 3
     if qos == 2 and is_repeated(connection, packet_id):
         return True
@@ -118,6 +116,7 @@ def pass_on_plain(
         message.preset_named(data[start:after_topic], data[properties:stop])
     else:
         message.preset_head(connection.version, data[start:after_topic], data[properties:stop])
+    check_run(message)
     _pass_on(connection, route, message, packet_id, now)
     return True
 
@@ -143,7 +142,7 @@ def handle_from_neighbour(connection: Connection, head: int, body: bytes, now: f
     if topic == MARKER_TOPIC:
         _handle_marker(connection, session, packet, now)
         return
-    core.counters.messages_received += 1
+    core.counters.messages_received += count_of(name)
     if packet.qos == 0 and not name and not session.gives_plain:
         return  # a neighbour of an earlier tree: who is to have it gets it another way
     packet_id = packet.packet_id
@@ -161,6 +160,7 @@ def handle_from_neighbour(connection: Connection, head: int, body: bytes, now: f
         if publisher:
             behind = publisher_behind(session.client_id, _client_id(publisher))
             message = message.changed(publisher=behind)
+        check_run(message)
         _pass_on(connection, route, message, packet_id, now)
     else:
         core.counters.publications_refused += 1
@@ -187,7 +187,11 @@ def _pass_on(
         accept_incoming(session, packet_id)
     if message.name:
         core.hub.passing.begin()
-        _deliver_named(core, message, route, session, now)
+        if not message.is_run():
+            _deliver_named(core, message, route, session, now)
+        elif not deliver_whole(core, message, route.audience, session, now):
+            for single in message.singles():
+                _deliver_named(core, single, route, session, now)
     else:
         deliver(core, message, route, session, now)
     if core.hub.refusing and is_refused(connection, message, packet_id, now):

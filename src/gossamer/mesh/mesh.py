@@ -216,6 +216,11 @@ class Mesh(MeshPort):
     def admit(self, by: Session, message: Message, now: float) -> tuple[int, Message]:
         return self.tree_links.deduplication.admit(self.neighbour_table.link_of(by), message, now)
 
+    def admit_run(self, by: Session, message: Message, now: float) -> int:
+        return self.tree_links.deduplication.admit_run(
+            self.neighbour_table.link_of(by), message, now
+        )
+
     def stamped(self, message: Message, now: float) -> Message:
         """Stamps what was published here; what came from a neighbour has its stamp already."""
         stamp = stamp_of(message)

@@ -23,7 +23,9 @@ from gossamer.mesh.control_messages import EPOCH, control_packet
 from gossamer.mesh.dial import Collisions
 from gossamer.mesh.handshake import Introduction
 from gossamer.mesh.link import Link
-from gossamer.mesh.settings import ENVELOPES, FIRST, NOTHING, PUBLISHERS
+from gossamer.mesh.settings import ENVELOPES, FIRST, NOTHING, PUBLISHERS, RUNS
+from gossamer.session.publish_run import LARGEST_RUN_PACKET
+from gossamer.session.queue import call_back_runs
 from gossamer.session.queue_policy import DROP_NEWEST, NO_BYTES_LIMIT, REFUSE, queue_limits
 from gossamer.session.records import SessionRecord
 from gossamer.session.session import NEVER, Session
@@ -133,6 +135,11 @@ class NeighbourTable:
         link.can = self._can.get(link.name, NOTHING)
         if link.speaks < ENVELOPES:
             mesh.router.set_queued_aside(link, now)
+        session.takes_runs = (
+            RUNS in link.can and connection.outbox.maximum_packet >= LARGEST_RUN_PACKET
+        )
+        if not session.takes_runs:
+            call_back_runs(session)
         link.is_dialled = connection.is_dialled
         connection.outbox.names = True
         connection.outbox.publishers = PUBLISHERS in link.can

@@ -17,7 +17,8 @@ SPEAKS: Final = ENVELOPES
 # What may be on a link beside that, by name. It is where both ends have it; one that does not name
 # any has none, and what it names that we do not know is not used.
 PUBLISHERS: Final = "publishers"  # who published what says where it is
-CAPABILITIES: Final = frozenset((PUBLISHERS,))
+RUNS: Final = "runs"  # many messages as one
+CAPABILITIES: Final = frozenset((PUBLISHERS, RUNS))
 NOTHING: Final[frozenset[str]] = frozenset()
 
 

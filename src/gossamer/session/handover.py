@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from gossamer.session.message import NAME_BYTES
+from gossamer.session.message_names import NAME_BYTES
 from gossamer.session.queue import AWAY_BYTES, AWAY_MESSAGES, append, may_spill, size_of
 from gossamer.session.records import QUEUED, DeliveryRecord
 from gossamer.session.session import Session

@@ -9,7 +9,7 @@ from gossamer.budget.ledger import Account
 from gossamer.session.counters import Counters, Faults
 from gossamer.session.journal import Journal
 from gossamer.session.lane import Lane
-from gossamer.session.message import MessageNamer
+from gossamer.session.message_names import MessageNamer
 from gossamer.session.onward_acks import Passing
 from gossamer.session.queue_policy import UNBOUNDED, Deliveries, Guard, QueueRefused
 

@@ -1,14 +1,14 @@
-"""A publication while the broker holds it: forwarded, kept in queues, retained; and its name.
+"""A publication while the broker holds it: forwarded, kept in queues, retained.
 
 Encodings are made on first need and shared by every receiver. For QoS 0 that is the whole packet;
 for QoS 1 and 2 it is what stands before the packet identifier, since only that differs. A packet
 with flags, an alias or identifiers of its own is made for its receiver alone (`own_packet`).
 
-Names are for brokers: who let the message in, and the how-manyeth it was there. A name is 16
-bytes: 8 that chance gave its broker at this start, and a counter. A message that is sent round to
-everybody once more (a wave) has two: that of the wave, then its own. Names travel as a property
-that MQTT does not have, first in its list, on links between brokers only; no client ever sees one.
-So does, behind it, the client that published a message which says where it is (`publisher.py`).
+Between brokers a *run* goes as one message: many with nothing but their topic, QoS and payload,
+published one behind the other, of one size. Queues, windows and stores hold it as they hold any
+message; by its name it is told that it is many (`message_names.py`). Names, and who published what
+says where it is (`publisher.py`), go with it in properties of neighbours' own
+(`link_properties.py`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,17 @@ from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import i32, mypyc_attr, u8
 
-from gossamer.wire.frames import encode_varint
+from gossamer.session.link_properties import with_name, with_publisher
+from gossamer.session.message_names import (
+    MessageNamer,
+    count_of,
+    is_run,
+    single_names,
+)
 from gossamer.wire.packets import PUBLISH, V5
 from gossamer.wire.properties import Properties
 from gossamer.wire.property_codec import encode_properties
 from gossamer.wire.publish_codec import IDENTIFIERS, publish_head, publish_start
-from gossamer.wire.scalars import binary
 
 if TYPE_CHECKING:
     from gossamer.geo.geolocation import Place
@@ -32,23 +37,6 @@ _SHAPES_V5: Final = 3
 _SHAPES_NAMED: Final = 6
 _SHAPES: Final = 9
 _NO_SHAPE: Final = 255
-
-NAME_BYTES: Final = 16
-WAVE_BYTES: Final = 2 * NAME_BYTES
-# Identifiers that MQTT 5.0 leaves free, one byte long.
-_NAMED: Final = 0x7E
-_WAVE: Final = 0x7F
-_PUBLISHER: Final = 0x7D
-NAMED_BLOCK: Final = 1 + NAME_BYTES  # bytes of a list of properties with a name and nothing else
-
-
-@mypyc_attr(allow_interpreted_subclasses=True)
-class MessageNamer:
-    """Gives names. This one belongs to a broker whose messages need none."""
-
-    def name(self, qos: int) -> bytes:
-        """A new one for a message that is let in here."""
-        return b""
 
 
 @mypyc_attr(acyclic=True)
@@ -273,69 +261,35 @@ class Message:
             properties.topic_alias = alias
         return encode_properties(properties, PUBLISH)
 
+    def is_run(self) -> bool:
+        """Whether it is many, for brokers that know runs."""
+        return is_run(self.name)
+
+    def count(self) -> int:
+        """How many it is."""
+        return count_of(self.name)
+
+    def singles(self) -> list[Message]:
+        """Each by itself: what is to reach a client, or a broker that does not know runs."""
+        if not self.is_run():
+            return [self]
+        names = single_names(self.name)
+        size = len(self.payload) // len(names)
+        return [
+            Message(
+                self.topic,
+                self.payload[place * size : (place + 1) * size],
+                self.qos,
+                False,
+                None,
+                0.0,
+                self.publisher,
+                self.user,
+                self.topic_bytes,
+                name,
+            )
+            for place, name in enumerate(names)
+        ]
+
     def is_expired(self, now: float) -> bool:
         return self.expires_at != 0.0 and now >= self.expires_at
-
-
-def with_name(block: bytes, name: bytes) -> bytes:
-    """A list of properties, behind its length, with the name put first."""
-    kind = _NAMED if len(name) == NAME_BYTES else _WAVE
-    return _with_first(block, bytes((kind,)) + name)
-
-
-def with_publisher(block: bytes, publisher: bytes) -> bytes:
-    """A list of properties, behind its length, with the publisher put first."""
-    return _with_first(block, bytes((_PUBLISHER,)) + binary(publisher))
-
-
-def _with_first(block: bytes, first: bytes) -> bytes:
-    start = 1
-    while block[start - 1] >= 128:
-        start += 1
-    return encode_varint(len(first) + len(block) - start) + first + block[start:]
-
-
-def named_at(data: bytes, position: int) -> bool:
-    """Whether a name and nothing else is in the list of properties that starts there."""
-    return data[position] == NAMED_BLOCK and data[position + 1] == _NAMED
-
-
-def without_name(body: bytes, position: int) -> tuple[bytes, bytes]:
-    """The name in the list of properties that starts at `position`, and the body without it."""
-    size, start = _list_at(body, position)
-    end = len(body)
-    if size == 0 or start >= end:
-        return b"", body
-    length = NAME_BYTES if body[start] == _NAMED else WAVE_BYTES if body[start] == _WAVE else 0
-    if length == 0 or size < 1 + length or start + 1 + length > end:
-        return b"", body
-    after = start + 1 + length
-    rest = encode_varint(size - 1 - length)
-    return body[start + 1 : after], body[:position] + rest + body[after:]
-
-
-def without_publisher(body: bytes, position: int) -> tuple[bytes, bytes]:
-    """The publisher in the list of properties that starts there, and the body without it."""
-    size, start = _list_at(body, position)
-    if size < 3 or start + 3 > len(body) or body[start] != _PUBLISHER:
-        return b"", body
-    length = body[start + 1] << 8 | body[start + 2]
-    after = start + 3 + length
-    if size < 3 + length or after > len(body):
-        return b"", body
-    rest = encode_varint(size - 3 - length)
-    return body[start + 3 : after], body[:position] + rest + body[after:]
-
-
-def _list_at(body: bytes, position: int) -> tuple[int, int]:
-    """How long the list of properties is that starts at `position`, and where its first one is."""
-    size = 0
-    shift = 0
-    end = len(body)
-    while position < end and shift <= 21:
-        size |= (body[position] & 0x7F) << shift
-        shift += 7
-        position += 1
-        if body[position - 1] < 128:
-            break
-    return size, position

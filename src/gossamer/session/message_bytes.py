@@ -13,7 +13,8 @@ from sys import getsizeof
 from typing import Final
 
 from gossamer.budget.object_bytes import object_bytes
-from gossamer.session.message import NAME_BYTES, WAVE_BYTES, Message
+from gossamer.session.message import Message
+from gossamer.session.message_names import is_name
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.packets import PUBLISH
 from gossamer.wire.properties import Properties
@@ -98,7 +99,7 @@ def unpacked_message(data: bytes, start: int = 0) -> Message:
             properties = read_properties(reader, PUBLISH, _MOST_PROPERTIES)
     except ProtocolError as error:
         raise ValueError(f"a packed message is damaged: {error.text}") from None
-    if len(name) not in (0, NAME_BYTES, WAVE_BYTES) or not 0.0 <= expires_at < 1e18:
+    if (name and not is_name(name)) or not 0.0 <= expires_at < 1e18:
         raise ValueError("a packed message that is malformed")
     payload = data[reader.at :]
     is_retained = flags & _RETAIN != 0

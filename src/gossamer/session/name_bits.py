@@ -9,9 +9,8 @@ from __future__ import annotations
 import zlib
 from typing import Final
 
-from gossamer.session.message import NAME_BYTES
+from gossamer.session.message_names import NAME_BYTES, SOURCE_BYTES
 
-SOURCE_BYTES: Final = 8
 CHUNK_BITS: Final = 512
 CHUNK_BYTES: Final = CHUNK_BITS // 8
 # 4,096 messages of each source, in 512 bytes.

@@ -263,7 +263,7 @@ class Outbox:
         tail = message.named_tail() if is_named else message.tail(version)
         if len(head) + 2 + len(tail) > self.maximum_packet:
             return False
-        self.messages += 1
+        self.messages += message.count() if is_named else 1
         if qos == 1:
             self.put(head)
             self.put(IDENTIFIERS[packet_id])
@@ -320,7 +320,7 @@ class Outbox:
             return False
         if aliases is not None and alias and not is_known:
             aliases.introduce(message.topic, alias)
-        self.messages += 1
+        self.messages += message.count() if self.names else 1
         if qos == 2:
             self.put_promise(packet)
         else:

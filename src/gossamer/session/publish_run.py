@@ -2,7 +2,8 @@
 
 They lie one behind the other in what was read, each of one size, and go on like that: a receiver of
 the same version and QoS gets a copy in which only the identifiers are other ones. For the others a
-translation is made, once for all that need the same.
+translation is made, once for all that need the same. Neighbours get the payloads alone, one behind
+the other, as one message (`Message.is_run`); `run_of` makes packets of them again.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Final
 from librt.strings import BytesWriter, write_i32_be
 from mypy_extensions import i32, i64, u8
 
+from gossamer.session.message import Message
 from gossamer.wire.packets import V5
 from gossamer.wire.publish_codec import (
     PUBACK_START,
@@ -22,11 +24,17 @@ from gossamer.wire.publish_codec import (
 
 _SHAPES_V5: Final = 3  # behind those of 3.1.1, each by its QoS
 _SHAPES: Final = 6
+# Of the payloads that go to a neighbour as one message: few enough to be in nobody's way, and many
+# enough that what a message costs in itself is shared. Its packet, whatever the topic.
+MOST_RUN_BYTES: Final = 65_536
+LARGEST_RUN_PACKET: Final = MOST_RUN_BYTES + 65_535 + 64
+# What a run is of that came as payloads alone.
+_NO_VERSION: Final = -1
 
 
 class PublishRun:
-    """QoS 1 or 2, without flags and properties. `packets` begin with a first one whose packet
-    identifier is at `identifier_at`, each has `size` bytes, the last `payload_size` its payload."""
+    """QoS 1 or 2, without flags and properties. `packets` are `count`, the first one's packet
+    identifier is at `identifier_at`; each has `size` bytes, the last `payload_size` its payload."""
 
     __slots__ = (
         "_translated",
@@ -46,6 +54,7 @@ class PublishRun:
         version: int,
         qos: int,
         packets: bytes,
+        count: int,
         size: int,
         identifier_at: int,
         payload_size: int,
@@ -55,7 +64,7 @@ class PublishRun:
         self.qos = qos
         self.packets = packets
         self.size = size
-        self.count = len(packets) // size
+        self.count = count
         self.identifier_at = identifier_at
         self.payload_size = payload_size
         self._translated: list[bytes] | None = None
@@ -72,6 +81,19 @@ class PublishRun:
             write_i32_be(answers, i32(start | packets[at] << 8 | packets[at + 1]))
             at += size
         return answers.getvalue()
+
+    def payloads(self) -> bytes:
+        """One behind the other."""
+        packets = self.packets
+        payload_size = self.payload_size
+        if self.size == payload_size:
+            return packets
+        block = BytesWriter()
+        end = self.size
+        while end <= len(packets):
+            block.write(packets[end - payload_size : end])
+            end += self.size
+        return block.getvalue()
 
     def encoded(self, version: int, qos: int) -> bytes:
         """The packets in that version and at that QoS; their identifiers mean nothing."""
@@ -95,11 +117,11 @@ class PublishRun:
         head = publish_start(publish_head(qos, False, False), self.topic, rest) + between
         packets = self.packets
         translation = BytesWriter()
-        end = self.size
-        while end <= len(packets):
+        end = 0
+        for _ in range(self.count):
+            end += self.size
             translation.write(head)
             translation.write(packets[end - payload_size : end])
-            end += self.size
         return translation.getvalue()
 
     def numbered(self, version: int, qos: int, start: int, count: int, first: int) -> bytes:
@@ -120,3 +142,12 @@ class PublishRun:
             at += size
             number += 1
         return numbered.getvalue()
+
+
+def run_of(message: Message) -> PublishRun:
+    """The packets of a run that came from a neighbour."""
+    count = message.count()
+    size = len(message.payload) // count
+    return PublishRun(
+        message.topic_bytes, _NO_VERSION, message.qos, message.payload, count, size, 0, size
+    )

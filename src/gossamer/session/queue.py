@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from gossamer.session.message import NAME_BYTES, Message
+from gossamer.session.message import Message
 from gossamer.session.message_bytes import message_bytes, stored_bytes
+from gossamer.session.message_names import NAME_BYTES
 from gossamer.session.queue_policy import (
     CONSEQUENCES,
     DROP_OLDEST,
@@ -156,6 +157,48 @@ def _starve(session: Session) -> None:
         session.hub.starving.append(session)
 
 
+# Runs for a neighbour that does not know them ----------------------------------------------------
+
+
+def unfolded(session: Session, delivery: DeliveryRecord) -> list[DeliveryRecord]:
+    """The messages of a run that is in no queue or window any more, as deliveries of their own."""
+    run = delivery.message
+    assert run is not None
+    singles: list[DeliveryRecord] = []
+    for message in run.singles():
+        single = session.new_delivery(message, delivery.qos, False, delivery.identifiers, "")
+        single.size = size_of(session, message)
+        singles.append(single)
+    session.hub.deliveries.let_go(delivery)
+    session.forget(delivery)
+    return singles
+
+
+def put_first(session: Session, deliveries: list[DeliveryRecord]) -> None:
+    """Before all that waits. Should the broker crash before they are sent, they come after it."""
+    queue = session.head()
+    for delivery in reversed(deliveries):
+        queue.appendleft(delivery)
+        session.queue_bytes += delivery.size
+        session.hub.deliveries.hold(delivery)
+    if session.persistent:
+        for delivery in deliveries:
+            session.hub.journal.delivery_queued(session.client_id, delivery)
+
+
+def call_back_runs(session: Session) -> None:
+    """A neighbour that knew runs comes back and does not: those that it has not acknowledged go to
+    it again one by one, before what waits. It knows by their names what it has."""
+    called: list[DeliveryRecord] = []
+    for delivery in session.left_over():
+        message = delivery.message
+        if delivery.packet_id and message is not None and message.is_run():
+            del session.inflight[delivery.packet_id]
+            session.landed(delivery)
+            called.extend(unfolded(session, delivery))
+    put_first(session, called)
+
+
 # Bounds -----------------------------------------------------------------------------------------
 
 
@@ -222,6 +265,11 @@ def _waiting_bytes(session: Session) -> int:
 def _bytes_limit(session: Session) -> int:
     limits = session.limits
     return limits.stored_bytes if may_spill(session) else limits.memory_bytes
+
+
+def has_room_for(session: Session, size: int) -> bool:
+    """Whether a message of this size would be taken without a look at the policy."""
+    return not _lacks_room(session, size)
 
 
 def _lacks_room(session: Session, size: int) -> bool:

@@ -13,7 +13,8 @@ from librt.strings import BytesWriter, write_i32_be
 from mypy_extensions import i32
 
 from gossamer.session.incoming import refuse_incoming
-from gossamer.session.publish_run import PublishRun
+from gossamer.session.publish_run import MOST_RUN_BYTES, PublishRun
+from gossamer.session.queue import has_room_for
 from gossamer.session.session import FLIGHT_BYTES, Session
 from gossamer.session.subscription import Receiver
 from gossamer.wire.packets import PUBREC, PUBREL
@@ -47,6 +48,11 @@ def room_for_run(session: Session) -> int:
     ):
         return 0
     return session.window - session.in_flight()
+
+
+def takes_run(session: Session) -> bool:
+    """Whether a run may wait for this neighbour as one message, and there is room for it."""
+    return session.takes_runs and has_room_for(session, MOST_RUN_BYTES)
 
 
 def deliver_run(session: Session, run: PublishRun, receiver: Receiver) -> None:

@@ -19,8 +19,9 @@ from gossamer.budget.ledger import Owner
 from gossamer.session.hub import Hub
 from gossamer.session.identity import UNKNOWN_ADDRESS, Holder, Identity
 from gossamer.session.lane import Lane
-from gossamer.session.message import NAME_BYTES, Message
+from gossamer.session.message import Message
 from gossamer.session.message_bytes import stored_bytes
+from gossamer.session.message_names import NAME_BYTES
 from gossamer.session.outbox import (
     AWAITS_PUBCOMP,
     LAST_IDENTIFIER,
@@ -36,9 +37,11 @@ from gossamer.session.queue import (
     let_go_of_first,
     look_for_room,
     may_refill,
+    put_first,
     refill,
     size_of,
     takes_another,
+    unfolded,
 )
 from gossamer.session.queue_policy import NO_LIMITS, QueueLimits, Withheld
 from gossamer.session.records import QUEUED, RELEASED, SENT, DeliveryRecord, SessionRecord
@@ -95,6 +98,7 @@ class Session:
         "seen",
         "subscriptions",
         "takes_plain",
+        "takes_runs",
         "unsent",
         "user",
         "waiters",
@@ -140,11 +144,13 @@ class Session:
         self.counts_as_lasting = False  # with its holder
         self.is_full = False  # its queue, since it was and until it has room to speak of
         self.is_starving = False  # waits for the store to give back what the lane has
-        # A neighbouring broker's: whether QoS 0 is accepted from it, and sent to it, and whether
-        # those whose messages are passed on to it wait for its answers.
+        # A neighbouring broker's: whether QoS 0 is accepted from it, and sent to it, whether it
+        # gets runs as one message, and whether those whose messages are passed on to it wait for
+        # its answers.
         self.is_peer = False
         self.gives_plain = True
         self.takes_plain = True
+        self.takes_runs = True
         self.is_awaited = False
 
     def bound(self, limits: QueueLimits) -> None:
@@ -161,6 +167,10 @@ class Session:
         if qos:
             if self.is_peer:
                 message.be_named(self.hub.namer)
+                if not self.takes_runs and message.is_run():
+                    for single in message.singles():
+                        self.enqueue(single, qos, retain, receiver.identifiers, "", now)
+                    return
             self.enqueue(message, qos, retain, receiver.identifiers, "", now)
             return
         outbox = self.outbox
@@ -287,6 +297,9 @@ class Session:
             message = delivery.message
             assert message is not None
             self.queue_bytes -= delivery.size
+            if not self.takes_runs and message.is_run():
+                put_first(self, unfolded(self, delivery))
+                continue
             if message.is_expired(now):
                 # [MQTT-3.3.2-5]
                 self.hub.counters.expired += 1

@@ -11,7 +11,8 @@ from random import Random
 from typing import Final
 
 from gossamer.broker.retained_stamps import STAMP_PROPERTY
-from gossamer.session.message import NAME_BYTES, without_name
+from gossamer.session.link_properties import without_name
+from gossamer.session.message_names import NAME_BYTES, single_names
 from gossamer.sim.cable import Cable
 from gossamer.sim.host import HostClock, SimulatedHost, SlowDisk, WorkCost
 from gossamer.sim.network import End, Road
@@ -313,13 +314,13 @@ class RoadWatch:
     def _see_publish(self, head: int, body: bytes) -> None:
         after_topic = 2 + int.from_bytes(body[:2], "big")
         name, _ = without_name(body, after_topic + (2 if head & 0x06 else 0))
-        name = name[:NAME_BYTES]
         stamp = body.find(STAMP_PROPERTY.encode())
         if stamp >= 0 and body[stamp + len(STAMP_PROPERTY) + 2 :].startswith(b"r;"):
             return
-        if name and name in self._crossed:
-            self._fault(f"a message on {body[2:after_topic].decode()} crossed a link twice")
-        self._crossed.add(name)
+        for one in single_names(name) if name else ():
+            if one[:NAME_BYTES] in self._crossed:
+                self._fault(f"a message on {body[2:after_topic].decode()} crossed a link twice")
+            self._crossed.add(one[:NAME_BYTES])
 
 
 class RoughRoad(Road):

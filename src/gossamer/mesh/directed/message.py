@@ -18,8 +18,9 @@ from typing import Final
 from gossamer.broker.mesh_port import DIRECTED_TOPIC, ENVELOPE_TOPIC
 from gossamer.broker.retained_stamps import copied
 from gossamer.mesh.json_fields import JsonFields, malformed, read_fields
-from gossamer.session.message import NAME_BYTES, Message
+from gossamer.session.message import Message
 from gossamer.session.message_bytes import packed_message, unpacked_message
+from gossamer.session.message_names import NAME_BYTES
 from gossamer.topics.names import TopicError, check_name
 from gossamer.wire.properties import Properties
 from gossamer.wire.scalars import LONGEST_FIELD

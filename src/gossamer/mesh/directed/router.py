@@ -33,8 +33,9 @@ from gossamer.mesh.directed.message import (
 from gossamer.mesh.json_fields import malformed
 from gossamer.mesh.link import LimitedLog, Link
 from gossamer.session.handover import withdraw
-from gossamer.session.message import NAME_BYTES, Message
+from gossamer.session.message import Message
 from gossamer.session.message_bytes import message_bytes, packed_message, unpacked_message
+from gossamer.session.message_names import NAME_BYTES
 from gossamer.session.records import RELEASED
 from gossamer.wire.errors import ProtocolError
 

@@ -26,7 +26,7 @@ from gossamer.mesh.roaming.transfer import (
 )
 from gossamer.mesh.roaming.transfer_state import MOVED, TAKEN, TransferStates
 from gossamer.session.handover import give_away
-from gossamer.session.message import NAME_BYTES
+from gossamer.session.message_names import NAME_BYTES
 from gossamer.session.name_bits import NameBits, unpacked_names
 from gossamer.session.queue import refill
 from gossamer.session.records import DeliveryRecord

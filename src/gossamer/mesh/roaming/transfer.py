@@ -27,7 +27,8 @@ from gossamer.mesh.json_fields import (
     real_of,
     text_of,
 )
-from gossamer.session.message import NAME_BYTES, WAVE_BYTES, Message
+from gossamer.session.message import Message
+from gossamer.session.message_names import NAME_BYTES
 from gossamer.session.name_bits import NameBits, unpacked_names
 from gossamer.session.records import (
     QUEUED,
@@ -116,7 +117,7 @@ def delivery_of(directed: DirectedMessage) -> DeliveryRecord:
     message = directed.message.changed(
         publisher=directed.text("publisher"),
         user=directed.text("by"),
-        name=directed.binary("name", NAME_BYTES, WAVE_BYTES // NAME_BYTES),
+        name=directed.binary("name", NAME_BYTES, 2),
     )
     is_empty = directed.flag("empty")
     state = directed.number("state", QUEUED, RELEASED)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Final
 
 from gossamer.broker.core import Core
-from gossamer.session.message import NAME_BYTES
+from gossamer.session.message_names import NAME_BYTES
 from gossamer.session.name_bits import NameBits, unpacked_names
 from gossamer.session.records import QUEUED, DeliveryRecord
 from gossamer.session.seen_names import Seen

@@ -9,13 +9,14 @@ import logging
 from typing import TYPE_CHECKING
 
 from gossamer.broker.core import Core
-from gossamer.broker.mesh_port import NEW, PASSED, REBROADCAST, REPEATED
+from gossamer.broker.mesh_port import MIXED, NEW, PASSED, REBROADCAST, REPEATED
 from gossamer.broker.retained_stamps import stamp_of
 from gossamer.mesh.link import LimitedLog, Link
 from gossamer.mesh.tree.agreement import TreeAgreement
 from gossamer.mesh.tree.rebroadcast import Rebroadcast
 from gossamer.mesh.tree.seen_messages import SeenMessages, as_replayed
-from gossamer.session.message import NAME_BYTES, Message
+from gossamer.session.message import Message
+from gossamer.session.message_names import NAME_BYTES, is_wave, own_name, ranges
 
 if TYPE_CHECKING:
     from gossamer.mesh.tree.tree_links import TreeLinks
@@ -46,30 +47,23 @@ class Deduplication:
                 stamp = None if message is None else stamp_of(message)
                 if message is None or (stamp is not None and stamp.is_replay):
                     continue
-                for start in range(0, len(message.name), NAME_BYTES):
-                    self._memory.is_new(message.name[start : start + NAME_BYTES], message.qos)
+                self._memory.remember(message.name, message.qos)
             if not session.lane.messages:
                 continue
             # Those of QoS 2 are remembered in any case.
             for name in self._core.journal.spilled_names(session.client_id):
-                for start in range(0, len(name), NAME_BYTES):
-                    self._memory.is_new(name[start : start + NAME_BYTES], 1)
+                self._memory.remember(name, 1)
 
     def admit(self, link: Link, message: Message, now: float) -> tuple[int, Message]:
         """What to do with it, and the message, by another name if it becomes a wave here."""
         tree_links = self._tree_links
-        # What puts this link into the tree may have come a moment ago. By the old view the message
-        # would seem to come by a link that is not in use, and would go round for nothing.
-        if not link.in_tree and (tree_links.has_news or tree_links.is_dirty):
-            tree_links.adopt(now)
+        self._adopt_news(link, now)
         name = message.name
         memory = self._memory
-        if memory.is_forged(name):
-            self.forged += 1
-            self._complaints.say(link.name, "a message that claims to come from this broker", now)
+        if self._is_forged(link, name, now):
             return REPEATED, message
-        first = name[-NAME_BYTES:]
-        is_rebroadcast = len(name) > NAME_BYTES
+        first = own_name(name)
+        is_rebroadcast = is_wave(name)
         stamp = stamp_of(message) if message.retain else None
         if stamp is not None and stamp.is_replay and not is_rebroadcast:
             return (NEW if self._is_missing(first, message) else REPEATED), message
@@ -94,6 +88,41 @@ class Deduplication:
         if is_news:
             return (REBROADCAST if is_rebroadcast else NEW), message
         return PASSED, message
+
+    def admit_run(self, link: Link, message: Message, now: float) -> int:
+        """What to do with all of a run, if that is the same for each of its messages."""
+        self._adopt_news(link, now)
+        name = message.name
+        if self._is_forged(link, name, now):
+            return REPEATED
+        if not link.in_tree and self._agreement.has_sent():
+            return MIXED  # each is late, and becomes a wave
+        memory = self._memory
+        parts = ranges(name)
+        count = parts[0][2]
+        known = [memory.known_of(*part) for part in parts]
+        if any(0 < some < count for some in known):
+            return MIXED
+        if known[0]:
+            return REPEATED
+        memory.remember(name, message.qos)
+        if len(parts) == 1:
+            return NEW
+        return PASSED if known[1] else REBROADCAST
+
+    def _adopt_news(self, link: Link, now: float) -> None:
+        """What puts this link into the tree may have come a moment ago. By the old view a message
+        would seem to come by a link that is not in use, and would go round for nothing."""
+        tree_links = self._tree_links
+        if not link.in_tree and (tree_links.has_news or tree_links.is_dirty):
+            tree_links.adopt(now)
+
+    def _is_forged(self, link: Link, name: bytes, now: float) -> bool:
+        if not self._memory.is_forged(name):
+            return False
+        self.forged += 1
+        self._complaints.say(link.name, "a message that claims to come from this broker", now)
+        return True
 
     def _is_missing(self, name: bytes, message: Message) -> bool:
         """Whether a retained message that a neighbour thinks we lack is news. If so it is delivered

@@ -30,7 +30,8 @@ from gossamer.mesh.link import Link
 from gossamer.mesh.tree.seen_messages import SeenMessages, as_replayed
 from gossamer.mesh.tree.spanning_tree import TreeView
 from gossamer.session.handover import withdraw
-from gossamer.session.message import NAME_BYTES, Message
+from gossamer.session.message import Message
+from gossamer.session.message_names import NAME_BYTES, count_of, own_name
 from gossamer.session.queue import look_ahead, refill
 from gossamer.session.records import RELEASED, DeliveryRecord
 from gossamer.session.session import Session
@@ -84,7 +85,7 @@ class Rebroadcast:
 
     def _new_name(self, message: Message, first: bytes) -> bytes:
         self.begun += 1
-        return self._memory.name(message.qos) + first
+        return self._memory.run_name(message.qos, count_of(first))[:NAME_BYTES] + first
 
     def send_round(self, view: TreeView, now: float) -> bool:
         """To whom the view can reach in another way; whether that is all there was to send."""
@@ -192,7 +193,7 @@ class Rebroadcast:
             message = delivery.message
             if message is None or not _is_owed(delivery):
                 continue
-            first = message.name[-NAME_BYTES:] or self._memory.name(message.qos)
+            first = own_name(message.name) or self._memory.name(message.qos)
             known_as = _known_as(message, first)
             sent_to = self._sent_to(known_as, view)
             if sent_to is None:

@@ -11,10 +11,14 @@ import secrets
 from typing import Final
 
 from gossamer.session.journal import Journal, Saver
-from gossamer.session.message import NAME_BYTES, MessageNamer
+from gossamer.session.message_names import (
+    SOURCE_BYTES,
+    MessageNamer,
+    ranges,
+    run_name,
+)
 from gossamer.session.name_bits import CHUNK_BITS as _CHUNK_BITS
 from gossamer.session.name_bits import CHUNK_BYTES as _CHUNK_BYTES
-from gossamer.session.name_bits import SOURCE_BYTES as _SOURCE_BYTES
 from gossamer.session.name_bits import NameBits
 
 # Counters are remembered in chunks, one bit each; a chunk is what is saved.
@@ -39,7 +43,7 @@ class SeenMessages(MessageNamer):
 
     def __init__(self, journal: Journal, kept: dict[str, dict[str, bytes]]) -> None:
         self._journal = journal
-        self._own = secrets.token_bytes(_SOURCE_BYTES)
+        self._own = secrets.token_bytes(SOURCE_BYTES)
         self._counter = 0
         self._sources: dict[bytes, _Source] = {}
         self._dropped: list[str] = []
@@ -51,38 +55,63 @@ class SeenMessages(MessageNamer):
         journal.savers.append(_NameSaver(self))
 
     def name(self, qos: int) -> bytes:
-        self._counter += 1
-        name = self._own + self._counter.to_bytes(_SOURCE_BYTES, "big")
-        self.is_new(name, qos)
+        return self.run_name(qos, 1)
+
+    def run_name(self, qos: int, count: int) -> bytes:
+        first = self._own + (self._counter + 1).to_bytes(SOURCE_BYTES, "big")
+        self._counter += count
+        name = run_name(first, count)
+        self.remember(name, qos)
         return name
 
     def is_new(self, name: bytes, qos: int) -> bool:
         """Whether the name was never here; from now on it was."""
-        source = self._source(name[:_SOURCE_BYTES])
-        number = int.from_bytes(name[_SOURCE_BYTES:], "big")
+        source = self._source(name[:SOURCE_BYTES])
+        number = int.from_bytes(name[SOURCE_BYTES:], "big")
         chunk = number // _CHUNK_BITS
         bit = 1 << number % _CHUNK_BITS
-        bits = source.chunks.get(chunk, 0)
-        if bits & bit:
+        if source.chunks.get(chunk, 0) & bit:
             return False
-        source.chunks[chunk] = bits | bit
-        if not bits:
+        self._add(source, chunk, bit, qos)
+        return True
+
+    def remember(self, name: bytes, qos: int) -> None:
+        """All that it names, the wave too, was here."""
+        for key, first, count in ranges(name):
+            source = self._source(key)
+            for chunk, bits in _bits_by_chunk(first, count):
+                self._add(source, chunk, bits, qos)
+
+    def known_of(self, key: bytes, first: int, count: int) -> int:
+        """How many of so many messages of this source were here, the first of which has this
+        counter."""
+        source = self._sources.get(key)
+        if source is None:
+            return 0
+        known = 0
+        for chunk, bits in _bits_by_chunk(first, count):
+            known += (source.chunks.get(chunk, 0) & bits).bit_count()
+        return known
+
+    def _add(self, source: _Source, chunk: int, bits: int, qos: int) -> None:
+        before = source.chunks.get(chunk, 0)
+        source.chunks[chunk] = before | bits
+        if not before:
             source.newest = max(source.newest, chunk)
-        if not bits and len(source.chunks) > _MOST_CHUNKS:
-            oldest = next(iter(source.chunks))
-            del source.chunks[oldest]
-            source.changed.pop(oldest, None)
-            source.gone.append(oldest)
+            if len(source.chunks) > _MOST_CHUNKS:
+                oldest = next(iter(source.chunks))
+                del source.chunks[oldest]
+                source.changed.pop(oldest, None)
+                source.gone.append(oldest)
         if qos == 2 and self._journal.keeps:
             source.changed[chunk] = None
             self._journal.dirty = True
-        return True
 
     def knows(self, name: bytes) -> bool:
-        source = self._sources.get(name[:_SOURCE_BYTES])
+        source = self._sources.get(name[:SOURCE_BYTES])
         if source is None:
             return False
-        number = int.from_bytes(name[_SOURCE_BYTES:], "big")
+        number = int.from_bytes(name[SOURCE_BYTES:], "big")
         return bool(source.chunks.get(number // _CHUNK_BITS, 0) & 1 << number % _CHUNK_BITS)
 
     def latest(self) -> NameBits:
@@ -98,11 +127,9 @@ class SeenMessages(MessageNamer):
 
     def is_forged(self, name: bytes) -> bool:
         """Whether it (or one of the two of a wave) claims to be ours, and we never gave it."""
-        for start in range(0, len(name), NAME_BYTES):
-            if name.startswith(self._own, start):
-                number = name[start + _SOURCE_BYTES : start + NAME_BYTES]
-                if int.from_bytes(number, "big") > self._counter:
-                    return True
+        for source, first, count in ranges(name):
+            if source == self._own and first + count - 1 > self._counter:
+                return True
         return False
 
     def _source(self, key: bytes) -> _Source:
@@ -132,6 +159,18 @@ class SeenMessages(MessageNamer):
                     journal.drop(room, str(chunk))
                 source.changed = {}
                 source.gone = []
+
+
+def _bits_by_chunk(first: int, count: int) -> list[tuple[int, int]]:
+    """The chunks of so many counters from there on, and the bits of them."""
+    found: list[tuple[int, int]] = []
+    end = first + count
+    while first < end:
+        chunk, offset = divmod(first, _CHUNK_BITS)
+        width = min(end - first, _CHUNK_BITS - offset)
+        found.append((chunk, ((1 << width) - 1) << offset))
+        first += width
+    return found
 
 
 def as_replayed(name: bytes) -> bytes:

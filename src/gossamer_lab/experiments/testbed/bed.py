@@ -11,7 +11,7 @@ from typing import Final
 
 from gossamer.net.client import Client
 from gossamer.net.local.mesh import LinkState, LocalMesh, LocalMeshPlan
-from gossamer.session.message import NAMED_BLOCK
+from gossamer.session.link_properties import NAMED_BLOCK
 from gossamer_lab.experiments.testbed.workload import BROKERS
 
 SETTLE_SECONDS: Final = 60.0

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from gossamer.session.message import NAMED_BLOCK
+from gossamer.session.link_properties import NAMED_BLOCK
 from gossamer.sim.crowd import CrowdEnd
 from gossamer.wire.packets import Packet, Publish, Request, Subscribe
 from gossamer_lab.experiments.testbed.bed import Bed, BedTraffic, running_bed
