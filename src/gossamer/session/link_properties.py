@@ -1,4 +1,4 @@
-"""Properties that MQTT does not have, for what neighbours say to each other with a message: its name
+"""Properties that MQTT does not have, for what neighbours tell each other with a message: its name
 (`message_names.py`), and who published it (`publisher.py`).
 
 They are first in the list of properties, the name before the publisher. A client can neither send
