@@ -21,6 +21,7 @@ from gossamer.wire.packets import (
     Request,
     Subscribe,
 )
+from gossamer.wire.publish_codec import publish_start
 from tests.support.durable_meshes import DurableNet
 from tests.support.memory import MemoryClient
 from tests.support.meshes import Net, Node
@@ -81,6 +82,17 @@ def lasting(net: Net, name: str) -> MemoryClient:
     net.run()
     client.take()
     return client
+
+
+def carried(packets: bytes) -> bytes:
+    """What a neighbour says are packets of 3.1.1."""
+    return publish_start(0x30, b"t", 2 + len(packets)) + b"\x01\x7a" + packets
+
+
+def named(properties: bytes, payload: bytes, qos: int) -> bytes:
+    """A publication of a neighbour's with these properties."""
+    rest = (b"\0\1" if qos else b"") + bytes((len(properties),)) + properties + payload
+    return publish_start(0x30 | qos << 1, b"t", len(rest)) + rest
 
 
 def peer(node: Node, name: str) -> Session:
@@ -309,3 +321,88 @@ def test_what_came_in_part_is_completed(qos: int) -> None:
     memory.remember(run_name(first, 4), qos)
     sent = burst(net, net.nodes["a"].client("writer"), qos, 10)
     assert reader.payloads() == sent[4:]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("version", [V311, V5])
+def test_a_burst_at_qos_0_crosses_as_it_came(mode: str, version: int) -> None:
+    net = line(Net(mode))
+    readers = [
+        net.nodes[name].client(f"{name}{kind}", kind) for name in "abc" for kind in (V311, V5)
+    ]
+    for reader in readers:
+        reader.subscribe("t/#", qos=0)
+    numbered = net.nodes["c"].client("numbered")
+    numbered.subscribe("t", identifier=7)
+    net.run()
+    sent = burst(net, net.nodes["a"].client("writer", version), 0, 30)
+    for reader in (*readers, numbered):
+        assert reader.payloads() == sent
+    assert crossed(net, "a", "b") == crossed(net, "b", "c") == 30
+
+
+def test_packets_of_3_1_1_go_to_neighbours_that_know_them_only() -> None:
+    net = Net()
+    net.node("a")
+    net.node("b").mesh.settings.capabilities = CAPABILITIES - {RUNS}
+    net.join("a", "b")
+    reader = net.nodes["b"].client("reader")
+    reader.subscribe("t")
+    net.run()
+    assert burst(net, net.nodes["a"].client("writer", V311), 0, 5) == reader.payloads()
+
+
+PACKET = encode(Publish("t", b"x"), V311)
+RUN = b"\x7c" + b"somebody" + bytes(8)
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [
+        carried(b""),
+        carried(b"0"),
+        carried(PACKET[:-1]),
+        carried(PACKET + PACKET[:-1]),
+        carried(PACKET + encode(Publish("u", b"x"), V311)),
+        carried(encode(Publish("u", b"x"), V311)),
+        carried(encode(Publish("t", b"x", retain=True), V311)),
+        carried(encode(Publish("t", b"x", qos=1, packet_id=1), V311)),
+        carried(b"\x30\xff\xff\xff\xff\x7f"),
+        named(RUN + bytes(4), b"", 1),  # of none
+        named(RUN + (3).to_bytes(4, "big"), b"xxxx", 1),  # that does not divide
+        named(RUN + (1 << 31).to_bytes(4, "big"), b"", 2),
+        named(b"\x7c" + b"somebody" + b"\xff" * 8 + (2).to_bytes(4, "big"), b"xx", 2),
+        named(RUN + (2).to_bytes(4, "big"), b"xx", 0),
+        named(RUN + (2).to_bytes(4, "big") + b"\x01\x01", b"xx", 1),  # with a property
+        named(RUN[:-1], b"xx", 1),
+    ],
+)
+def test_what_is_malformed_is_set_aside(packet: bytes) -> None:
+    net = line(Net(), "ab")
+    reader = net.nodes["b"].client("reader")
+    reader.subscribe("#", qos=2)
+    net.run()
+    link = net.nodes["b"].mesh.by_name["a"]
+    connection = link.connection
+    assert connection is not None
+    connection.receive(packet, net.nodes["b"].now)
+    net.run()
+    assert reader.payloads() == []
+    assert link.connection is connection
+    sent = burst(net, net.nodes["a"].client("writer"), 2, 5)
+    assert reader.payloads() == sent
+
+
+def test_a_run_that_claims_to_come_from_here_is_refused() -> None:
+    net = line(Net(), "ab")
+    node = net.nodes["b"]
+    reader = node.client("reader")
+    reader.subscribe("#", qos=2)
+    net.run()
+    own = node.mesh.tree_links.memory.name(0)
+    connection = node.mesh.by_name["a"].connection
+    assert connection is not None
+    connection.receive(named(b"\x7c" + own + (2).to_bytes(4, "big"), b"xx", 1), node.now)
+    net.run()
+    assert reader.payloads() == []
+    assert node.mesh.tree_links.deduplication.forged == 1

@@ -20,7 +20,7 @@ from gossamer.broker.dispatch import dispatch, handle_acknowledgements, handle_l
 from gossamer.broker.keep_alive import keep_alive, time_out
 from gossamer.broker.policy import Exchange, Origin
 from gossamer.broker.publish import publish_plain
-from gossamer.broker.publish_bursts import forward_run, publish_run
+from gossamer.broker.publish_bursts import forward_carried, forward_run, publish_run
 from gossamer.broker.publish_from_neighbour import pass_on_plain, set_aside
 from gossamer.broker.rates import network_of
 from gossamer.broker.replies import promise, refuse, spelled
@@ -314,6 +314,10 @@ class Connection(Timer):
                 after = forward_run(self, data, position, body, stop, now)
                 if after > 0:
                     return after
+                if self.is_peer:
+                    after = forward_carried(self, data, position, body, stop, now)
+                    if after > 0:
+                        return after
             elif head == 0x32 or head == 0x34:
                 if self.is_peer:
                     if pass_on_plain(self, data, head, position, body, stop, now):

@@ -18,13 +18,17 @@ from mypy_extensions import i64
 from gossamer.broker.archive_port import archive_run
 from gossamer.broker.publish import accept_new, known_route, takes_without_a_look, topic_end
 from gossamer.broker.routes import Route
+from gossamer.session.link_properties import CARRIED_BLOCK, carried_at
 from gossamer.session.message import Message
 from gossamer.session.outbox import Outbox
 from gossamer.session.publish_run import MOST_RUN_BYTES, PublishRun
 from gossamer.session.runs import deliver_run, room_for_run, takes_run
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver
-from gossamer.wire.packets import V5
+from gossamer.wire import reasons
+from gossamer.wire.errors import ProtocolError
+from gossamer.wire.frames import header_length, packet_length
+from gossamer.wire.packets import V5, V311
 from gossamer.wire.publish_codec import publish_start
 
 if TYPE_CHECKING:
@@ -60,15 +64,64 @@ def forward_run(
     size = stop - start
     end = len(data)
     next_start = end_of_run(data, start, payload, size)
-    chunk = data if next_start - start == end else data[start:next_start]
-    translation = b""  # the same packets for receivers of the other version, once one needs them
-    count = (next_start - start) // size
-    core = connection.core
-    core.counters.messages_received += count
     if not connection.is_peer:
         route.branch.published += next_start - start
         if route.archived and own is not None:
+            core = connection.core
             archive_run(core, route, data, start, payload - start, size, next_start, own, now)
+    chunk = data if next_start - start == end else data[start:next_start]
+    _forward(connection, route, chunk, payload - start, size, version, b"", now)
+    return next_start
+
+
+def forward_carried(
+    connection: Connection, data: bytes, start: int, body: int, stop: int, now: float
+) -> int:
+    """As `forward_run`, for a run from a neighbour that is packets of 3.1.1 in the packet at
+    `start`; -1 if it is none, or has to be decoded to be refused."""
+    after_topic = topic_end(data, body, stop)
+    packets = after_topic + len(CARRIED_BLOCK)
+    if after_topic < 0 or packets >= stop or not carried_at(data, after_topic):
+        return -1
+    route = known_route(connection, data[body + 2 : after_topic])
+    own = connection.session
+    if route is None:
+        return -1
+    if own is not None and not own.gives_plain:
+        return stop
+    chunk = data[packets:stop]
+    size = packet_length(chunk, 0)
+    fixed = header_length(chunk, 0) if 0 < size <= len(chunk) else size
+    header = fixed + after_topic - body
+    if (
+        chunk[0] != _PLAIN
+        or header > size
+        or chunk[fixed:header] != data[body:after_topic]
+        or end_of_run(chunk, 0, header, size) != len(chunk)
+    ):
+        raise ProtocolError(reasons.MALFORMED_PACKET, "a run of packets that is malformed")
+    carried = data if stop - start == len(data) else data[start:stop]
+    _forward(connection, route, chunk, header, size, V311, carried, now)
+    return stop
+
+
+def _forward(
+    connection: Connection,
+    route: Route,
+    chunk: bytes,
+    header: int,
+    size: int,
+    version: int,
+    carried: bytes,
+    now: float,
+) -> None:
+    """Gives the packets of the chunk to everybody. `carried` is what a neighbour gets if they are
+    of 3.1.1, if it is there already."""
+    own = connection.session
+    core = connection.core
+    translation = b""  # the same packets for receivers of the other version, once one needs them
+    count = len(chunk) // size
+    core.counters.messages_received += count
     audience = route.audience
     others = bool(audience.groups) or bool(audience.distant) or bool(audience.taps)
     for receiver in audience.receivers:
@@ -85,15 +138,18 @@ def forward_run(
             outbox.messages += count
             if outbox.version == version:
                 outbox.put(chunk)
-                continue
-            if not translation:
-                translation = _translated(route, data, start, payload, size, next_start, version)
-            outbox.put(translation)
+            elif session.is_peer and session.takes_runs and count > 1:
+                if not carried:
+                    carried = _carried(route, chunk)
+                outbox.put(carried)
+            else:
+                if not translation:
+                    translation = _translated(route, chunk, header, size, version)
+                outbox.put(translation)
         else:
             others = True
     if others:
-        _forward_singly(connection, route, data, start, payload - start, size, next_start, now)
-    return next_start
+        _forward_singly(connection, route, chunk, header, size, now)
 
 
 def publish_run(
@@ -248,34 +304,36 @@ def takes_plain_run(receiver: Receiver, outbox: Outbox, size: int, own: Session 
     )
 
 
-def _translated(
-    route: Route, data: bytes, start: int, payload: int, size: int, end: int, version: int
-) -> bytes:
+def _translated(route: Route, chunk: bytes, header: int, size: int, version: int) -> bytes:
     """A run in the other version: 5.0 has an empty list of properties in each packet."""
     block = b"" if version == V5 else b"\0"
-    header = payload - start
     head = publish_start(_PLAIN, route.topic_bytes, len(block) + size - header) + block
-    return head + head.join([data[at + header : at + size] for at in range(start, end, size)])
+    return head + head.join([chunk[at + header : at + size] for at in range(0, len(chunk), size)])
+
+
+def _carried(route: Route, chunk: bytes) -> bytes:
+    """Packets of 3.1.1 in one for a neighbour: to translate them, and back behind it, would take
+    most of the time that they cost."""
+    block = CARRIED_BLOCK
+    return publish_start(_PLAIN, route.topic_bytes, len(block) + len(chunk)) + block + chunk
 
 
 def _forward_singly(
     connection: Connection,
     route: Route,
-    data: bytes,
-    start: int,
+    chunk: bytes,
     header: int,
     size: int,
-    end: int,
     now: float,
 ) -> None:
     """The receivers of a run that cannot take its bytes as they came."""
     own = connection.session
     assert own is not None
     audience = route.audience  # for all of the run: the route may be let go of meanwhile
-    while start < end:
+    for start in range(0, len(chunk), size):
         message = Message(
             route.topic,
-            data[start + header : start + size],
+            chunk[start + header : start + size],
             0,
             False,
             None,
@@ -298,4 +356,3 @@ def _forward_singly(
         audience.share(message, own, now)
         for tap in audience.taps:
             tap.take(message, own, now)
-        start += size

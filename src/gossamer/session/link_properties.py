@@ -1,5 +1,6 @@
 """Properties that MQTT does not have, for what neighbours tell each other with a message: its name
-(`message_names.py`), and who published it (`publisher.py`).
+(`message_names.py`), who published it (`publisher.py`), and that it is a run at QoS 0 which came in
+packets of MQTT 3.1.1 and most likely goes out in such again (`broker/publish_bursts.py`).
 
 They are first in the list of properties, the name before the publisher. A client can neither send
 nor see them.
@@ -24,6 +25,9 @@ _KINDS: Final = {
     NAME_BYTES + RUN_NAME_BYTES: 0x7B,
 }
 _LENGTHS: Final = {kind: length for length, kind in _KINDS.items()}
+_CARRIED: Final = 0x7A
+# A list of properties with nothing but that: the payload is packets of 3.1.1 as they came.
+CARRIED_BLOCK: Final = bytes((1, _CARRIED))
 # A list of properties with one name and nothing else.
 NAMED_BLOCK: Final = 1 + NAME_BYTES
 _RUN_BLOCK: Final = 1 + RUN_NAME_BYTES
@@ -82,6 +86,11 @@ def without_publisher(body: bytes, position: int) -> tuple[bytes, bytes]:
         return b"", body
     rest = encode_varint(size - 3 - length)
     return body[start + 3 : after], body[:position] + rest + body[after:]
+
+
+def carried_at(data: bytes, position: int) -> bool:
+    """Whether the list of properties that starts there says that packets of 3.1.1 follow it."""
+    return data[position] == 1 and data[position + 1] == _CARRIED
 
 
 def _list_at(body: bytes, position: int) -> tuple[int, int]:
