@@ -10,6 +10,7 @@ from gossamer.mesh.bridges.loop_prevention import (
     REPLAY_SECONDS,
     MarkingSink,
     RetainedReplays,
+    SentThere,
     echoes,
     has_mark,
     mark_of,
@@ -145,3 +146,47 @@ def test_a_wrong_section_says_what_is_wrong(more: str, problem: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse(ROOT + more)
     assert problem in str(caught.value)
+
+
+def passed(sent: SentThere, payload: bytes, times: list[float]) -> int:
+    return sum(not sent.is_echo(b"t", payload, now) for now in times)
+
+
+def test_what_began_at_a_bridged_broker_is_not_kept_going() -> None:
+    """It comes back a hundredth of a second after it was let through, and only then."""
+    sent = SentThere()
+    sent.has_others = True
+    now = 1_000.0
+    rounds = 0
+    while passed(sent, b"first", [now]):
+        rounds += 1
+        now += 0.01
+        assert rounds < 100
+    now += 3.0
+    for number in range(20):  # from now on it is known that these brokers are joined
+        rounds = 0
+        while passed(sent, b"%d" % number, [now]):
+            rounds += 1
+            now += 0.01
+        assert rounds <= 3
+        now += 1.0
+    assert sent.echoes == 21
+
+
+def test_what_somebody_publishes_again_and_again_passes() -> None:
+    sent = SentThere()
+    sent.has_others = True
+    often = [1_000.0 + number / 10 for number in range(3_000)]
+    assert passed(sent, b"beat", often) >= 2_979  # all but those of two seconds
+    seldom = [2_000.0 + number for number in range(1_000)]
+    assert passed(sent, b"alive", seldom) == 1_000
+    sent = SentThere()
+    assert passed(sent, b"beat", often) == 3_000  # nothing can come back to a mesh with one bridge
+
+
+def test_what_is_remembered_of_imports_is_bounded() -> None:
+    sent = SentThere()
+    sent.has_others = True
+    for number in range(30_000):
+        assert not sent.is_echo(b"t", b"%d" % number, 1_000.0)
+    assert len(sent._imports) == 10_000

@@ -103,6 +103,9 @@ class Bridges:
                     self._settle(bridge, now)
                 except Exception as error:
                     self.mesh.core.faults.note("a stock broker", error, bridge.name, now)
+        has_others = len(self.by_name.keys() | self.claims.bridges()) > 1
+        for bridge in self.by_name.values():
+            bridge.sent.has_others = has_others
         reached = {
             name
             for name, bridge in self.by_name.items()
@@ -207,6 +210,10 @@ class Ownership:
             for broker, claim in self._by_broker.items()
             if bridge in claim.reached and _is_fresh(claim, now)
         ]
+
+    def bridges(self) -> set[str]:
+        """Those that any broker said it reaches."""
+        return {bridge for claim in self._by_broker.values() for bridge in claim.reached}
 
     def is_owned(self, bridge: str, now: float) -> bool:
         """Whether another broker says that it deals with it."""

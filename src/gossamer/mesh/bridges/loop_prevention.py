@@ -10,6 +10,13 @@ loses it. What was sent to one of them comes back from it, by way of the other, 
 for ever. So what was sent there a moment ago is remembered, by a digest. Somebody there may publish
 the same by chance: only the third within that time is held for an echo.
 
+*What began at a bridged broker.* It goes round the other way: from there to the mesh, by another
+bridge to another broker, and from that one back to the first, which was sent nothing. Where the
+mesh has several bridges, what comes from each is counted: the same, so often in ten seconds, is
+suspected and held back for two. If it comes all the same, somebody publishes it, and it passes. If
+it has stopped, it was we who kept it going: these brokers are joined, and for ten minutes what
+comes from there is remembered as if it had been sent there.
+
 *Retained messages that are no news.* A bridged broker sends them because we subscribed. Nothing in
 MQTT tells them from live ones where the retain flag is kept as published. But a new subscription
 brings one for a topic at most, soon, and before anything else of that topic: if that one says what
@@ -42,6 +49,11 @@ REPLAY_SECONDS: Final = 30.0
 ECHO_SECONDS: Final = 10.0
 _MOST_SENT: Final = 10_000  # a few megabytes
 _CHANCES: Final = 3
+# So many of the same within ECHO_SECONDS are suspected. A round takes milliseconds.
+_SUSPECTED: Final = 30
+# How long they are held back. A publisher is heard in the second half of that; an echo is not.
+_HELD_SECONDS: Final = 2.0
+_JOINED_SECONDS: Final = 600.0
 
 
 def mark_of(mesh: str) -> bytes:
@@ -151,10 +163,28 @@ def echoes(settings: BridgeSettings) -> str:
     return ""
 
 
+class _Import:
+    """The same message, that came from a bridged broker again and again."""
+
+    __slots__ = ("count", "held_at", "is_heard", "is_published", "last", "since")
+
+    def __init__(self, now: float) -> None:
+        self.count = 0
+        self.since = now
+        self.last = now
+        self.held_at = 0.0  # since when it is held back, 0.0 if it is not
+        self.is_heard = False  # though it was held back for long enough
+        self.is_published = False  # by somebody there, as often as it comes
+
+
 class SentThere:
     """What one bridged broker was sent a moment ago, and whether that comes back."""
 
     def __init__(self) -> None:
+        self.has_others = False  # whether the mesh has another bridge, by which it could come back
+        self._imports: dict[bytes, _Import] = {}
+        self._held: _Import | None = None  # the last one that was held back
+        self._joined_until = 0.0
         self._sent: dict[bytes, float] = {}  # by digest: until when it is remembered
         self._returns = 0  # in a row, without a pause that long
         self._returned_at = 0.0
@@ -169,7 +199,8 @@ class SentThere:
             del self._sent[next(iter(self._sent))]
 
     def is_empty(self) -> bool:
-        return not self._sent
+        """Whether nothing can be an echo."""
+        return not self._sent and not self.has_others
 
     def is_echo(self, topic: bytes, payload: bytes, now: float) -> bool:
         """Whether what comes from there was sent there, and as often as no chance has it. It is
@@ -178,7 +209,7 @@ class SentThere:
         digest = _digest(topic, payload)
         if not now < self._sent.get(digest, 0.0) <= now + ECHO_SECONDS:
             self._sent.pop(digest, None)
-            return False
+            return self.has_others and self._goes_round(digest, now)
         self.note(topic, payload)
         if not 0.0 <= now - self._returned_at < ECHO_SECONDS:
             self._returns = 0
@@ -186,8 +217,47 @@ class SentThere:
         self._returns += 1
         if self._returns < _CHANCES:
             return False
+        self._joined_until = now + _JOINED_SECONDS
         self.echoes += 1
         return True
+
+    def _goes_round(self, digest: bytes, now: float) -> bool:
+        """Whether what was never sent there is kept going by this mesh."""
+        held = self._held
+        if held is not None and now - held.held_at >= _HELD_SECONDS:
+            self._held = None
+            if not held.is_heard:
+                self._joined_until = now + _JOINED_SECONDS
+        known = self._imports.pop(digest, None)
+        if known is None or not 0.0 <= now - known.last < ECHO_SECONDS:
+            known = _Import(now)
+        self._imports[digest] = known
+        if len(self._imports) > _MOST_SENT:
+            del self._imports[next(iter(self._imports))]
+        known.last = now
+        known.count += 1
+        if known.held_at:
+            waited = now - known.held_at
+            if 0.0 <= waited < _HELD_SECONDS:
+                known.is_heard = known.is_heard or waited >= _HELD_SECONDS / 2
+                self.echoes += 1
+                return True
+            known.is_published = known.is_heard
+            known.held_at = 0.0
+            known.is_heard = False
+        elif not known.is_published and known.count >= _SUSPECTED:
+            if now - known.since < ECHO_SECONDS:
+                known.held_at = now
+                self._held = known
+                self.echoes += 1
+                return True
+            known.since = now
+            known.count = 0
+        if 0.0 <= now < self._joined_until and not known.is_published:
+            self._sent[digest] = now + ECHO_SECONDS
+            if len(self._sent) > _MOST_SENT:
+                del self._sent[next(iter(self._sent))]
+        return False
 
 
 def _digest(topic: bytes, payload: bytes) -> bytes:
