@@ -67,6 +67,7 @@ class Dial:
         self.connection: Connection | None = None
         self.failure = ""
         self.name = ""  # the neighbour's, once it has proved it
+        self._sent = 0  # bytes, by the last `ping`
         self._timer: Timer | None = Unanswered(self)
         mesh.core.timers.add(now + ANSWER_SECONDS, self._timer)
         properties = Properties()
@@ -164,9 +165,13 @@ class Dial:
         return connection
 
     def ping(self) -> None:
-        """Keeps the link's silence short on both sides; call it every few seconds."""
-        if self.connection is not None:
-            self.connection.outbox.put(b"\xc0\x00")
+        """Keeps the connection alive if nothing else was sent on it; call it every few seconds."""
+        connection = self.connection
+        if connection is None:
+            return
+        if connection.outbox.bytes_sent == self._sent:
+            connection.outbox.put(b"\xc0\x00")
+        self._sent = connection.outbox.bytes_sent
 
 
 class Unanswered(Timer):

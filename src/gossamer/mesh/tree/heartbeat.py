@@ -1,9 +1,15 @@
-"""Whether neighbours still answer, and how far away they are: they are pinged again and again.
+"""Whether neighbours still answer, and how far away they are.
 
-A link's cost is the power of two of its round-trip time, in milliseconds. It changes only if every
-answer of a while says so, and by more than a step: a busy moment must not change the tree. Nor is a
-change announced while this broker carries messages: QoS 0 is lost while the tree changes, and a
-better way is no reason for that. Where it is never quiet, it is announced after a while.
+A link that carries messages both ways shows by them that both ends are there. One that is idle is
+asked for a sign of life by the end that dialled: every 1.25 s, if the silence after which a
+neighbour is gone is a second and a half, as it is by default. One that only sends asks twice a
+second. A neighbour that was asked and has said nothing for two thirds of that silence is gone.
+
+A link's cost is the power of two of its round-trip time, in milliseconds. It is measured often
+until that is certain, and rarely then. It changes only if every answer of a while says so, and by
+more than a step: a busy moment must not change the tree. Nor is a change announced while this
+broker carries messages: QoS 0 is lost while the tree changes, and a better way is no reason for
+that. Where it is never quiet, it is announced after a while.
 """
 
 from __future__ import annotations
@@ -28,6 +34,20 @@ _TIME_BYTES: Final = 8
 _NEAR_SECONDS: Final = 0.004
 _MOST_COST: Final = 16
 _SAMPLES: Final = 8
+# Looks at the links within the silence after which a neighbour is gone.
+_LOOKS: Final = 6
+# Of which the neighbour has so many to answer in. It may be held up for as long.
+_PATIENCE_LOOKS: Final = 4
+# Looks after which an idle link is asked for a sign of life; the other end is a look behind, so
+# that only one of them asks.
+_IDLE_LOOKS: Final = 5
+# Looks between two measurements of a round trip: while there are few, while the last speaks for
+# another cost, and else.
+_FIRST_LOOKS: Final = 2
+_ASTRAY_LOOKS: Final = 16
+_RARELY_LOOKS: Final = 40
+_SOME: Final = 0.5  # of a look: timers are late by less
+_PINGREQ: Final = b"\xc0\x00"
 # How far a round trip may stray from its step before the step changes.
 _SLACK: Final = 2.5
 # How long another cost waits for a moment in which no message comes.
@@ -35,23 +55,27 @@ PATIENCE_SECONDS: Final = 600.0
 
 
 class Heartbeat(Timer):
-    """Every third of the silence after which a neighbour is taken for gone."""
+    """Looks at all links some times within the silence after which a neighbour is gone."""
 
     def __init__(self, tree_links: TreeLinks) -> None:
         self._tree_links = tree_links
         self._due = tree_links.core.started_at
         self._changed_at = 0.0  # when a cost became another that is not announced; 0.0 if none is
-        self._messages = 0  # that had come by the last beat
+        self._messages = 0  # that had come by the last look at the costs
+        self._costs_at = 0.0
 
     def fire(self, now: float) -> float:
-        pause = self._tree_links.mesh.settings.silence / 3
-        is_late = not 0.0 <= now - self._due < pause
-        self._beat(now, is_late)
-        self._announce_if_quiet(now)
-        self._due = now + pause
+        silence = self._tree_links.mesh.settings.silence
+        is_late = not 0.0 <= now - self._due < silence / 3
+        self._look(now, is_late)
+        if not 0.0 <= now - self._costs_at < silence / 3:
+            self._costs_at = now
+            self._announce_if_quiet(now)
+        self._due = now + silence / _LOOKS
         return self._due
 
-    def ask(self, link: Link, now: float) -> None:
+    def measure(self, link: Link, now: float) -> None:
+        """Asks for an answer that shows how far away the neighbour is."""
         sent = int(now * 1e6).to_bytes(_TIME_BYTES, "big")
         link.send([control_packet(PING, sent)])
 
@@ -83,27 +107,52 @@ class Heartbeat(Timer):
             self._changed_at = 0.0
             self._tree_links.has_news = True
 
-    def _beat(self, now: float, is_late: bool) -> None:
-        """Asks every neighbour for an answer; one that has been silent is gone. If this broker
-        itself was held up, nobody is judged by it."""
+    def _look(self, now: float, is_late: bool) -> None:
+        """Asks neighbours for an answer; one that gave none is gone. If this broker itself was held
+        up, nobody is judged by it."""
         mesh = self._tree_links.mesh
-        silence = mesh.settings.silence
         for link in list(mesh.by_name.values()):
             connection = link.connection
-            if connection is None:
+            round_trip = link.round_trip
+            if connection is None or round_trip is None:
                 continue
             try:
                 if is_late:
                     connection.last_seen = now
-                elif now - connection.last_seen > silence:
-                    logger.warning(
-                        "nothing received from %s for %.1f s: closing the link", link.name, silence
-                    )
-                    _cut(connection, now)
-                    continue
-                self.ask(link, now)
+                self._look_at(link, connection, round_trip, now)
             except Exception as error:
                 mesh.core.faults.note("a heartbeat", error, f"link {link.name}", now)
+
+    def _look_at(
+        self, link: Link, connection: Connection, round_trip: RoundTrip, now: float
+    ) -> None:
+        look = self._tree_links.mesh.settings.silence / _LOOKS
+        silent = now - connection.last_seen
+        outbox = connection.outbox
+        has_sent = outbox.bytes_sent != round_trip.sent
+        if round_trip.asked_at > connection.last_seen:
+            if now - round_trip.asked_at > look * _PATIENCE_LOOKS:
+                logger.warning(
+                    "nothing received from %s for %.1f s: closing the link", link.name, silent
+                )
+                _cut(connection, now)
+                return
+        elif round_trip.is_due(now, look):
+            round_trip.asked_at = now
+            self.measure(link, now)
+        elif silent > look * (_idle_looks(link) - _SOME) or (
+            has_sent and silent > look * (1 + _SOME)
+        ):
+            round_trip.asked_at = now
+            if link.is_dialled:
+                outbox.put(_PINGREQ)
+            else:  # one that dialled expects none, as clients do
+                self.measure(link, now)
+        round_trip.sent = outbox.bytes_sent + outbox.size
+
+
+def _idle_looks(link: Link) -> int:
+    return _IDLE_LOOKS if link.is_dialled else _IDLE_LOOKS + 1
 
 
 def _cut(connection: Connection, now: float) -> None:
@@ -115,18 +164,44 @@ def _cut(connection: Connection, now: float) -> None:
 class RoundTrip:
     """One connection's."""
 
-    __slots__ = ("_samples", "cost", "is_measured", "round_trip")
+    __slots__ = (
+        "_is_astray",
+        "_measured_at",
+        "_samples",
+        "asked_at",
+        "cost",
+        "is_measured",
+        "round_trip",
+        "sent",
+    )
 
     def __init__(self) -> None:
         self.cost = 0
         self.is_measured = False  # whether the neighbour has answered at all
         self.round_trip = 0.0  # seconds, the shortest of the last few
+        self.asked_at = 0.0  # when the neighbour was last asked for anything
+        self.sent = 0  # bytes that it had been sent by the last look, or by what that asked
         self._samples: list[float] = []
+        self._is_astray = False  # the last answer speaks for another cost
+        self._measured_at = 0.0
+
+    def is_due(self, now: float, look: float) -> bool:
+        """Whether it is time to measure again; if so, it is taken as done."""
+        looks = _RARELY_LOOKS
+        if len(self._samples) < _SAMPLES:
+            looks = _FIRST_LOOKS
+        elif self._is_astray:
+            looks = _ASTRAY_LOOKS
+        if 0.0 <= now - self._measured_at < look * (looks - _SOME):
+            return False
+        self._measured_at = now
+        return True
 
     def answered(self, round_trip: float) -> bool:
         """The neighbour answered after so many seconds; whether the cost is another now."""
         if round_trip < 0.0:  # the clock was set back
             round_trip = self.round_trip
+        self._is_astray = self._speaks_for_another(round_trip)
         samples = self._samples
         samples.append(round_trip)
         if len(samples) > _SAMPLES:
@@ -140,10 +215,16 @@ class RoundTrip:
             return True
         if len(samples) < _SAMPLES:
             return False
-        if cost_of(shortest / _SLACK) > self.cost or cost_of(shortest * _SLACK) < self.cost:
+        if self._speaks_for_another(shortest):
             self.cost = cost_of(shortest)
             return True
         return False
+
+    def _speaks_for_another(self, round_trip: float) -> bool:
+        """Whether it is more than a step away from the cost."""
+        return cost_of(round_trip / _SLACK) > self.cost or (
+            cost_of(round_trip * _SLACK) < self.cost
+        )
 
 
 def cost_of(round_trip: float) -> int:

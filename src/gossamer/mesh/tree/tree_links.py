@@ -75,7 +75,7 @@ class TreeLinks:
         # Nothing goes out before it is known whether this link is in the tree.
         link.session.window = 0
         link.session.is_awaited = True
-        self.heartbeat.ask(link, now)
+        self.heartbeat.measure(link, now)
 
     def closed(self, link: Link) -> None:
         self._exclude(link)

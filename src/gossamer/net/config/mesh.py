@@ -104,7 +104,8 @@ class MeshSection(Section):
     """Not needed any more: links may form any graph, in which the brokers maintain a tree. `tree`
     is still read, with a warning, and does the same."""
     silence_seconds: float = setting(default=1.5, ge=0.3, le=60.0)
-    """Time without data after which a neighbour is considered down."""
+    """Silence after which a neighbour that was sent something is considered down; on an idle link
+    it takes up to twice as long."""
     key_file: FilePath | None = None
     """File with the key of the mesh (created by `gossamer mesh-key`)."""
     trust_certificates: tuple[str, ...] = ()
