@@ -1,6 +1,6 @@
 """What any broker must do for one message a read, and nothing else: `epoll`, `read`, `write`.
 
-The referee of that scenario: what a broker costs beyond it is the broker's own. It understands as
+The referee of such scenarios: what a broker costs beyond it is the broker's own. It understands as
 much of MQTT 3.1.1 as its generator needs to begin; from a publisher's second chunk on, each is
 passed to the one subscriber of its first topic, whatever is in it.
 
@@ -80,7 +80,7 @@ class BareLoop:
             elif head == SUBSCRIBE:
                 self._subscribers[text_at(body, 2)] = number
                 os.write(number, bytes([0x90, 3]) + body[:2] + b"\0")
-            elif head == PUBLISH and text_at(body, 0) in self._subscribers:
+            elif head & 0xF0 == PUBLISH and text_at(body, 0) in self._subscribers:
                 self._receivers[number] = self._subscribers[text_at(body, 0)]
                 os.write(self._receivers[number], chunk)
                 return

@@ -148,12 +148,20 @@ def with_file(name: str, text: str, *command: str) -> Callable[[int, Path], list
 
 def checkout(root: Path, *, durable: bool = False) -> PeerBroker:
     """The broker of another checkout, on this Python: what did a change or a compiler cost?"""
+    command = _on_disk if durable else _in_memory
+    return PeerBroker(checkout_name(root), "", command, checkout_environment(root))
+
+
+def checkout_name(root: Path) -> str:
+    return f"gossamer in {root.resolve().name}"
+
+
+def checkout_environment(root: Path) -> dict[str, str]:
+    """With which processes of this Python are that checkout's; ValueError if it is none."""
     sources = root.resolve() / "src"
     if not (sources / "gossamer").is_dir():
         raise ValueError(f"--beside {root}: there is no src/gossamer in it")
-    command = _on_disk if durable else _in_memory
-    environment = {"PYTHONPATH": str(sources), "GOSSAMER_PURE": "0"}
-    return PeerBroker(f"gossamer in {root.resolve().name}", "", command, environment)
+    return {"PYTHONPATH": str(sources), "GOSSAMER_PURE": "0"}
 
 
 def mosquitto(more: str = "") -> PeerBroker | None:
@@ -181,6 +189,16 @@ def bare_loop() -> PeerBroker:
     """No broker: the system calls of one message a read, and nothing else."""
     module = "gossamer_lab.bench.bare_loop"
     return PeerBroker("bare epoll", "", lambda port, _: [sys.executable, "-m", module, str(port)])
+
+
+def bare_relay(next_port: int) -> PeerBroker:
+    """One before that in a line: the same system calls, to the next and back."""
+    module = "gossamer_lab.bench.bare_relay"
+    return PeerBroker(
+        "bare epoll",
+        "",
+        lambda port, _: [sys.executable, "-m", module, str(port), str(next_port)],
+    )
 
 
 def present(*found: PeerBroker | None) -> list[PeerBroker]:

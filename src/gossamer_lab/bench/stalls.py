@@ -24,6 +24,7 @@ from gossamer.cli.errors import CommandError, WrongUse
 from gossamer.net.local.ports import free_port
 from gossamer_lab import tables
 from gossamer_lab.bench import harness, peers, report
+from gossamer_lab.bench.chains import gossamer_chain, mosquitto_chain
 from gossamer_lab.bench.load import packets, state
 from gossamer_lab.bench.load.client import GeneratorError, LoadClient, close
 from gossamer_lab.bench.load.disturbances import (
@@ -35,7 +36,6 @@ from gossamer_lab.bench.load.disturbances import (
     told,
 )
 from gossamer_lab.bench.load.flow import READ_SIZE
-from gossamer_lab.bench.mesh import gossamer_chain, mosquitto_chain
 from gossamer_lab.bench.processes import beside as process_beside
 from gossamer_lab.quantiles import quantile
 
@@ -313,7 +313,7 @@ def contenders(folders: Sequence[Path]) -> list[Contender]:
         Contender(peers.gossamer(), MOST_IN_MEMORY),
         Contender(replace(peers.durable_gossamer(), name="gossamer on disk"), MOST_ON_DISK),
         Contender(gossamer_chain(2), MOST_IN_MEMORY),
-        Contender(replace(gossamer_chain(2, memory=False), kind="gossamer on disk"), MOST_ON_DISK),
+        Contender(gossamer_chain(2, is_durable=True), MOST_ON_DISK),
     ]
     for folder in folders:
         there = peers.checkout(folder, durable=True)

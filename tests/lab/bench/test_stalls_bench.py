@@ -8,9 +8,9 @@ import pytest
 
 from gossamer.cli.main import run
 from gossamer_lab.bench import peers, stalls
+from gossamer_lab.bench.chains import gossamer_chain
 from gossamer_lab.bench.load import packets
 from gossamer_lab.bench.load.disturbances import BY_NAME, SCENARIOS, StallScenario
-from gossamer_lab.bench.mesh import gossamer_chain
 from gossamer_lab.bench.stalls import (
     COLUMNS,
     Pinger,

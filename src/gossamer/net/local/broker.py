@@ -1,8 +1,10 @@
 """One broker process of a local mesh, on a folder and on ports that outlive it."""
 
+import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,13 +20,22 @@ class LocalMeshError(Exception):
 class LocalBroker:
     """Started, stopped, killed and started again."""
 
-    def __init__(self, name: str, folder: Path, port: int, admin_port: int, token: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        port: int,
+        admin_port: int,
+        token: str,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
         self.folder = folder
         self.port = port
         self.admin_port = admin_port
         self.admin = AdminClient("127.0.0.1", admin_port, token)
         self.config = folder / "broker.toml"
+        self._environment = environment
         self._log = folder / "broker.log"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -41,6 +52,7 @@ class LocalBroker:
                     *(sys.executable, "-m", "gossamer", "serve", "--with-parent"),
                     *("--config", str(self.config)),
                 ],
+                env={**os.environ, **(self._environment or {})},
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,

@@ -3,8 +3,8 @@
 import os
 import secrets
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -63,6 +63,7 @@ class LocalMeshPlan:
     memory: bool = True
     sys_seconds: int = 10
     roaming_seconds: float = 5.0  # how long clients wait for their session; 0 for no roaming
+    environment: Mapping[str, str] = field(default_factory=dict)  # of the processes, beside ours
     more: tuple[str, ...] = ()  # sections of each broker's configuration that are not made here
 
 
@@ -99,7 +100,14 @@ class LocalMesh:
             ports = list(range(plan.base_port, plan.base_port + plan.brokers))
             _check_free(ports)
         self.brokers = [
-            LocalBroker(f"b{number + 1}", folder / f"b{number + 1}", port, free[-number - 1], token)
+            LocalBroker(
+                f"b{number + 1}",
+                folder / f"b{number + 1}",
+                port,
+                free[-number - 1],
+                token,
+                plan.environment,
+            )
             for number, port in enumerate(ports)
         ]
         for number in range(plan.brokers):

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from gossamer_lab.bench.load import packets
 from gossamer_lab.bench.load.client import GeneratorError, LoadClient, close, start
 from gossamer_lab.bench.load.flow import DRAIN_SECONDS, PAYLOAD, QUIET_SECONDS, WARM_UP_SHARE
+from gossamer_lab.bench.load.state import await_path
 from gossamer_lab.bench.measurement import BenchTarget, Measurement, Meter
 from gossamer_lab.bench.processes import beside
 from gossamer_lab.quantiles import quantile
@@ -125,10 +126,13 @@ class Pacer:
 
 
 def latency(target: BenchTarget, flood_qos: int | None = None) -> Measurement:
-    """From sending to receiving, at 1,000 messages a second; alone, or beside a flood."""
+    """From sending to receiving, at 1,000 messages a second; alone, or beside a flood. Of a chain:
+    from its first broker to its last."""
     flooding = nullcontext() if flood_qos is None else beside(flood, target.address, flood_qos)
     with flooding:
-        publisher, subscriber = (LoadClient(target.address, name) for name in "ps")
+        await_path(target)
+        publisher = LoadClient(target.address, "p")
+        subscriber = LoadClient(target.last_address, "s")
         pacer = Pacer(publisher, subscriber, "bench/latency", len(PAYLOAD), RATE)
         meter = Meter(target)
         run = pacer.run(int(RATE * target.seconds) + WARM_UP_MESSAGES, QUIET_SECONDS)

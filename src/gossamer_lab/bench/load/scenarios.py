@@ -65,6 +65,9 @@ MESH_SCENARIOS = (
     LoadScenario("mesh-qos1", "20 pairs in bursts, QoS 1", _pairs_qos_1),
     LoadScenario("mesh-qos2", "20 pairs in bursts, QoS 2", _pairs_qos_2),
 )
+MESH_LATENCY = LoadScenario(
+    "mesh-latency", "latency at 1,000 messages a second, QoS 1", paced.latency, False
+)
 # What a delivery costs by how much a broker holds: by what grows, its scenarios by size.
 _TO_A_MILLION = (1_000, 10_000, 100_000, 1_000_000)
 GROWTH_SCENARIOS = {
@@ -88,6 +91,7 @@ BY_NAME = {
         *DURABLE_SCENARIOS,
         *FLOOD_SCENARIOS,
         *MESH_SCENARIOS,
+        MESH_LATENCY,
         *(one for by_size in GROWTH_SCENARIOS.values() for one in by_size.values()),
     )
 }
