@@ -46,6 +46,12 @@ class Case(NamedTuple):
         return f"gossamer sim torture --first {self.seed} --seeds 1 --modes {self.mode}{kind}"
 
 
+# Sessions and subscriptions lead to each other until the session ends, and the collector does not
+# see them. A trial drops its brokers as they stand, about a megabyte: a process ends before that
+# is much.
+_CASES_A_PROCESS = 200
+
+
 @dataclass
 class TrialVerdict:
     case: Case
@@ -141,7 +147,9 @@ def judged(case: Case) -> TrialVerdict:
 
 def _pool(jobs: int) -> ProcessPoolExecutor:
     # Not forked: this process may have threads, a progress bar's for one.
-    return ProcessPoolExecutor(jobs, get_context("spawn"), _be_quiet)
+    return ProcessPoolExecutor(
+        jobs, get_context("spawn"), _be_quiet, max_tasks_per_child=_CASES_A_PROCESS
+    )
 
 
 def _be_quiet() -> None:
