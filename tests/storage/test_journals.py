@@ -54,6 +54,22 @@ def test_any_history_reads_back_as_its_committed_part(
     store.close()
 
 
+def test_a_number_that_is_given_twice_is_one_delivery(store: UnderTest) -> None:
+    """As a neighbour may that hands a session over: a second row would outlive the session, and
+    the store would count as damaged."""
+    journal = store.journal
+    journal.session_saved(SessionRecord("c", "u", 10))
+    for text in ("first", "second"):
+        journal.delivery_queued("c", delivery(7, a_message(text)))
+        store.commit()
+    (found,) = store.reopen().sessions[0].deliveries
+    assert found.message is not None
+    assert found.message.payload == a_message("second").payload
+    store.journal.session_removed("c")
+    store.commit()
+    assert store.rows() == 0
+
+
 def test_everything_removed_leaves_no_row(store: UnderTest) -> None:
     message = a_message(rich=True)
     record = SessionRecord("c", "u", 10)

@@ -89,6 +89,7 @@ class Link:
         "control_bytes_heard",
         "control_messages",
         "control_messages_heard",
+        "digests",
         "holds",
         "in_tree",
         "interest",
@@ -132,6 +133,9 @@ class Link:
         # Whether messages are queued for it, and whether the tree has it (`tree_links.py`).
         self.is_forwarding = False
         self.in_tree = False
+        # What it said that it has of retained messages, before anything was queued for it: what is
+        # kept here until that begins would reach it in no other way.
+        self.digests = b""
         self.round_trip: RoundTrip | None = None
         self.holds = 0  # how often we asked for its interests
         self.markers = 0  # sent to it; they are no publications

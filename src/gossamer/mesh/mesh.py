@@ -28,7 +28,7 @@ from gossamer.mesh.interest.remote import RemoteInterest
 from gossamer.mesh.link import Link
 from gossamer.mesh.neighbour_table import NeighbourRecords, NeighbourTable
 from gossamer.mesh.overview import Overview
-from gossamer.mesh.retained_sync import missing_there
+from gossamer.mesh.retained_sync import check_digests, tell_retained
 from gossamer.mesh.roaming.roaming import Roaming
 from gossamer.mesh.settings import MeshSettings
 from gossamer.mesh.sharing.delivery import KIND as SHARE
@@ -267,8 +267,10 @@ def listen(mesh: Mesh, link: Link, payload: bytes, now: float) -> None:
     elif kind == control.EPOCH:
         mesh.neighbour_table.hear_epoch(link, payload[1:])
     elif kind == control.RETAINED:
-        missing = missing_there(mesh.core, payload[1:])
-        link.session.enqueue_retained(missing, link.receiver, now)
+        check_digests(payload[1:])
+        link.digests = payload[1:]
+        if link.is_forwarding:
+            tell_retained(mesh.core, link, now)
     elif kind == control.MEASURES:
         mesh.auto.gathering.hear(link, payload[1:], now)
     elif kind == control.FLOOD:

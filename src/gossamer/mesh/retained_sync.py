@@ -10,6 +10,7 @@ from gossamer.broker.core import Core
 from gossamer.broker.retained import DIGESTS
 from gossamer.broker.retained_stamps import Stamp, stamp_of, with_stamp
 from gossamer.mesh.control_messages import RETAINED, control_packet
+from gossamer.mesh.link import Link
 from gossamer.session.message import Message
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
@@ -23,10 +24,13 @@ def digests_packet(core: Core) -> bytes:
     return control_packet(RETAINED, body)
 
 
-def missing_there(core: Core, theirs: bytes) -> list[Message]:
-    """Ours in every part where the neighbour's digest is another; stamps sort out the rest."""
+def check_digests(theirs: bytes) -> None:
     if len(theirs) != DIGESTS * _DIGEST_BYTES:
         raise ProtocolError(reasons.MALFORMED_PACKET, "a neighbour sent digests of a wrong size")
+
+
+def missing_there(core: Core, theirs: bytes) -> list[Message]:
+    """Ours in every part where the neighbour's digest is another; stamps sort out the rest."""
     parts: list[int] = []
     for part in range(DIGESTS):
         start = part * _DIGEST_BYTES
@@ -35,6 +39,14 @@ def missing_there(core: Core, theirs: bytes) -> list[Message]:
             parts.append(part)
     found = core.retained.stamped_in(parts) + core.shared.stamped_in(parts)
     return [_replayed(message) for message in found]
+
+
+def tell_retained(core: Core, link: Link, now: float) -> None:
+    """What the neighbour lacks by the digests that it sent last, once."""
+    if link.digests:
+        missing = missing_there(core, link.digests)
+        link.digests = b""
+        link.session.enqueue_retained(missing, link.receiver, now)
 
 
 def _digest(core: Core, part: int) -> int:

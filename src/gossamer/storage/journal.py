@@ -146,6 +146,7 @@ class CollectingJournal(Journal):
         session = self._index.sessions[client_id]
         changes = self._batch.deliveries
         key = changes.new_key()
+        before = session.deliveries.get(record.number)
         message = record.message
         if message is None:
             stored = None
@@ -155,6 +156,10 @@ class CollectingJournal(Journal):
             row = delivery_row(key, session.key, record, stored.key)
         session.deliveries[record.number] = StoredDelivery(row, stored)
         changes.puts[key] = row
+        if before is not None:
+            # A neighbour that hands a session over names a number twice: a row that nothing knows
+            # would outlive the session, and the store would count as damaged.
+            self._forget(before)
 
     def delivery_sent(self, client_id: str, number: int, packet_id: int) -> None:
         delivery = self._delivery(client_id, number)

@@ -19,12 +19,13 @@ from gossamer.mesh.link import Link
 from gossamer.mesh.roaming.transfer import (
     ITEM,
     LATE,
+    MOST_PASSING,
     MOST_SUBSCRIPTIONS,
     end_directed,
     head_directed,
     item_directed,
 )
-from gossamer.mesh.roaming.transfer_state import MOVED, TAKEN, TransferStates
+from gossamer.mesh.roaming.transfer_state import MOVED, TAKEN, TransferState, TransferStates
 from gossamer.session.handover import give_away
 from gossamer.session.message_names import NAME_BYTES
 from gossamer.session.name_bits import NameBits, unpacked_names
@@ -43,6 +44,8 @@ TAKEN_OVER: Final = "taken"
 OVER: Final = "over"
 # Interests cross a link within milliseconds, a summary under load within two seconds.
 LINGER_SECONDS: Final = 15.0
+# Of one departed session, some 100 bytes each.
+_MOST_NAMES: Final = 1_024
 # A session that moves is more than its parts: none may be lost or come twice.
 TRANSFER_QOS: Final = 2
 
@@ -59,6 +62,21 @@ class DepartedSession(Timer):
         self.is_over = False  # its new broker wants no more of it than is left here
         self.number = 0  # of the last delivery that it had when it left
         self.changes = -1  # of who is reached, when it was last looked at
+        self._passed_on: set[bytes] = set()
+
+    def passes_on(self, delivery: DeliveryRecord) -> bool:
+        """Once, however often a message comes here: with every broker of a chain that passes on
+        what others pass on to it, there would be twice as many of each."""
+        message = delivery.message
+        name = b"" if message is None or delivery.share else message.name[-NAME_BYTES:]
+        if not name:
+            return True
+        if name in self._passed_on:
+            return False
+        if len(self._passed_on) >= _MOST_NAMES:
+            self._passed_on.clear()  # the new broker knows them too
+        self._passed_on.add(name)
+        return True
 
     def fire(self, now: float) -> float:
         return now + LINGER_SECONDS if self._departed_sessions.lingers(self, now) else 0.0
@@ -79,6 +97,7 @@ class DepartedSessions(DirectedHandler):
         where = self._transfers.of(session)
         departed = DepartedSession(self, session, where.broker)
         departed.last = where.last
+        departed.number = where.number
         # A broker that died meanwhile may not have sent the end; a second one changes nothing.
         departed.is_leaving = session.lane.messages > 0
         self._watch(session)
@@ -112,9 +131,11 @@ class DepartedSessions(DirectedHandler):
         departed.is_leaving = session.lane.messages > 0
         seen_at = self._core.locations.last_seen(client_id)
         passed = self._passed(session, deliveries)
-        self._send(
-            departed, head_directed(session, to, own, where.since, incoming, passed, seen_at), now
+        head = head_directed(
+            *(session, to, own, where.since, incoming, passed, seen_at),
+            passing=[name for name in where.passing if name != to][-MOST_PASSING:],
         )
+        self._send(departed, head, now)
         for delivery in deliveries:
             self._send(departed, item_directed(ITEM, own, client_id, to, delivery), now)
         if not departed.is_leaving:
@@ -123,6 +144,7 @@ class DepartedSessions(DirectedHandler):
         where.state = MOVED
         where.broker = to
         where.last = departed.last
+        where.number = number
         self._core.journal.session_saved(record)
         self._transfers.save(session)
         self._by_client[client_id] = departed
@@ -190,21 +212,48 @@ class DepartedSessions(DirectedHandler):
 
     def run(self, directed: DirectedMessage, origin: Link, now: float) -> None:
         """The session is where it should be; some of its subscriptions may have ended there."""
-        departed = self._by_client.get(directed.text("client"))
-        if departed is None or departed.to != directed.text("source"):
+        client_id = directed.text("client")
+        departed = self._by_client.get(client_id)
+        source = directed.text("source")
+        if departed is None or not self._may_end(departed, source, now):
             return
+        where = self._transfers.of(departed.session)
         if directed.flag("ends"):
             departed.is_over = True
+            self._tell_earlier(where, departed, [], now)
             if not departed.session.lane.messages:
                 self._finish(departed, now)
             return
-        for filter in _ended(directed):
+        ended = [each for each in _ended(directed) if each in departed.session.subscriptions]
+        for filter in ended:
             remove_subscription(self._core, departed.session, filter)
-        where = self._transfers.of(departed.session)
-        if where.state == MOVED:
+        if ended:
+            self._tell_earlier(where, departed, ended, now)
+        if where.state == MOVED and departed.to == source:
             where.state = TAKEN
             self._transfers.save(departed.session)
             self._core.timers.add(now + LINGER_SECONDS, departed)
+
+    def _may_end(self, departed: DepartedSession, source: str, now: float) -> bool:
+        """Whether the session is there: where it was sent, or where it has gone from there."""
+        if departed.to == source:
+            return True
+        claim = self._mesh.roaming.claims.find(departed.session.client_id, now)
+        return claim is not None and claim.owner == source
+
+    def leads_to(self, client_id: str) -> str:
+        """Where a session that is not here any more has gone; "" if it is not known."""
+        departed = self._by_client.get(client_id)
+        return "" if departed is None else departed.to
+
+    def _tell_earlier(
+        self, where: TransferState, departed: DepartedSession, ended: list[str], now: float
+    ) -> None:
+        """To those from where the session had come: what they pass on comes by way of this one."""
+        for broker in where.passing:
+            if broker != departed.to:
+                client_id = departed.session.client_id
+                self._mesh.roaming.tell_ended(broker, client_id, ended, now)
 
     def lingers(self, departed: DepartedSession, now: float) -> bool:
         """Whether the departed session is still needed; if not, it ends."""
@@ -229,6 +278,8 @@ class DepartedSessions(DirectedHandler):
                 if departed.is_leaving and delivery.number > departed.number:
                     self._end(departed, now)
                 kind = ITEM if departed.is_leaving else LATE
+                if kind == LATE and not departed.passes_on(delivery):
+                    continue
                 self._send(
                     departed, item_directed(kind, own, client_id, departed.to, delivery), now
                 )

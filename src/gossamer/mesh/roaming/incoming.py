@@ -14,14 +14,28 @@ from gossamer.broker.geofences import told_of
 from gossamer.broker.operator_subscriptions import OperatorSubscription
 from gossamer.broker.session_end import expect_expiry
 from gossamer.broker.session_start import bound_queue
-from gossamer.broker.subscriptions import asked_of, enter, make, remove_subscription
+from gossamer.broker.subscriptions import (
+    asked_of,
+    enter,
+    find_group,
+    make,
+    remove_subscription,
+)
 from gossamer.geo.areas import GlpError
 from gossamer.geo.geolocation import read_located
-from gossamer.mesh.directed.message import NO_MESSAGE, DirectedMessage
+from gossamer.mesh.directed.message import NO_MESSAGE, DirectedMessage, Fields
 from gossamer.mesh.directed.router import DirectedHandler
 from gossamer.mesh.link import Link
 from gossamer.mesh.roaming.departed import OVER, TAKEN_OVER, TRANSFER_QOS
-from gossamer.mesh.roaming.transfer import END, HEAD, ITEM, LATE, TransferHead, delivery_of
+from gossamer.mesh.roaming.transfer import (
+    END,
+    HEAD,
+    ITEM,
+    LATE,
+    TransferHead,
+    delivery_of,
+    item_directed,
+)
 from gossamer.mesh.roaming.transfer_state import (
     AGREEMENT,
     ARRIVING,
@@ -75,6 +89,7 @@ class IncomingSessions(DirectedHandler):
         where = self._transfers.of(session)
         self.names.restore(session)
         if where.state == ARRIVING:
+            session.number_after(where.number)
             self._under_way[(where.broker, session.client_id)] = IncomingSession(
                 session, _INSTALLED
             )
@@ -92,10 +107,7 @@ class IncomingSessions(DirectedHandler):
         if directed.kind == LATE:
             self._late(client_id, directed, now)
         elif directed.kind == OVER:
-            session = self._core.sessions.get(client_id)
-            if session is not None:
-                self._transfers.of(session).passing.pop(directed.text("source"), None)
-                self._is_settled(session, directed.text("source"), now)
+            self._over(client_id, directed, now)
         elif directed.kind == HEAD:
             self._begin(client_id, TransferHead(directed), now)
         else:
@@ -144,7 +156,9 @@ class IncomingSessions(DirectedHandler):
         where = self._transfers.of(session)
         where.state = ARRIVING
         where.broker = head.source
-        where.passing[head.source] = None
+        where.number = head.number
+        own = self._mesh.settings.name
+        where.passing = {name: None for name in [*head.passing, head.source] if name != own}
         where.since = head.since
         self.names.watch(session)
         self.names.had(session, head.seen, head.passed)
@@ -216,15 +230,37 @@ class IncomingSessions(DirectedHandler):
         )
         self._roaming.arrived(client_id, now)
 
-    def _is_settled(self, session: Session, source: str, now: float) -> None:
-        """The broker that had it has nothing left for it."""
-        where = self._transfers.of(session)
-        if where.state == AGREEMENT and where.broker == source:
-            self.names.forget(session)
-            self._roaming.departed_sessions.before.pop(session.client_id, None)
-            where.state = HERE
-            where.broker = ""
+    def _over(self, client_id: str, directed: DirectedMessage, now: float) -> None:
+        """A broker where the session was passes nothing on any more. It says so to the one where
+        the session went from there, which may have let it go on."""
+        source = directed.text("source")
+        session = self._core.sessions.get(client_id)
+        if session is not None:
+            where = self._transfers.of(session)
+            where.passing.pop(source, None)
+            if where.state == AGREEMENT and not where.passing:
+                self.names.forget(session)
+                self._roaming.departed_sessions.before.pop(client_id, None)
+                where.state = HERE
+                where.broker = ""
             self._transfers.save(session)
+        owner = self._gone_to(client_id, source, now)
+        if owner:
+            said = DirectedMessage(OVER, owner, _said(client_id, source), NO_MESSAGE)
+            self._mesh.router.send(said, TRANSFER_QOS, now)
+
+    def _gone_to(self, client_id: str, source: str, now: float) -> str:
+        """The broker to which this one passes on what `source` sent for a session that is not here
+        any more; "" if it is here, or nobody has it."""
+        session = self._core.sessions.get(client_id)
+        own = self._mesh.settings.name
+        if session is not None and not self._transfers.of(session).is_away():
+            return ""
+        to = self._roaming.departed_sessions.leads_to(client_id)
+        if not to:
+            claim = self._roaming.claims.find(client_id, now)
+            to = "" if claim is None else claim.owner
+        return "" if to in (own, source) else to
 
     def _straggled(self, directed: DirectedMessage, key: tuple[str, str], now: float) -> None:
         """It came after the end of its session, which does not wait for what may expire."""
@@ -243,12 +279,28 @@ class IncomingSessions(DirectedHandler):
         session = self._core.sessions.get(client_id)
         if message is None or delivery.qos == 0:
             return
+        if session is None and self._passes_on(directed, delivery, now):
+            return
         if session is not None and _is_wanted(session, delivery, message, now):
             _give(session, delivery, now)
         elif delivery.share:
-            # Its old broker must not be chosen for the same message again.
-            self._roaming.tell_ended(directed.text("source"), client_id, [delivery.share], now)
-            self._core.routes.sharing.hand_on(delivery.share, None, message, now)
+            # Its old broker must not be chosen for the same message again, others here may be.
+            name = delivery.share
+            self._roaming.tell_ended(directed.text("source"), client_id, [name], now)
+            self._core.routes.sharing.hand_on(name, find_group(self._core, name), message, now)
+
+    def _passes_on(self, directed: DirectedMessage, delivery: DeliveryRecord, now: float) -> bool:
+        """The session has gone on from here, and this broker has let go of it."""
+        client_id = directed.text("client")
+        owner = self._gone_to(client_id, directed.text("source"), now)
+        if not owner:
+            return False
+        late = item_directed(LATE, self._mesh.settings.name, client_id, owner, delivery)
+        return self._mesh.router.send(late, TRANSFER_QOS, now)
+
+
+def _said(client_id: str, source: str) -> Fields:
+    return {"client": client_id, "source": source}
 
 
 def _give(session: Session, delivery: DeliveryRecord, now: float) -> None:

@@ -1,5 +1,12 @@
 """Sessions that follow their clients: whoever a client connects to claims its session.
 
+The rule: subscriptions, queue, position and received identifiers of both directions move as one
+thing, and have one owner at every instant. The broker that has the session owns it until the
+transaction in which it hands it over; from then on the directed messages of that transfer are the
+session; the broker that they reach owns it with the transaction that installs it. Who has owned it
+keeps no part of it: it passes on what still comes, as long as the owner has the subscription.
+`docs/mesh-reference.md` has the steps, with what is durable and what a crash at each leads to.
+
 The broker that has it hears of the claim, ends its connection (0x8E) and hands everything over; the
 client's CONNECT is answered when that is done, or when it takes too long. Then the client begins
 with a new session, and what the old one kept comes to it when the brokers reach each other.

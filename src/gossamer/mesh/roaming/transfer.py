@@ -51,6 +51,7 @@ MOST_SUBSCRIPTIONS: Final = 1_000_000
 _MOST_IDENTIFIERS: Final = 1_000_000
 _MOST_SEEN: Final = 1_000_000
 _MOST_PASSED: Final = 1_000_000  # bytes, packed
+MOST_PASSING: Final = 64
 _LATEST: Final = 1e12  # seconds of the wall clock, in thirty thousand years
 _NO_SUBSCRIPTION: Final = "a malformed subscription"
 _RECORD_FIELDS: Final = ("filter", "qos", "no_local", "rap", "handling", "identifier", "user")
@@ -64,6 +65,7 @@ def head_directed(
     incoming: list[int],
     passed: NameBits,
     seen_at: tuple[Point, float] | None,
+    passing: list[str],
 ) -> DirectedMessage:
     """`passed` are messages that it has had, as far as it wanted them; `seen_at` is where its
     client was last, if it says such things, and when."""
@@ -76,6 +78,7 @@ def head_directed(
         "incoming": incoming,
         "seen": "" if session.seen is None else session.seen.names().hex(),
         "passed": passed.packed().hex(),
+        "passing": passing,
         "subscriptions": [_listed(each.record) for each in session.subscriptions.values()],
     }
     if seen_at is not None:
@@ -145,6 +148,7 @@ class TransferHead:
         "incoming",
         "number",
         "passed",
+        "passing",
         "record",
         "seen",
         "seen_at",
@@ -163,6 +167,8 @@ class TransferHead:
         self.incoming = said.numbers("incoming", 65_535, 1, 65_535)
         self.seen = said.binary("seen", NAME_BYTES, _MOST_SEEN)
         self.passed = _passed(said)
+        # Earlier versions name none.
+        self.passing = _brokers(said) if "passing" in said.fields else []
         listed = said.items("subscriptions", MOST_SUBSCRIPTIONS)
         self.subscriptions = [_subscription(each) for each in listed]
         self.seen_at = _position(said)
@@ -217,6 +223,13 @@ def _passed(said: JsonFields) -> NameBits:
         return unpacked_names(said.binary("passed", 1, _MOST_PASSED))
     except ValueError:
         raise malformed("malformed names of messages") from None
+
+
+def _brokers(said: JsonFields) -> list[str]:
+    names = said.texts("passing", MOST_PASSING)
+    if any("/" in name for name in names):
+        raise malformed("a malformed name of a broker")
+    return names
 
 
 def _position(said: JsonFields) -> tuple[Point, float] | None:

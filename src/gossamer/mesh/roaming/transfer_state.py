@@ -2,7 +2,7 @@
 messages it has had.
 
     state / broker / when the session began / the last of the directed messages with which it went
-    away
+    away / the number of the last delivery that goes along with it / brokers that pass messages on
 
 A session that moved away stays for a while, to pass on what still comes for it here. Meanwhile a
 message may reach its client by both brokers. What a client has at QoS 2 must be known after a crash
@@ -11,6 +11,7 @@ too: it is kept in the transaction in which the client's answer is.
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Final
 
 from gossamer.broker.core import Core
@@ -28,7 +29,7 @@ TAKEN: Final = "taken"  # that broker has it
 
 # The room of the store that has it, by client id.
 _ROOM: Final = "mesh/moves"
-# A room of the store for each session, with runs of names by the first of them.
+# A room of the store for each session, with runs of names by their digests.
 _ROOMS: Final = "mesh/seen/"
 _PASSED: Final = "passed"  # beside them: what passed the brokers where the session was
 
@@ -36,23 +37,29 @@ _PASSED: Final = "passed"  # beside them: what passed the brokers where the sess
 class TransferState:
     """Of one session. No broker's name has a slash."""
 
-    __slots__ = ("broker", "last", "passing", "since", "state")
+    __slots__ = ("broker", "last", "number", "passing", "since", "state")
 
     def __init__(self, text: str) -> None:
-        parts = [*text.split("/"), "", "", "", ""]
+        parts = [*text.split("/"), "", "", "", "", ""]
         self.state = parts[0]
         self.broker = parts[1]
         self.since = int(parts[2]) if parts[2].isdecimal() else 0  # microseconds
         self.last = parts[3]
-        # Brokers that pass on to this one what comes for the session there. After a restart those
-        # of earlier moves are not known: more may be passed on than is wanted.
-        self.passing: dict[str, None] = {}
-        if self.broker and not self.is_away():
-            self.passing[self.broker] = None
+        # Deliveries with a greater number came to the session after it had left, where it was or
+        # where it is now.
+        self.number = int(parts[4]) if parts[4].isdecimal() else 0
+        # Brokers that pass on to this one what comes for the session there.
+        self.passing: dict[str, None] = dict.fromkeys([name for name in parts[5:] if name])
+        if self.broker and not self.passing and not self.is_away():
+            self.passing[self.broker] = None  # as 0.1.0 wrote it
 
     def text(self) -> str:
-        text = f"{self.state}/{self.broker}/{self.since}"
-        return f"{text}/{self.last}" if self.last and self.is_away() else text
+        """Of the last three only what it needs: they were not there in 0.1.0."""
+        is_away = self.is_away()
+        last = self.last if is_away else ""
+        number = str(self.number) if is_away or self.state == ARRIVING else ""
+        parts = [self.state, self.broker, str(self.since), last, number, *self.passing]
+        return "/".join(parts).rstrip("/")
 
     def is_here(self) -> bool:
         return self.state in (HERE, AGREEMENT)
@@ -163,7 +170,10 @@ class SeenNames:
             seen = session.seen
             if seen is not None and seen.unsaved:
                 room = _ROOMS + session.client_id
-                self._core.journal.keep(room, seen.unsaved[0].hex(), b"".join(seen.unsaved))
+                # Called by what it holds: some are done with twice, by two subscriptions, and a run
+                # must not take the place of another that begins alike.
+                run = b"".join(seen.unsaved)
+                self._core.journal.keep(room, blake2b(run, digest_size=8).hexdigest(), run)
                 seen.unsaved = []
 
 

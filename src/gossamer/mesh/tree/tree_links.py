@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.mesh.control_messages import LEAVE, control_packet
 from gossamer.mesh.link import Link
-from gossamer.mesh.retained_sync import digests_packet
+from gossamer.mesh.retained_sync import digests_packet, tell_retained
 from gossamer.mesh.tree.agreement import Markers, TreeAgreement
 from gossamer.mesh.tree.deduplication import Deduplication
 from gossamer.mesh.tree.heartbeat import Heartbeat, RoundTrip
@@ -70,6 +70,7 @@ class TreeLinks:
     def opened(self, link: Link, now: float) -> None:
         """A link stands; it is announced when the neighbour has answered once."""
         link.round_trip = RoundTrip()
+        link.digests = b""
         self._exclude(link)
         self.rebroadcast.stop(link)
         # Nothing goes out before it is known whether this link is in the tree.
@@ -110,6 +111,7 @@ class TreeLinks:
         self.mesh.neighbour_table.take_up(link)
         self.markers.ask(link)
         link.send([digests_packet(self.core)])
+        tell_retained(self.core, link, now)
 
     def _release(self, link: Link, now: float) -> None:
         """Its queue goes to the neighbour, once those have it who were left behind."""
