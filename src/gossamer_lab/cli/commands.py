@@ -11,6 +11,7 @@ COMMANDS: Final = CommandSet(
         "torture",
         "torture spark",
         "torture soak",
+        "torture roaming",
         "torture fuzz",
         "sim",
         "sim torture",

@@ -94,6 +94,39 @@ def spark(kills: Kills = 40, seed: Seed = 1, keep: Keep = None) -> None:
     conclude(outcome.faults)
 
 
+def roaming(
+    moves: Annotated[int, typer.Option(min=1, help="Number of moves.")] = 100,
+    seed: Seed = 1,
+    mode: Annotated[
+        str, typer.Option(help=f"Mode of the mesh: one of {', '.join(MODES)}.")
+    ] = "ssf",
+    keep: Keep = None,
+) -> None:
+    """Kill brokers of a mesh while sessions follow their clients; fail on any broken promise.
+
+    Three brokers with stores. Nothing acknowledged may be lost, nothing may come twice at QoS 2 or
+    after an UNSUBSCRIBE was answered, and no session may vanish."""
+    if mode not in MODES:
+        raise WrongUse(f"--mode must be one of {', '.join(MODES)}, not {mode!r}")
+    from gossamer_lab.torture.roaming_kills import RoamingPlan
+    from gossamer_lab.torture.roaming_kills import torture as run_roaming
+
+    plan = RoamingPlan(moves, seed, mode)
+    with Advance("moves", moves) as advance:
+        outcome = _in_folder(
+            keep, lambda folder: asyncio.run(run_roaming(plan, folder, advance.show))
+        )
+    kills = ", ".join(f"{number} × {what}" for what, number in outcome.kills.items() if number)
+    typer.echo(
+        f"{build()}; seed {seed}, {plan.brokers} brokers, mode {mode}: {outcome.moves} moves, "
+        f"kills: {kills or 'none'}; {outcome.acknowledged} messages acknowledged, "
+        f"{outcome.received} received ({outcome.repeated} of them again, at QoS 1), "
+        f"{outcome.ended} filters given up, "
+        f"{len(outcome.faults)} faults in {outcome.seconds:.0f} seconds"
+    )
+    conclude(outcome.faults)
+
+
 def fuzz(
     inputs: Annotated[int, typer.Option(min=1, help="Number of inputs.")] = 20_000,
     seed: Seed = 1,

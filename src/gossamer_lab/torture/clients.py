@@ -22,7 +22,11 @@ from gossamer.wire.packets import (
     Suback,
 )
 from gossamer.wire.properties import Properties
-from gossamer.wire.reasons import PACKET_IDENTIFIER_NOT_FOUND, UNSPECIFIED_ERROR
+from gossamer.wire.reasons import (
+    PACKET_IDENTIFIER_NOT_FOUND,
+    SERVER_BUSY,
+    UNSPECIFIED_ERROR,
+)
 from gossamer_lab.torture.ledger import DeliveryLedger, MessageKey
 
 NEVER: Final = 0xFFFFFFFF
@@ -69,6 +73,10 @@ class TortureLink:
         self._confirmed = False
         self._writer: asyncio.StreamWriter | None = None
         self._stopping = False
+        self.may_wait = False  # a broker may say that it is busy with this session
+        self._reader: asyncio.StreamReader | None = None
+        self._leaves_open = False
+        self._left: asyncio.StreamWriter | None = None  # the connection that it left open
 
     async def run(self) -> None:
         """Stay connected until `stop`."""
@@ -89,12 +97,23 @@ class TortureLink:
         if self._writer is not None:
             self._writer.transport.abort()
 
+    def move(self, port: int, leaves_open: bool) -> None:
+        """To another broker. With `leaves_open` nobody tells the one where it was."""
+        self._port = port
+        self._leaves_open = leaves_open
+        if self._reader is not None and self._writer is not None:
+            transport = self._writer.transport
+            assert isinstance(transport, asyncio.Transport)
+            transport.pause_reading()  # a reader that has come to its end takes no more
+            self._reader.feed_eof()
+
     def stop(self) -> None:
         self._stopping = True
         self.drop()
 
     async def _connect_once(self) -> None:
         reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+        self._reader = reader
         try:
             self.protocol.open()
             self.flush()
@@ -107,9 +126,22 @@ class TortureLink:
         except ProtocolError as error:
             self._ledger.fault(f"{self.client_id} was sent something wrong: {error.text}")
         finally:
-            self._writer.transport.abort()
+            self._reader = None
+            self._leave(self._writer)
+
+    def _leave(self, writer: asyncio.StreamWriter) -> None:
+        if self._left is not None:
+            self._left.transport.abort()
+            self._left = None
+        if self._leaves_open:
+            self._leaves_open = False
+            self._left = writer
+        else:
+            writer.transport.abort()
 
     def _note_connack(self, packet: Connack) -> None:
+        if packet.reason == SERVER_BUSY and self.may_wait:
+            return
         if packet.reason:
             self._ledger.fault(f"{self.client_id} was refused with 0x{packet.reason:02x}")
         elif self._confirmed and not packet.session_present:

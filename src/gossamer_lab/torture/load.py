@@ -9,8 +9,10 @@ from collections.abc import Coroutine, Iterable, Sequence
 from random import Random
 from typing import Any
 
+from gossamer.net.client import Client
+from gossamer.net.local.broker import LocalBroker
 from gossamer_lab.torture.churn import ChurningSession, RetainedTopic, verify_retained
-from gossamer_lab.torture.clients import TorturePublisher, TortureSubscriber
+from gossamer_lab.torture.clients import READY, TorturePublisher, TortureSubscriber
 from gossamer_lab.torture.ledger import DeliveryLedger
 
 
@@ -68,6 +70,16 @@ class TortureLoad:
             await session.verify()
         for url in urls:
             await verify_retained(url, self.topics, retained_seconds)
+
+
+async def meet(readers: Sequence[TortureSubscriber], brokers: Sequence[LocalBroker]) -> None:
+    """Until what is published at any broker reaches every reader: from then on all must."""
+    everywhere = {broker.name for broker in brokers}
+    while any(reader.reached_from != everywhere for reader in readers):
+        for broker in brokers:
+            async with Client(f"mqtt://127.0.0.1:{broker.port}") as client:
+                await client.publish(READY + broker.name, b"", qos=1)
+        await asyncio.sleep(0.2)
 
 
 async def end_tasks(tasks: Sequence[asyncio.Future[None]]) -> None:

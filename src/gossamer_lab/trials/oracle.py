@@ -3,13 +3,17 @@
 A trial runs in rounds, and the mesh comes to rest between them. In a round, a filter that was
 granted before it and left alone in it must get every acknowledged publication that matches, at
 QoS 1 and 2: there is no excuse, whatever crashes, is cut or is subscribed elsewhere meanwhile.
-Nothing may arrive twice at QoS 2, nothing out of its publisher's order on a topic (unless the tree
-changes and there is another way, or the filter is so new that not all brokers on the way knew it),
-nothing that nobody asked for or published.
+Nothing may arrive twice at QoS 2, nothing that nobody asked for or published, and nothing that was
+published after its reader had the answer that it has unsubscribed from it.
+
+Nor may anything come out of its publisher's order on a topic, but where `docs/mesh-reference.md`
+says that it may: the tree changes and there is another way; the filter is so new that not all
+brokers on the way knew it; publisher or reader moves in this round; members of a group share what
+comes, while anything happens to any of them.
 
 Where clients share a group, a publication that its filter matches goes to one member: at QoS 2
 exactly once in the whole group, at QoS 1 at least once, as long as somebody was a member during the
-whole round. The order is not judged for members, nor for clients that move.
+whole round.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,6 +50,7 @@ class TrialPublication:
     topic: str
     qos: int
     retain: bool
+    index: int  # of all publications
     is_will: bool = False
     acknowledged: bool = False  # so it must arrive
 
@@ -65,10 +70,20 @@ class TrialReader:
     name: str
     held: dict[str, HeldFilter] = field(default_factory=dict)
     ever: set[str] = field(default_factory=set)
+    # Of those, what it has no more, with the number of publications before the answer said so.
+    ended: dict[str, int] = field(default_factory=dict)
     stable: dict[str, HeldFilter] = field(default_factory=dict)  # held since before this round
     counts: dict[PublicationKey, int] = field(default_factory=dict)
     exact: set[PublicationKey] = field(default_factory=set)  # received at QoS 2
     latest: dict[tuple[str, str, int, int], int] = field(default_factory=dict)
+
+    def may_get(self, publication: TrialPublication) -> bool:
+        """Whether it had not ended all that matches before this was published."""
+        return any(
+            publication.index < self.ended.get(filter, publication.index + 1)
+            for filter in self.ever
+            if matches(filter, publication.topic)
+        )
 
 
 # Whether the order must hold: of a publisher, for a reader, and whether all know its filter.
@@ -90,7 +105,8 @@ class Oracle:
         self._is_ordered = is_ordered
         self._group = group
         self._members = members
-        self._moved: set[str] = set()
+        self._moved: set[str] = set()  # in this round
+        self._is_calm = True
         self._given: set[PublicationKey] = set()  # at QoS 2, to anybody in the group
         self.digest = 0
         self.faults: list[str] = []
@@ -115,7 +131,7 @@ class Oracle:
 
     def publishing(self, publisher: str, topic: str, qos: int, retain: bool) -> PublicationKey:
         key = self._new_key(publisher)
-        publication = TrialPublication(key, topic, qos, retain)
+        publication = TrialPublication(key, topic, qos, retain, len(self._publications))
         self._publications[key] = publication
         self._of_this_round.append(publication)
         if retain:
@@ -135,7 +151,8 @@ class Oracle:
     def leaving_will(self, client: str, topic: str, qos: int) -> PublicationKey:
         """With a CONNECT: it may be published from now on."""
         key = self._new_key(client)
-        self._publications[key] = TrialPublication(key, topic, qos, False, is_will=True)
+        index = len(self._publications)
+        self._publications[key] = TrialPublication(key, topic, qos, False, index, is_will=True)
         return key
 
     def will_is_due(self, key: PublicationKey) -> None:
@@ -150,14 +167,19 @@ class Oracle:
         reader = self._readers[client]
         reader.stable.pop(filter, None)
         reader.ever.add(split_share(filter)[1])
+        reader.ended.pop(split_share(filter)[1], None)
         self.trace(f"{client} asks about {filter}")
 
     def subscribed(self, client: str, filter: str, qos: int, no_local: bool) -> None:
         self._readers[client].held[filter] = HeldFilter(qos, no_local)
         self.trace(f"{client} has {filter} at QoS {qos}")
 
-    def unsubscribed(self, client: str, filter: str) -> None:
-        self._readers[client].held.pop(filter, None)
+    def unsubscribed(self, client: str, filter: str, is_final: bool = True) -> None:
+        """`is_final` if the client has not asked about it again since."""
+        reader = self._readers[client]
+        reader.held.pop(filter, None)
+        if is_final:
+            reader.ended[split_share(filter)[1]] = len(self._publications)
         self.trace(f"{client} has {filter} no more")
 
     def moved(self, client: str, broker: str) -> None:
@@ -191,6 +213,8 @@ class Oracle:
             if not publication.retain:
                 self.fault(f"{what} as a retained message, which it is not")
             return
+        if not publication.is_will and not reader.may_get(publication):
+            self.fault(f"{what} on {packet.topic}, published after it had unsubscribed from it")
         self._count(reader, packet, publication, what)
 
     def _count(
@@ -210,7 +234,9 @@ class Oracle:
                 self._given.add(key)
         if count or publication.is_will or (packet.qos == 0 and publication.retain):
             return
-        if reader.name in self._moved or reader.name in self._members:
+        if reader.name in self._moved or key.publisher in self._moved:
+            return
+        if reader.name in self._members and not self._is_calm:
             return
         is_known = any(matches(filter, packet.topic) for filter in reader.stable)
         if not self._is_ordered(key.publisher, reader.name, is_known):
@@ -226,6 +252,8 @@ class Oracle:
 
     def begin_round(self, is_calm: bool) -> None:
         self._of_this_round.clear()
+        self._moved.clear()
+        self._is_calm = is_calm
         self.retained.begin_round(is_calm)
         for reader in self._readers.values():
             reader.stable = dict(reader.held)

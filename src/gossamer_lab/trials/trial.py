@@ -29,7 +29,12 @@ class TrialOutcome:
 
 def run_trial(plan: TrialPlan, keeps_trace: bool = False) -> TrialOutcome:
     """Everything that the plan says, and every promise that was broken meanwhile."""
-    world = World(plan, keeps_trace)
+    return run_world(World(plan, keeps_trace))
+
+
+def run_world(world: World) -> TrialOutcome:
+    """The plan of a world that was just made."""
+    plan = world.plan
     oracle = world.oracle
     try:
         _settle(world)
@@ -154,15 +159,20 @@ def _wrong_link(host: SimulatedHost, link: Link, is_chosen: bool) -> list[str]:
 
 
 def wrong_owners(world: World) -> list[str]:
-    """At rest a session is where its client is, and nowhere else."""
+    """At rest a session is where its client is, and nowhere else; brokers where it was pass on to
+    it only what it still subscribes to."""
     faults: list[str] = []
     for client in world.clients.values():
-        owners = [
-            host.name
-            for host in world.hosts
-            if (session := host.broker.core.sessions.get(client.name)) is not None
-            and not host.mesh.roaming.transfers.of(session).is_away()
-        ]
+        owners: list[str] = []
+        wanted = set(world.oracle.wanted_by(client.name))
+        for host in world.hosts:
+            session = host.broker.core.sessions.get(client.name)
+            if session is None:
+                continue
+            if not host.mesh.roaming.transfers.of(session).is_away():
+                owners.append(host.name)
+            elif ended := set(session.subscriptions) - wanted:
+                faults.append(f"{host.name} still takes {sorted(ended)} for {client.name}")
         if owners != [client.host.name]:
             where = client.host.name
             faults.append(f"{client.name} is on {where}, its session on {owners}")

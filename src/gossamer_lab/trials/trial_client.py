@@ -246,7 +246,7 @@ class TrialClient(Party):
             del self._wishes[filter]
         if qos < 0:
             self._held.pop(filter, None)
-            self.oracle.unsubscribed(self.name, filter)
+            self.oracle.unsubscribed(self.name, filter, is_final=filter not in self._wishes)
         else:
             self._held[filter] = qos
             self.oracle.subscribed(self.name, filter, qos, self.plan.no_local)

@@ -14,7 +14,7 @@ from gossamer.broker.retained_stamps import STAMP_PROPERTY
 from gossamer.session.link_properties import without_name
 from gossamer.session.message_names import NAME_BYTES, single_names
 from gossamer.sim.cable import Cable
-from gossamer.sim.host import HostClock, SimulatedHost, SlowDisk, WorkCost
+from gossamer.sim.host import Disk, HostClock, SimulatedHost, SlowDisk, WorkCost
 from gossamer.sim.network import End, Road
 from gossamer.sim.timeline import Timeline
 from gossamer.wire.frames import header_length, packet_length
@@ -155,10 +155,13 @@ class World:
             if client.host is host and end is not None and end.is_open:
                 end.is_open = False
                 self._later(self.random.choice(NOTICE_SECONDS), partial(self._missed, client, end))
+        self._lose_power(host)
+        self._later(seconds, partial(self._come_back, host, host.life))
+
+    def _lose_power(self, host: SimulatedHost) -> None:
         disk = host.disk
         assert isinstance(disk, SlowDisk)
         disk.lose_power()
-        self._later(seconds, partial(self._come_back, host, host.life))
 
     def _missed(self, client: TrialClient, end: End) -> None:
         """The client notices that its connection is gone, if it has no other by now."""
@@ -256,10 +259,14 @@ class World:
             return True
         if not is_known:
             return False
-        ends = self.clients[publisher].plan.broker, self.clients[reader].plan.broker
+        ends = self._place(publisher), self._place(reader)
         if ends not in self._firm:
             self._firm[ends] = is_firm(self.plan.links, *ends)
         return self._firm[ends]
+
+    def _place(self, client: str) -> int:
+        """The number of its broker."""
+        return self.hosts.index(self.clients[client].host)
 
     def _tree_changes(self) -> int:
         """A number that stays while nobody's part of the tree changes and nobody restarts."""
@@ -270,15 +277,18 @@ class World:
 
     def _host(self, name: str) -> SimulatedHost:
         clock = HostClock(self._offset(), self.random.uniform(-1e-4, 1e-4))
-        disk = SlowDisk(Random(self.random.random()), self.plan.disk)
         host = SimulatedHost(
-            *(self.timeline, name, self.plan.mode, disk, clock, WorkCost()),
+            *(self.timeline, name, self.plan.mode, self._disk(name), clock, WorkCost()),
             is_joint=True,
         )
         if self.plan.is_roaming:
             host.roaming_seconds = ROAMING_SECONDS
             host.mesh.settings.roaming_seconds = ROAMING_SECONDS
         return host
+
+    def _disk(self, host: str) -> Disk:
+        """A new one, of this host."""
+        return SlowDisk(Random(self.random.random()), self.plan.disk)
 
     def _offset(self) -> float:
         return self.random.uniform(-self.plan.skew, self.plan.skew)

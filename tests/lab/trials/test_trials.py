@@ -186,3 +186,43 @@ def test_a_retained_message_of_an_earlier_round_is_a_fault() -> None:
     assert oracle.retained.judge({"b0": {"t": "v:1"}}) == []
     assert len(oracle.retained.judge({"b0": {"t": "w:7"}})) == 1
     assert len(oracle.retained.judge({"b0": {"t": "v:1"}, "b1": {}})) == 2
+
+
+def test_what_is_published_after_the_answer_to_an_unsubscribe_is_a_fault() -> None:
+    oracle, keys = watched()
+    received(oracle, keys[0])
+    oracle.unsubscribed("r", "t")
+    received(oracle, keys[1])
+    assert not oracle.faults, "it was on its way"
+    late = oracle.publishing("w", "t", 2, False)
+    oracle.touched("r", "t")
+    received(oracle, late)
+    assert not oracle.faults, "it has asked for it again"
+    oracle.unsubscribed("r", "t")
+    received(oracle, oracle.publishing("w", "t", 2, False))
+    assert len(oracle.faults) == 1
+    assert "after it had unsubscribed" in oracle.faults[0]
+
+
+@pytest.mark.parametrize("mover", ["r", "w"])
+def test_who_moves_is_in_order_again_in_the_next_round(mover: str) -> None:
+    oracle, keys = watched()
+    oracle.moved(mover, "b1")
+    received(oracle, keys[1])
+    received(oracle, keys[0])
+    assert not oracle.faults
+    oracle.begin_round(False)
+    later = [oracle.publishing("w", "t", 2, False) for _ in range(2)]
+    received(oracle, later[1])
+    received(oracle, later[0])
+    assert len(oracle.faults) == 1
+
+
+def test_a_publisher_that_moved_is_where_it_is_now() -> None:
+    """Not where it began: from there only one way leads to the reader."""
+    clients = [ClientPlan(name, 1, True, -1, False) for name in ("w", "r")]
+    plan = TrialPlan(1, "ssf", 4, [[0, 1], [1, 2], [2, 0], [2, 3]], 0.0, 0.0, 0.002, clients)
+    world = World(plan)
+    assert world._is_ordered("w", "r", True)
+    world.clients["w"].host = world.hosts[0]
+    assert not world._is_ordered("w", "r", True)

@@ -17,15 +17,13 @@ from typing import Final
 
 from gossamer.archive.client import Address, Credentials, ReplayError, Request, read
 from gossamer.net.admin.client import AdminError
-from gossamer.net.client import Client
 from gossamer.net.local.broker import LocalMeshError
 from gossamer.net.local.mesh import LocalMesh, LocalMeshPlan
 from gossamer.net.local.ports import free_ports
-from gossamer.storage.files import FILE_NAME
-from gossamer.storage.repair import check
 from gossamer_lab.torture.clients import PREFIX, READY
+from gossamer_lab.torture.last_look import complaints
 from gossamer_lab.torture.ledger import DeliveryLedger, MessageKey
-from gossamer_lab.torture.load import TortureLoad, end_tasks
+from gossamer_lab.torture.load import TortureLoad, end_tasks, meet
 from gossamer_lab.torture.soak.levels import Measure, Ping, Trend, held, trend, warm_up
 from gossamer_lab.torture.soak.visitors import Visitors
 
@@ -36,7 +34,6 @@ RETAINED_SECONDS: Final = 60.0
 MOOD_SECONDS: Final = 5.0
 # A run has about so many samples, and none more often than every second.
 SAMPLES: Final = 400
-_MOST_LINES: Final = 5
 _LONGEST_CALM: Final = 6.0
 _LONGEST_CUT: Final = 4.0
 _FOLLOW_SECONDS: Final = 0.5
@@ -229,7 +226,7 @@ class _SoakRun:
         except (LocalMeshError, TimeoutError, OSError) as error:
             self.ledger.fault(str(error) or "the messages did not settle in time")
         self.ledger.close()
-        self._last_look()
+        self.ledger.faults += complaints(self.mesh.brokers)
         return SoakOutcome(
             self.ledger.all_acknowledged,
             self.ledger.received,
@@ -248,7 +245,8 @@ class _SoakRun:
         lasting = [asyncio.ensure_future(reader.link.run()) for reader in readers]
         restless: list[asyncio.Future[None]] = []
         try:
-            await self._meet()
+            async with asyncio.timeout(AGREEMENT_SECONDS):
+                await meet(readers, self.mesh.brokers)
             parts = [follower.run() for follower in self.followers] + self.load.publishing()
             lasting += map(asyncio.ensure_future, parts)
             parts = [
@@ -264,16 +262,6 @@ class _SoakRun:
             await self._settle()
         finally:
             await end_tasks([*restless, *lasting])
-
-    async def _meet(self) -> None:
-        """Until what is published at any broker reaches every reader: from then on all must."""
-        everywhere = {broker.name for broker in self.mesh.brokers}
-        async with asyncio.timeout(AGREEMENT_SECONDS):
-            while any(reader.reached_from != everywhere for reader in self.load.readers):
-                for broker, url in zip(self.mesh.brokers, self.urls, strict=True):
-                    async with Client(url) as client:
-                        await client.publish(READY + broker.name, b"", qos=1)
-                await asyncio.sleep(0.2)
 
     async def _watch(self, tasks: list[asyncio.Future[None]]) -> None:
         """Samples until the time is up; whatever ends before that has failed."""
@@ -313,18 +301,6 @@ class _SoakRun:
         await asyncio.to_thread(self.mesh.wait)
         async with asyncio.timeout(AGREEMENT_SECONDS):
             await self.load.settle(self.urls, RETAINED_SECONDS)
-
-    def _last_look(self) -> None:
-        """At the logs and stores of brokers that have stopped."""
-        for broker in self.mesh.brokers:
-            lines = (broker.folder / "broker.log").read_text(errors="replace").splitlines()
-            errors = [line for line in lines if " ERROR " in line or line.startswith("Traceback")]
-            for line in errors[:_MOST_LINES]:
-                self.ledger.fault(f"the log of {broker.name} says: {line}")
-            store = broker.folder / "data" / FILE_NAME
-            if store.exists():
-                for problem in check(store).problems:
-                    self.ledger.fault(f"the store of {broker.name}: {problem}")
 
     def _trends(self) -> list[Trend]:
         begin = warm_up(self.seconds)
