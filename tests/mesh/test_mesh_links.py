@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from gossamer.mesh import retained_sync
 from gossamer.mesh.handshake import HandshakeError, introduce, read_introduction
 from gossamer.mesh.settings import MODES, MeshSettings
 from tests.support.meshes import Net
@@ -276,3 +277,50 @@ def test_both_dial_each_other() -> None:
     net.nodes["a"].client("w").publish("t")
     net.run()
     assert len(reader.messages()) == 1
+
+
+def test_what_a_neighbour_lacks_is_told_in_slices() -> None:
+    """However much it is, no turn has more than a slice of it; what changes meanwhile and what
+    breaks off is told as well."""
+    net = Net("pf")
+    a = net.node("a")
+    writer = a.client("w")
+    for number in range(1_000):
+        writer.publish(f"r/{number}", "old", retain=True)
+    b = net.node("b")
+    reader = b.client("reader")
+    reader.subscribe("r/#")
+    a.broker.divides = True  # its turns are taken here
+    for attempt in range(2):
+        net.join("a", "b")
+        session = a.mesh.by_name["b"].session
+        while session.owed is None:
+            net.run()
+        turns = 0
+        while session.owed is not None and (attempt or turns < 4):
+            before = b.broker.core.counters.messages_received
+            a.broker.go_on(a.now)
+            assert session.queued() == 0
+            net.run()
+            came = b.broker.core.counters.messages_received - before
+            assert came <= retained_sync._SLICE + (2 if turns == 2 else 0)
+            turns += 1
+            if turns == 2:
+                writer.publish(f"r/{attempt}", "new", retain=True)
+                writer.publish(f"r/{attempt + 2}", "", retain=True)
+        assert turns >= 4
+        if not attempt:
+            net.cut("a", "b")
+            assert session.owed is None
+    net.run()
+    late = b.client("late")
+    late.subscribe("r/#")
+    found = {message.topic: message.payload for message in late.messages()}
+    assert found == {
+        f"r/{number}": b"new" if number < 2 else b"old"
+        for number in range(1_000)
+        if number not in (2, 3)
+    }
+    # Nobody who listens hears of one state twice.
+    heard = [(message.topic, message.payload) for message in reader.messages()]
+    assert len(heard) == len(set(heard))

@@ -1,5 +1,6 @@
 """All budgets together are at most a stated share of the memory, on a small box as on a large."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ def test_every_budget_that_is_told_is_one_of_them() -> None:
     """What `ctl memory` shows as budgets is what was divided, and no table has one beside."""
     settings = settings_of(Config(), Limits(memory=512 * MIB))
     core = Broker(settings, Journal(), 0.0).core
-    told = views.memory(core, {})
+    told = asyncio.run(views.memory(core, {}))
     shown = {one["table"]: one["budget"] for one in told["entries"] if one["budget"]}
     assert shown == settings.budgets
     assert told["budgets"] == sum(shown.values()) <= MEMORY_SHARE * 512 * MIB

@@ -1,5 +1,6 @@
 """What holds how much memory is told by the admin API, the metrics, `$SYS` and `gossamer ctl`."""
 
+import asyncio
 import json
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -29,7 +30,7 @@ def filled() -> Target:
 
 def test_every_table_is_named_with_its_bytes_its_budget_and_its_largest_holder() -> None:
     core = filled().broker.core
-    shown = {one["table"]: one for one in views.memory(core, {})["entries"]}
+    shown = {one["table"]: one for one in asyncio.run(views.memory(core, {}))["entries"]}
     assert set(shown) == {name for name, _, _ in PARTS} | CLIENTS
     retained = shown["retained"]
     assert retained["largest_client"] == "greedy"
@@ -46,7 +47,7 @@ def test_queues_and_output_are_added_up() -> None:
     away.subscribe("t", qos=1)
     away.lose()
     target.writer.publish("t", "x" * 10_000, qos=1)
-    shown = {one.name: one for one in holdings(target.broker.core, with_largest=True)}
+    shown = {one.name: one for one in holdings(target.broker.core)}
     assert shown["queues"].held >= 10_000
     assert shown["queues"].largest == "away"
 
@@ -91,7 +92,7 @@ def test_all_tell_the_same_list() -> None:
     archive.append(b"t", b"x" * 5_000, 1, "", "", 0.0)
     metrics = memory_samples(core)
     topics = statistics(core, 0.0)
-    entries = views.memory(core, {})["entries"]
+    entries = asyncio.run(views.memory(core, {}))["entries"]
     assert set(metrics) == {one["table"] for one in entries}
     assert {f"memory/{name}" for name in metrics} == {
         name for name in topics if name.startswith("memory/")

@@ -14,7 +14,7 @@ from gossamer.broker.policy import Origin, Permissions, Verdict
 from gossamer.broker.restore import ClockSaver, Restoring, keep_clock, restore
 from gossamer.broker.retained import Retained
 from gossamer.broker.retained_delivery import serve
-from gossamer.broker.revocation import QueueRights, revoke
+from gossamer.broker.revocation import QueueRights, begin_revoking
 from gossamer.broker.session_end import disconnect_session, end_session, settle_estates
 from gossamer.broker.session_start import bound_queue
 from gossamer.broker.settings import Settings
@@ -129,7 +129,7 @@ class Broker:
         of what the store held is at hand."""
         core = self.core
         hub = core.hub
-        if hub.waiting or hub.owing or hub.dirty or core.timers.is_behind:
+        if hub.waiting or hub.owing or hub.dirty or core.timers.is_behind or len(core.chores):
             return True
         restoring = core.restoring
         return restoring is not None and restoring.has_more()
@@ -140,7 +140,7 @@ class Broker:
 
     def go_on(self, now: float) -> str:
         """One turn of one session that has more to send; they take turns. Answers whose it was.
-        Timers that are late have a slice beside it, and what the store held."""
+        Timers that are late have a slice beside it, what the store held, and chores."""
         hub = self.core.hub
         client_id = ""
         if self.core.timers.is_behind:
@@ -148,6 +148,8 @@ class Broker:
         restoring = self.core.restoring
         if restoring is not None and restoring.has_more():
             self._restore_more(restoring, now)
+        if len(self.core.chores):
+            self.core.chores.step(self.core, now)
         if hub.waiting:
             session = next(iter(hub.waiting))
             del hub.waiting[session]
@@ -341,8 +343,7 @@ class Broker:
         core.routes.changes += 1
         core.policy_changes += 1
         if permissions.restricts:
-            for session in list(core.sessions.values()):
-                revoke(core, session)
+            begin_revoking(core)
         self.flush(now)
 
     def begin_stop(self, now: float) -> None:

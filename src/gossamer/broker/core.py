@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.archive_port import ArchivePort
+from gossamer.broker.chores import Chores
 from gossamer.broker.locations import Locations
 from gossamer.broker.loop_turns import LoopTurns
 from gossamer.broker.memory_report import Usage
@@ -47,6 +48,7 @@ class Core:
     __slots__ = (
         "archive",
         "authenticator",
+        "chores",
         "connections",
         "counters",
         "delayed_wills",
@@ -103,6 +105,7 @@ class Core:
         # Timers of sessions whose clients are away, by client id.
         self.expiries: dict[str, Timer] = {}
         self.delayed_wills: dict[str, Timer] = {}
+        self.chores = Chores()
         self.operators = Operators(self, engine)
         self.locations = Locations(self)
         self.authenticator = Authenticator()

@@ -120,16 +120,14 @@ class Usage(Timer):
                 self._under_way.add_connection(connection)
 
 
-def holdings(core: Core, *, with_largest: bool) -> list[Holding]:
-    """Which client holds most of an account takes a look at all of them; see who asks how often."""
+def holdings(core: Core) -> list[Holding]:
+    """Without which client holds most of an account: that takes a look at all of them."""
     found: list[Holding] = []
     for account in core.ledger.accounts.values():
         holding = Holding(
             account.name, account.held, account.budget, account.client_most, account.refused
         )
         holding.evicted = account.evicted
-        if with_largest:
-            holding.largest, holding.largest_held = account.largest()
         found.append(holding)
     sums = core.usage.sums()
     sums.queues.client_budget = core.settings.max_queued_memory

@@ -145,6 +145,9 @@ class MeshPort:
         """The message as it travels between brokers when it is retained."""
         return message
 
+    def serve_owed(self, session: Session, now: float) -> None:
+        """A neighbour takes more of the retained messages that it lacks."""
+
     def links(self) -> list[Receiver]:
         """The neighbours that get what is for all, connected or not."""
         return []

@@ -9,6 +9,7 @@ believed: then no time has passed, and nothing expires that should not.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -20,7 +21,7 @@ from gossamer.broker.retained_delivery import OWED_ROOM, serve_waiting
 from gossamer.broker.retained_delivery import restore as restore_owed
 from gossamer.broker.revocation import revoke
 from gossamer.broker.session_end import end_session, expect_expiry, expect_will, will_delay
-from gossamer.broker.session_start import AcceptedLogin, bound_queue, resume
+from gossamer.broker.session_start import AcceptedLogin, bound_queue, bound_unread, resume
 from gossamer.broker.subscriptions import asked_of, enter, make
 from gossamer.broker.timers import Timer
 from gossamer.geo.areas import GlpError
@@ -29,13 +30,17 @@ from gossamer.plus.plan import PlusError
 from gossamer.session.handover import restore_before
 from gossamer.session.message import Message
 from gossamer.session.message_bytes import unpacked_message
-from gossamer.session.queue_policy import NO_LIMITS
+from gossamer.session.queue import drop_oldest, look_for_room
 from gossamer.session.records import Snapshot, StoredSession
 from gossamer.session.session import NEVER, Session
 from gossamer.topics.names import split_share
 
 # Sessions whose time is resumed in one turn; for most of them that is a timer.
 AT_ONCE: Final = 100
+# Said in the log when nothing has to be waited for any more.
+ALL_READ: Final = "everything that the store held has been read"
+
+logger = logging.getLogger(__name__)
 
 
 def restore(core: Core, snapshot: Snapshot, now: float) -> None:
@@ -68,6 +73,7 @@ class Restoring:
         self._logins: dict[str, list[AcceptedLogin]] = {}  # that wait for one of these
         self._discarded: set[str] = set()  # those that are to end when they are whole
         self._awaits_retained = True
+        self._had_more = core.journal.unread.has_more
         self.is_done = False
 
     def begin(self, snapshot: Snapshot) -> None:
@@ -92,7 +98,7 @@ class Restoring:
                 restore_before(session, stored.deliveries)
                 self._whole[session.client_id] = session
             else:
-                session.bound(NO_LIMITS)  # nothing is dropped for what is not known
+                bound_unread(session, core.settings, stored.waiting)
                 self._partial[session.client_id] = _OnDisk(stored)
         restore_owed(core, core.rooms.pop(OWED_ROOM, {}))
         self._take_retained(snapshot.retained, now)
@@ -131,6 +137,7 @@ class Restoring:
         piece = unread.take() if unread.has_more else None
         if piece is not None:
             self._take_retained(piece.retained, now)
+            self.core.counters.damaged += piece.damaged
             for stored in piece.sessions:
                 self._finish_session(stored, now)
         if self._awaits_retained and not unread.has_retained:
@@ -145,6 +152,8 @@ class Restoring:
         if not unread.has_more and not self._whole and not self._partial:
             self.is_done = True
             self.core.restoring = None
+            if self._had_more:
+                logger.info(ALL_READ)
 
     def has_more(self) -> bool:
         """Whether `go_on` has something to do now."""
@@ -171,7 +180,13 @@ class Restoring:
         if back:
             session.own_lane().took_back(back, on_disk.size - stored.spilled_bytes)
         restore_before(session, stored.deliveries)
+        if stored.damaged:
+            session.own_lane().damaged += stored.damaged
+            core.counters.damaged += stored.damaged
         bound_queue(session, core.settings)
+        drop_oldest(session, 0)
+        if session.is_full:
+            look_for_room(session)
         if core.permissions.restricts:
             revoke(core, session)  # rights may have changed while it was not whole
         _resume_time(core, session, self._started_at, now)

@@ -20,7 +20,7 @@ from gossamer.budget.ledger import NOBODY, Account, Owner
 from gossamer.session.counters import Counters
 from gossamer.session.journal import Journal
 from gossamer.session.message import Message
-from gossamer.session.subscription import OwedMessages
+from gossamer.session.subscription import ANY, OwedMessages
 from gossamer.topics.name_tree import NameSearch, NameTree
 
 # Brokers compare their retained messages in this many parts.
@@ -48,10 +48,11 @@ class Retained:
         "_passing",
         "_removals",
         "_removals_bytes",
-        "_topics",
+        "_restored",
         "_tree",
         "account",
         "digests",
+        "puts",
         "stamp_offset",
     )
 
@@ -71,7 +72,9 @@ class Retained:
         self._removals: dict[str, None] = {}  # the topics of removals, the oldest first
         self._removals_bytes = 0
         self._expiring = ExpiringEntries()
-        self._topics = 0  # that ever came, each of which has a number
+        # Of those that came, and of those that a store kept: each has a number, above or below 0.
+        self.puts = 0
+        self._restored = 0
         self._latest_micros = 0
         self._owners: dict[tuple[str, str], Owner] = {}  # of what a store kept
         self._passing: list[str] = []  # of removals, those without a stamp: until all is restored
@@ -119,7 +122,8 @@ class Retained:
         stored = 0
         if not topic.startswith(_TOLD_ANEW):
             stored = self._journal.retained_saved(stamped, 0 if known is None else known.stored())
-        self._put(known, message, stamp, owner, stored)
+        self.puts += 1
+        self._put(known, message, stamp, owner, stored, self.puts)
         return True
 
     def is_news(self, stamped: Message) -> bool:
@@ -155,7 +159,8 @@ class Retained:
                 self._owners.clear()
             owner = self._owners[name] = Owner(stamped.publisher, stamped.user, "")
         stamp = stamp_of(stamped)
-        self._put(known, unstamped(stamped), stamp, owner, stamped.stored)
+        self._restored += 1
+        self._put(known, unstamped(stamped), stamp, owner, stamped.stored, -self._restored)
         if not stamped.payload and stamp is None:
             self._passing.append(topic)
 
@@ -184,7 +189,8 @@ class Retained:
             # come back from there, in this process or the next.
             removal = Message(topic, b"", 1, True, None, 0.0, "", "")
             stored = self._journal.retained_saved(removal, 0 if known is None else known.stored())
-            self._put(known, removal, None, NOBODY, stored)
+            self.puts += 1
+            self._put(known, removal, None, NOBODY, stored, self.puts)
             self._passing.append(topic)
             return known is not None
         if known is None:
@@ -219,7 +225,7 @@ class Retained:
 
     def begin_search(self, filter: str) -> "RetainedSearch":
         """The messages that match, a few at a time."""
-        return RetainedSearch(self, self._tree.search(filter), self._topics)
+        return RetainedSearch(self, self._tree.search(filter))
 
     def found(self, entry: RetainedEntry, now: float) -> Message | None:
         """What an entry of the tree has for a client; one that has expired is dropped."""
@@ -244,14 +250,9 @@ class Retained:
                 self.discard(topic)
         return self._expiring.is_round_over()
 
-    def stamped_in(self, parts: list[int]) -> list[Message]:
-        """Everything with a stamp, removals too, in these parts of the digest."""
-        chosen = set(parts)
-        found: list[Message] = []
-        for entry in self._everything():
-            if entry.stamp is not None and _part(entry.name()) in chosen:
-                found.append(entry.stamped())
-        return found
+    def begin_parts(self, parts: set[int]) -> "StampedSearch":
+        """Everything with a stamp, removals too, in these parts of the digest, a few at a time."""
+        return StampedSearch(self._tree.everything(), parts)
 
     def latest_stamp(self) -> int:
         """The highest time that a stamp had, in microseconds; 0 without any."""
@@ -287,10 +288,8 @@ class Retained:
         stamp: Stamp | None,
         owner: Owner,
         stored: int,
+        number: int,
     ) -> None:
-        if known is None:
-            self._topics += 1
-        number = self._topics if known is None else known.topic_number()
         entry = RetainedEntry(number, stored, message, stamp, owner, self.stamp_offset)
         nodes = self._tree.nodes
         self._tree.put(entry)
@@ -354,27 +353,47 @@ class Retained:
 
 
 class RetainedSearch(OwedMessages):
-    """The messages that match a filter. Topics that are new since it began are left out: what is
-    published on them comes to a subscriber anyway."""
+    """The messages that match a filter."""
 
-    __slots__ = ("_names", "_retained", "_topics")
+    __slots__ = ("_names", "_retained")
 
-    def __init__(self, retained: Retained, names: NameSearch, topics: int) -> None:
+    def __init__(self, retained: Retained, names: NameSearch) -> None:
         self._retained = retained
         self._names = names
-        self._topics = topics
 
     def is_done(self) -> bool:
         return self._names.is_done()
 
-    def next(self, now: float, most: int) -> list[Message]:
+    def next(self, now: float, most: int, since: int = ANY) -> list[Message]:
         found: list[Message] = []
         for entry in self._names.take(most, STEPS):
             assert isinstance(entry, RetainedEntry)
-            if entry.topic_number() <= self._topics:
+            if entry.number() <= since:
                 message = self._retained.found(entry, now)
                 if message is not None:
                     found.append(message)
+        return found
+
+
+class StampedSearch(OwedMessages):
+    """What neighbours compare, in some parts of the digest, each as it is when it is come to: what
+    changes while this is under way is told in its new form, here or as any publication is."""
+
+    __slots__ = ("_names", "_parts")
+
+    def __init__(self, names: NameSearch, parts: set[int]) -> None:
+        self._names = names
+        self._parts = parts
+
+    def is_done(self) -> bool:
+        return self._names.is_done()
+
+    def next(self, now: float, most: int, since: int = ANY) -> list[Message]:
+        found: list[Message] = []
+        for entry in self._names.take(most, STEPS):
+            assert isinstance(entry, RetainedEntry)
+            if entry.stamp is not None and _part(entry.name()) in self._parts:
+                found.append(entry.stamped())
         return found
 
 

@@ -7,7 +7,8 @@ subscribed again before its messages were sent is owed once, from the beginning:
 that it replaces is no more [MQTT-3.8.4-3], and for the one in its place all of them are sent
 [MQTT-3.8.4-4].
 
-What is owed to a session that outlives its connection outlives the broker too.
+What is owed to a session that outlives its connection outlives the broker too. Then the last of
+each topic is sent, also of those that changed while the client was away.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from gossamer.broker.operator_subscriptions import OperatorSubscription
 from gossamer.geo.overlap import Effort
 from gossamer.session.message import Message
 from gossamer.session.session import Session
-from gossamer.session.subscription import Owed, OwedMessages, Receiver, Subscription
+from gossamer.session.subscription import ANY, Owed, OwedMessages, Receiver, Subscription
 
 OWED_ROOM: Final = "owed"
 # So many wait in the queue at once; the next come when those are sent. One turn of a session is a
@@ -35,8 +36,9 @@ def owe(core: Core, session: Session, filters: list[str], now: float) -> None:
     owed = session.owed
     if owed is None:
         owed = session.owed = Owed()
+    since = core.retained.puts
     for filter in filters:
-        owed.add(filter)
+        owed.add(filter, since)
     serve(core, session, now)
     if session.persistent and session.owed is owed:
         for filter in filters:
@@ -49,14 +51,17 @@ def serve(core: Core, session: Session, now: float) -> None:
     owed = session.owed
     if owed is None or core.journal.unread.has_retained:
         return  # what the store has not told yet is waited for: `serve_waiting`
+    if session.is_peer:
+        core.neighbours.serve_owed(session, now)
+        return
     for _ in range(LOOKUPS):
-        if not owed.filters or not _takes_more(session):
+        if not owed.filters or not takes_more(session):
             break
         if _serve_slice(core, session, owed, now):
             break
     if not owed.filters:
         session.owed = None
-    elif _takes_more(session):
+    elif takes_more(session):
         core.hub.owing[session] = None
 
 
@@ -64,7 +69,7 @@ def serve_waiting(core: Core) -> None:
     """All retained messages are known now: clients that waited for that take turns."""
     for connection in core.connections.values():
         session = connection.session
-        if session is not None and session.owed is not None and _takes_more(session):
+        if session is not None and session.owed is not None and takes_more(session):
             core.hub.owing[session] = None
 
 
@@ -76,7 +81,7 @@ def _serve_slice(core: Core, session: Session, owed: Owed, now: float) -> bool:
         _settle(core, session, filter)
         return False
     messages = _messages(core, owed, subscription, filter, now)
-    slice = messages.next(now, SLICE)
+    slice = messages.next(now, SLICE, owed.since())
     if messages.is_done():
         _settle(core, session, filter)
     if slice:
@@ -96,7 +101,7 @@ def serve_all(core: Core, session: Session, now: float) -> None:
         if subscription is not None:
             messages = _messages(core, owed, subscription, filter, now)
             while not messages.is_done():
-                slice = _wanted(core, subscription, messages.next(now, SLICE), now)
+                slice = _wanted(core, subscription, messages.next(now, SLICE, owed.since()), now)
                 session.enqueue_retained(slice, Receiver(subscription), now)
         _settle(core, session, filter)
     session.owed = None
@@ -130,7 +135,8 @@ def restore(core: Core, kept: dict[str, bytes]) -> None:
         session.owed.add(filter)
 
 
-def _takes_more(session: Session) -> bool:
+def takes_more(session: Session) -> bool:
+    """Whether nothing waits for its client, and the client takes what is sent."""
     outbox = session.outbox
     is_idle = not session.queued() and not session.lane.messages
     return outbox is not None and not outbox.blocked and is_idle
@@ -162,7 +168,7 @@ class _ListedMessages(OwedMessages):
     def is_done(self) -> bool:
         return self._at >= len(self._messages)
 
-    def next(self, now: float, most: int) -> list[Message]:
+    def next(self, now: float, most: int, since: int = ANY) -> list[Message]:
         first = self._at
         self._at = first + most
         return self._messages[first : self._at]

@@ -21,7 +21,7 @@ from gossamer.session.message_bytes import (
 )
 from gossamer.topics.name_tree import NameEntry
 
-# The number of its topic, and under which number the store keeps it, 0 if it does not.
+# Its number, and under which number the store keeps it, 0 if it does not.
 _HEAD: Final = struct.Struct("<qq")
 _MESSAGE_AT: Final = 16
 
@@ -40,14 +40,14 @@ _REMOVAL_BYTES: Final = 32
 class RetainedEntry(NameEntry):
     """The last retained message of a topic, or that it was removed: then only its stamp matters.
 
-    Topics are numbered as they come; one that is replaced keeps its number.
+    They are numbered as they come; what a store kept has a number below 0.
     """
 
     __slots__ = ("_data", "forget_at", "is_removal", "nodes", "owner", "stamp")
 
     def __init__(
         self,
-        topic_number: int,
+        number: int,
         stored: int,
         message: Message,
         stamp: Stamp | None,
@@ -56,7 +56,7 @@ class RetainedEntry(NameEntry):
     ) -> None:
         """`message` has no stamp on it; `stamp_offset` is what the time in stamps is more than the
         time passed in."""
-        self._data = _HEAD.pack(topic_number, stored) + packed_message(message)
+        self._data = _HEAD.pack(number, stored) + packed_message(message)
         self.owner = owner
         self.stamp = stamp
         self.is_removal = not message.payload
@@ -68,7 +68,7 @@ class RetainedEntry(NameEntry):
     def name(self) -> str:
         return packed_topic(self._data, _MESSAGE_AT)
 
-    def topic_number(self) -> int:
+    def number(self) -> int:
         number: int = _HEAD.unpack_from(self._data)[0]
         return number
 

@@ -25,11 +25,11 @@ class ExpiringEntries:
         return self._count
 
     def add(self, entry: RetainedEntry) -> None:
-        self._parts[entry.topic_number() % _PARTS][entry] = None
+        self._parts[entry.number() % _PARTS][entry] = None
         self._count += 1
 
     def remove(self, entry: RetainedEntry) -> None:
-        del self._parts[entry.topic_number() % _PARTS][entry]
+        del self._parts[entry.number() % _PARTS][entry]
         self._count -= 1
 
     def due(self, now: float, most: int) -> list[RetainedEntry]:

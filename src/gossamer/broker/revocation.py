@@ -4,6 +4,9 @@ Asked at a reload for every session, and at each connect for the session that co
 may come from another address than it left from; and for what comes back to a queue from the store.
 """
 
+from typing import Final
+
+from gossamer.broker.chores import Chore
 from gossamer.broker.core import Core
 from gossamer.broker.geofences import told_of
 from gossamer.broker.operator_subscriptions import OperatorSubscription
@@ -15,6 +18,11 @@ from gossamer.session.queue_policy import Guard
 from gossamer.session.records import DeliveryRecord
 from gossamer.session.session import Session
 from gossamer.topics.names import matches
+
+# Subscriptions and messages that are looked at in one step, about a millisecond; a session counts
+# as so many beside its own.
+AT_ONCE: Final = 400
+_SESSION_WEIGHT: Final = 2
 
 
 def revoke(core: Core, session: Session) -> None:
@@ -45,6 +53,40 @@ def revoke(core: Core, session: Session) -> None:
             unread.append(delivery)
     if unread:
         withdraw(session, unread)
+
+
+def begin_revoking(core: Core) -> None:
+    """The rules have changed. What is published from now on goes by the new ones, which each route
+    asks; what waits for those who are connected is taken back at once, and what is left of others'
+    subscriptions and queues in turns: they are looked at again before their clients come back."""
+    for connection in list(core.connections.values()):
+        session = connection.session
+        if session is not None and session.queued():
+            revoke(core, session)
+    core.chores.add(_Revoking(core))
+
+
+class _Revoking(Chore):
+    """Looks at all sessions that there were; what came later came by the new rules."""
+
+    def __init__(self, core: Core) -> None:
+        self._permissions = core.permissions
+        self._left = list(core.sessions)
+        self._at = 0
+
+    def step(self, core: Core) -> bool:
+        if core.permissions is not self._permissions:
+            return True  # they have changed once more: another chore has begun
+        left = self._left
+        weight = 0
+        while self._at < len(left) and weight < AT_ONCE:
+            session = core.sessions.get(left[self._at])
+            self._at += 1
+            weight += _SESSION_WEIGHT
+            if session is not None:
+                weight += len(session.subscriptions) + session.queued() + session.in_flight()
+                revoke(core, session)
+        return self._at >= len(left)
 
 
 class QueueRights(Guard):

@@ -10,7 +10,7 @@ from gossamer.broker.core import Core
 from gossamer.broker.delivery import publish
 from gossamer.broker.keep_alive import stop_timer
 from gossamer.broker.retained_delivery import forgive_all
-from gossamer.broker.subscriptions import find_group, leave
+from gossamer.broker.subscriptions import find_group, leave_all
 from gossamer.broker.timers import Timer
 from gossamer.session.handover import leave_lane
 from gossamer.session.message import Message
@@ -35,6 +35,8 @@ def end_connection(connection: Connection, is_normal: bool, now: float) -> None:
     if session is None or session.outbox is not connection.outbox:
         return
     session.outbox = None
+    if session.owed is not None:
+        session.owed.has_missed = True
     core.locations.left(session, now)
     core.neighbours.presence_changed(session)
     if connection.is_peer:
@@ -117,9 +119,7 @@ def end_session(core: Core, session: Session, now: float) -> None:
         core.counters.sessions = len(core.sessions)
     core.session_quotas.remove(session)
     release_session(core, session)
-    for subscription in session.subscriptions.values():
-        leave(core, subscription)
-    session.subscriptions.clear()
+    leave_all(core, session)
     forgive_all(core, session)
     core.locations.forget(session)
     end_fullness(session)
@@ -137,6 +137,7 @@ def end_session(core: Core, session: Session, now: float) -> None:
             continue
         name = delivery.share
         core.routes.sharing.hand_on(name, find_group(core, name), message, now)
+    session.persistent = False  # nothing waits for it by subscriptions that are still to be left
 
 
 def settle_estates(core: Core, now: float) -> None:

@@ -13,8 +13,15 @@ from gossamer.broker.settings import Settings
 from gossamer.budget.ledger import Account
 from gossamer.geo.glp import Glp
 from gossamer.session.message import Message
+from gossamer.session.message_bytes import STORED_BYTES
 from gossamer.session.outbox import Outbox
-from gossamer.session.queue_policy import queue_limits
+from gossamer.session.queue_policy import (
+    DROP_NEWEST,
+    DROP_OLDEST,
+    OVER_LIMIT,
+    QueueLimits,
+    queue_limits,
+)
 from gossamer.session.records import SessionRecord
 from gossamer.session.session import Session
 from gossamer.wire import reasons
@@ -172,6 +179,30 @@ def bound_queue(session: Session, settings: Settings) -> None:
             settings.queue_policy,
         )
     )
+
+
+def bound_unread(session: Session, settings: Settings, waiting: int) -> None:
+    """As `bound_queue`, while so many messages that wait in it have not been read: they count, with
+    the least that a message has. Their bytes are no more than memory holds of a queue; by so much
+    it may become too long.
+
+    Where the oldest are dropped, all of those come first: what is new is bounded by itself, and the
+    rest goes when the queue is read. From a lane nothing can be dropped before that.
+    """
+    policy = settings.queue_policy
+    places = settings.max_queued
+    size = settings.max_queued_bytes
+    if policy == DROP_OLDEST and not session.lane.messages:
+        bound_queue(session, settings)
+        return
+    if policy == DROP_OLDEST:
+        policy = DROP_NEWEST
+        places = int(places * OVER_LIMIT)
+        size = int(size * OVER_LIMIT)
+    if places:
+        places = max(1, places - waiting)
+    size = max(1, size - waiting * STORED_BYTES)
+    session.bound(QueueLimits(places, size, settings.max_queued_memory, policy))
 
 
 def agreed_keep_alive(connect: Connect, maximum: int) -> int:

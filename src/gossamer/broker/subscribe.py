@@ -278,12 +278,16 @@ def _subscribe(
         request.retain_handling,
         identifier,
     )
-    record.user = user
+    if user:
+        record.user = user
     if located is not None and glp is not None:
         position = glp.position or core.locations.position(session.client_id, now)
         record.user = user + located.entries(position)
     charge = charge_of(core, session, record, located is not None, asked is not None)
-    refusal = charge.refusal(None if is_new else session.subscriptions[request.filter].charge)
+    known = None if is_new else session.subscriptions[request.filter].charge
+    refusal = charge.refusal(known)
+    if refusal and core.chores.finish_freeing(core, now):  # what has ended counts no more
+        refusal = charge.refusal(known)
     if refusal:
         raise Refusal(reasons.QUOTA_EXCEEDED, refusal)
     if session.persistent and not core.journal.accepts:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.charges import charge_of
+from gossamer.broker.chores import Chore
 from gossamer.broker.geofences import LocatedSubscription
 from gossamer.broker.operator_subscriptions import OperatorSubscription
 from gossamer.broker.retained_delivery import forgive
@@ -19,6 +20,10 @@ from gossamer.topics.names import split_share
 
 if TYPE_CHECKING:
     from gossamer.broker.core import Core
+
+
+# Subscriptions of a session that ends which are left in one turn: less than a millisecond.
+LEFT_AT_ONCE: Final = 200
 
 
 def asked_of(core: Core, filter: str, user: list[tuple[str, str]]) -> AskedOperator | None:
@@ -101,6 +106,47 @@ def leave(core: Core, subscription: Subscription) -> None:
         core.neighbours.unwanted(read, subscription.session)
     if subscription.share:
         core.neighbours.group_changed(subscription.record.filter)
+
+
+def leave_all(core: Core, session: Session) -> None:
+    """The session ends. Those that are many and plain are taken out of the tree in turns: nobody is
+    behind them any more, so what is sent there meanwhile goes nowhere."""
+    plain: list[Subscription] = []
+    may_wait = len(session.subscriptions) > LEFT_AT_ONCE and not session.is_peer
+    for subscription in session.subscriptions.values():
+        if may_wait and not subscription.share and type(subscription) is Subscription:
+            plain.append(subscription)
+        else:
+            leave(core, subscription)
+    session.subscriptions.clear()
+    if not plain:
+        return
+    if core.is_meshed:
+        for subscription in plain:
+            for read in core.neighbours.needs(subscription):
+                core.neighbours.unwanted(read, session)
+    core.chores.add(_Leaving(plain))
+
+
+class _Leaving(Chore):
+    """Subscriptions that nobody knows of any more but the tree and the ledger."""
+
+    def __init__(self, subscriptions: list[Subscription]) -> None:
+        self._left = subscriptions
+
+    def frees(self) -> bool:
+        return True
+
+    def step(self, core: Core) -> bool:
+        left = self._left
+        for _ in range(min(LEFT_AT_ONCE, len(left))):
+            subscription = left.pop()
+            core.counters.subscriptions -= 1
+            if subscription.charge is not None:
+                subscription.charge.lift()
+                subscription.charge = None
+            core.routes.remove(subscription)
+        return not left
 
 
 def remove_subscription(core: Core, session: Session, filter: str) -> bool:

@@ -28,7 +28,7 @@ from gossamer.mesh.interest.remote import RemoteInterest
 from gossamer.mesh.link import Link
 from gossamer.mesh.neighbour_table import NeighbourRecords, NeighbourTable
 from gossamer.mesh.overview import Overview
-from gossamer.mesh.retained_sync import check_digests, tell_retained
+from gossamer.mesh.retained_sync import check_digests, serve, tell_retained
 from gossamer.mesh.roaming.roaming import Roaming
 from gossamer.mesh.settings import MeshSettings
 from gossamer.mesh.sharing.delivery import KIND as SHARE
@@ -195,6 +195,9 @@ class Mesh(MeshPort):
         assert session is not None
         self.router.refuse(self.neighbour_table.link_of(session).name, what, now)
 
+    def serve_owed(self, session: Session, now: float) -> None:
+        serve(self.core, self.neighbour_table.link_of(session), now)
+
     def marker(self, connection: Connection, payload: bytes, now: float) -> None:
         session = connection.session
         assert session is not None
@@ -270,7 +273,7 @@ def listen(mesh: Mesh, link: Link, payload: bytes, now: float) -> None:
         check_digests(payload[1:])
         link.digests = payload[1:]
         if link.is_forwarding:
-            tell_retained(mesh.core, link, now)
+            tell_retained(mesh.core, link)
     elif kind == control.MEASURES:
         mesh.auto.gathering.hear(link, payload[1:], now)
     elif kind == control.FLOOD:

@@ -156,6 +156,7 @@ class NeighbourTable:
         link = self.link_of(session)
         if link.connection is connection:
             link.lost(now)
+            session.owed = None
             self._mesh.tree_links.closed(link)
             self._mesh.reachability.link_changed()
 

@@ -292,6 +292,8 @@ def _lacks_places(session: Session, more: int) -> bool:
 
 
 def count_dropped(session: Session) -> None:
+    if session.owed is not None:
+        session.owed.has_missed = True
     session.dropped += 1
     session.hub.counters.dropped_full += 1
 

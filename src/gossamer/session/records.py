@@ -1,5 +1,7 @@
 """What a store keeps of the broker's state, as plain records the core writes and reads at start."""
 
+from typing import Final
+
 from mypy_extensions import mypyc_attr, u8
 
 from gossamer.session.message import Message
@@ -8,6 +10,9 @@ from gossamer.session.message import Message
 QUEUED = 0  # not sent yet (packet_id is 0)
 SENT = 1  # PUBLISH sent, no PUBACK or PUBREC yet
 RELEASED = 2  # QoS 2 only: PUBREC came, PUBREL sent; the payload is not needed any more
+
+# Of most subscriptions: shared, and never changed.
+NO_USER: Final[list[tuple[str, str]]] = []
 
 
 @mypyc_attr(acyclic=True)
@@ -66,7 +71,7 @@ class SubscriptionRecord:
         self.retain_as_published = retain_as_published
         self.retain_handling = retain_handling
         self.identifier = identifier  # 0 for none
-        self.user: list[tuple[str, str]] = []  # User Properties of the SUBSCRIBE that matter later
+        self.user = NO_USER  # User Properties of the SUBSCRIBE that matter later
         self.saved_in = 0  # the transaction that has it; 0 if the store did before the start
 
     def asks_the_same(self, other: "SubscriptionRecord") -> bool:
@@ -139,6 +144,8 @@ class StoredSession:
         self.last_number = 0
         self.incoming: list[int] = []  # packet ids of QoS 2 publications not released yet
         self.is_whole = True  # False while `deliveries` are to come
+        self.waiting = 0  # of them, those that were not sent
+        self.damaged = 0  # deliveries that could not be read
 
 
 class Snapshot:
@@ -158,3 +165,4 @@ class StoredPiece:
     def __init__(self) -> None:
         self.sessions: list[StoredSession] = []  # with their deliveries: now they are whole
         self.retained: list[Message] = []
+        self.damaged = 0  # retained messages that could not be read

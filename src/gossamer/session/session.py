@@ -178,6 +178,8 @@ class Session:
             return
         if outbox.blocked:
             self.hub.counters.dropped_slow += 1
+            if self.owed is not None:
+                self.owed.has_missed = True
             return
         # DUP 0 [MQTT-4.3.1-1]
         self._send(outbox, message, 0, retain, False, 0, receiver.identifiers, now)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from gossamer.session.session import Session
 
 NO_IDENTIFIERS: Final[list[int]] = []
+# Of retained messages: all, whenever they came.
+ANY: Final = 1 << 62
 
 
 @mypyc_attr(acyclic=True)
@@ -113,8 +115,9 @@ class OwedMessages:
         """Whether there is nothing more."""
         raise NotImplementedError
 
-    def next(self, now: float, most: int) -> list[Message]:
-        """The next of them, `most` at most; there may be more though it finds none now."""
+    def next(self, now: float, most: int, since: int = ANY) -> list[Message]:
+        """The next of them, `most` at most, without those that came after this number; there may be
+        more though it finds none now."""
         raise NotImplementedError
 
 
@@ -125,25 +128,33 @@ class Owed:
 
     A filter is owed once however often it is subscribed, so this is never larger than the session's
     table of subscriptions; `messages` are those of the one under way, and take next to no memory.
+
+    What came after the subscription has been sent already, as any publication is, and does not come
+    again as a retained message. Unless the client has missed some: then the last is sent again.
     """
 
-    __slots__ = ("filters", "messages", "under_way")
+    __slots__ = ("filters", "has_missed", "messages", "under_way")
 
     def __init__(self) -> None:
-        self.filters: dict[str, None] = {}
+        self.filters: dict[str, int] = {}  # each with the number of the last that came before it
+        self.has_missed = False  # whether publications did not reach the client since
         self.under_way = ""  # the filter whose messages these are
         self.messages: OwedMessages | None = None
 
-    def add(self, filter: str) -> None:
+    def add(self, filter: str, since: int = ANY) -> None:
         """Owed from the beginning, behind the others."""
         self.remove(filter)
-        self.filters[filter] = None
+        self.filters[filter] = since
 
     def remove(self, filter: str) -> None:
         self.filters.pop(filter, None)
         if self.under_way == filter:
             self.under_way = ""
             self.messages = None
+
+    def since(self) -> int:
+        """Of the one under way."""
+        return ANY if self.has_missed else self.filters.get(self.under_way, ANY)
 
     def begin(self, filter: str, messages: OwedMessages) -> None:
         self.under_way = filter

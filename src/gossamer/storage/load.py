@@ -17,6 +17,7 @@ from gossamer.session.records import (
     Snapshot,
     StoredSession,
 )
+from gossamer.storage.damaged_rows import DamagedRow
 from gossamer.storage.index import (
     Index,
     LaneIndex,
@@ -71,7 +72,9 @@ class Loaded:
         self.snapshot = Snapshot()
         self.index = Index()
         self.problems: list[str] = []
+        self.unusable: list[DamagedRow] = []  # of them, those that have a line in `problems`
         self.damaged: list[int] = []  # rows of `waiting` that a queue goes on without
+        self.lost_retained = 0
         self.damaged_bytes = 0  # that they counted for in their lanes
         self._by_key: dict[int, tuple[StoredSession, SessionIndex]] = {}
         self._lanes: dict[int, LaneIndex] = {}
@@ -97,8 +100,8 @@ class Loaded:
     def lane_of(self, session: int) -> LaneIndex | None:
         return self._by_key[session][1].lane
 
-    def expect(self, session: int, last_number: int) -> None:
-        """Some of its deliveries come later, none with a higher number."""
+    def expect(self, session: int, last_number: int, waiting: int) -> None:
+        """Some of its deliveries come later, none with a higher number; so many were not sent."""
         owner = self._by_key.get(session)
         if owner is None:
             self.problems.append(f"session {session} is missing, and has deliveries")
@@ -106,12 +109,13 @@ class Loaded:
         stored = owner[0]
         stored.is_whole = False
         stored.last_number = max(stored.last_number, last_number)
+        stored.waiting += waiting
 
     def expect_sent(self) -> None:
         """What is in flight from lanes comes later, too."""
         for lane in self._lanes.values():
             if lane.is_unread and lane.session:
-                self.expect(lane.session, 0)
+                self.expect(lane.session, 0, 0)
 
     def expected(self) -> dict[str, int]:
         """The sessions of which something comes later: their keys, by name."""
@@ -204,7 +208,18 @@ class Loaded:
                 take(row)
             except (ValueError, TypeError, KeyError, AttributeError) as problem:
                 self.problems.append(f"{table.name} {row[0]} is unreadable: {problem}")
+                self.unusable.append(DamagedRow(table, row))
+                self._count_lost(table, row)
         return highest + 1
+
+    def _count_lost(self, table: Table, row: Row) -> None:
+        """What somebody does not get for it; what refers to a lost message is lost itself."""
+        if table is RETAINED:
+            self.lost_retained += 1
+        elif table is DELIVERY or table is WAITING:
+            owner = self._by_key.get(row[1])
+            if owner is not None:
+                owner[0].damaged += 1
 
     def _message(self, row: Row) -> None:
         self.index.messages[row[0]] = StoredMessage(row[0], message_from(row))

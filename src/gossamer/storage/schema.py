@@ -102,12 +102,17 @@ CLEAR_LANE: Final = (
     "DELETE FROM waiting WHERE id IN "
     "(SELECT id FROM waiting WHERE id >= ? AND id < ? ORDER BY id LIMIT ?)"
 )
-# Rows of `waiting` that could not be read back; made when there is one, and read by nobody but
-# people.
+# Rows of `waiting` that could not be read back, and of `message` likewise, whose keys are lower;
+# made when there is one, and read by nobody but people.
 CREATE_DAMAGED: Final = f"CREATE TABLE IF NOT EXISTS damaged ({WAITING.names})"
 SET_ASIDE: Final = (
     f"INSERT INTO damaged {WAITING.select} WHERE id = ? "
     "AND NOT EXISTS (SELECT 1 FROM damaged WHERE damaged.id = waiting.id)"
+)
+_MESSAGE_NAMES: Final = MESSAGE.names
+SET_MESSAGE_ASIDE: Final = (
+    f"INSERT INTO damaged ({_MESSAGE_NAMES}) {MESSAGE.select} WHERE id = ? "
+    "AND NOT EXISTS (SELECT 1 FROM damaged WHERE damaged.id = message.id)"
 )
 COUNT_DAMAGED: Final = "SELECT count(*) FROM damaged"
 FIRST_WAITING: Final = "SELECT MIN(id) FROM waiting WHERE id >= ?"
@@ -123,7 +128,7 @@ OLD_MESSAGES: Final = (
     "WHERE id > ? AND id < ? ORDER BY id LIMIT ?"
 )
 # And what stands for it before: which deliveries a session has, and the wills of all sessions.
-DELIVERY_KEYS: Final = "SELECT id, session, number FROM delivery"
+DELIVERY_KEYS: Final = "SELECT id, session, number, state FROM delivery"
 WILLS: Final = f"{MESSAGE.select} WHERE id IN (SELECT will FROM session WHERE will IS NOT NULL)"
 
 # What took the place of lanes before format 3, for neighbours only. What is left in it since is

@@ -29,7 +29,7 @@ from gossamer.storage.index import Index, LaneIndex
 from gossamer.storage.journal import CollectingJournal
 from gossamer.storage.lane_reader import lane_records, set_aside
 from gossamer.storage.load import Loaded
-from gossamer.storage.rows import Row
+from gossamer.storage.rows import Row, UnreadableRow
 from gossamer.storage.schema import (
     CREATE_POSITION,
     DELIVERY,
@@ -281,7 +281,10 @@ def _load(connection: sqlite3.Connection, path: Path) -> tuple[Loaded, DeliveryK
         rows[MESSAGE] = connection.execute(WILLS)
         loaded = Loaded(rows)
         for row in connection.execute(DELIVERY_KEYS):
-            keys.add(row)
+            try:
+                keys.add(row)
+            except UnreadableRow as problem:
+                loaded.problems.append(f"{DELIVERY.name} {row[0]} is unreadable: {problem}")
         for table in _LATER:
             (last,) = connection.execute(last_key_statement(table)).fetchone()
             loaded.index.next[table] = (last or 0) + 1

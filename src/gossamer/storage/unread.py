@@ -21,12 +21,13 @@ from typing import Final
 from gossamer.session.journal import Unread
 from gossamer.session.message import Message
 from gossamer.session.records import QUEUED, StoredPiece
+from gossamer.storage.damaged_rows import MOST_AT_START, all_rows, set_rows_aside, tell
 from gossamer.storage.files import StoreDamaged, StoreError
 from gossamer.storage.index import LaneIndex
 from gossamer.storage.journal import CollectingJournal
 from gossamer.storage.lane_reader import lane_rows, set_aside
 from gossamer.storage.load import Loaded
-from gossamer.storage.rows import Row, waiting_from
+from gossamer.storage.rows import Row, UnreadableRow, waiting_from
 from gossamer.storage.schema import (
     DELIVERY,
     MESSAGE,
@@ -56,14 +57,18 @@ class DeliveryKeys:
     """Where the deliveries of each session are. Of a delivery this is all that is held before
     somebody asks for it."""
 
-    __slots__ = ("by_session", "last_numbers")
+    __slots__ = ("by_session", "last_numbers", "waiting")
 
     def __init__(self) -> None:
         self.by_session: dict[int, array[int]] = {}
         self.last_numbers: dict[int, int] = {}  # by session, too
+        self.waiting: dict[int, int] = {}  # likewise: how many were not sent
 
     def add(self, row: Row) -> None:
-        """A row with its key, its session and its number."""
+        """A row with its key, its session, its number and its state; UnreadableRow if nobody can
+        say whose it is."""
+        if type(row[1]) is not int or type(row[2]) is not int:
+            raise UnreadableRow(f"its session is {row[1]!r} and its number {row[2]!r}")
         key: int = row[0]
         session: int = row[1]
         number: int = row[2]
@@ -71,9 +76,12 @@ class DeliveryKeys:
         if keys is None:
             keys = self.by_session[session] = array("q")
             self.last_numbers[session] = 0
+            self.waiting[session] = 0
         keys.append(key)
         if number > self.last_numbers[session]:
             self.last_numbers[session] = number
+        if row[3] == QUEUED:
+            self.waiting[session] += 1
 
 
 class _Reading:
@@ -172,7 +180,7 @@ class _RetainedReading(_Reading):
         self._at = 0
 
     def read(self, connection: sqlite3.Connection) -> None:
-        self._rows = connection.execute(OLD_RETAINED, self._bounds).fetchall()
+        self._rows = all_rows(connection, OLD_RETAINED, self._bounds)
 
     def follow(self, unread: "UnreadRows") -> None:
         unread.after_retained = -1 if len(self._rows) < READ_ROWS else self._rows[-1][0]
@@ -180,7 +188,10 @@ class _RetainedReading(_Reading):
     def take(self, unread: "UnreadRows", piece: StoredPiece) -> bool:
         rows = self._rows[self._at : self._at + TAKE_ROWS]
         self._at += TAKE_ROWS
-        piece.retained = unread.loaded.read_retained(rows)
+        loaded = unread.loaded
+        piece.retained = loaded.read_retained(rows)
+        piece.damaged = loaded.lost_retained
+        loaded.lost_retained = 0
         if self._at < len(self._rows):
             return False
         if len(self._rows) < READ_ROWS:
@@ -210,7 +221,9 @@ class _KeyReading(_Reading):
             [
                 key
                 for key, is_retained in self._rows
-                if key not in messages and (not is_retained or key in gone)
+                if key not in messages
+                and (not is_retained or key in gone)
+                and key not in unread.kept_aside
             ]
         )
         return True
@@ -229,7 +242,7 @@ class UnreadRows(Unread):
         self._keys = keys
         self._before = loaded.index.unread_before
         for session, last_number in keys.last_numbers.items():
-            loaded.expect(session, last_number)
+            loaded.expect(session, last_number, keys.waiting[session])
         loaded.expect_sent()
         self._sessions = loaded.expected()  # keys of those that have not been asked for, by name
         self._wanted: deque[str] = deque()
@@ -240,6 +253,8 @@ class UnreadRows(Unread):
         self._answers: deque[list[_Reading]] = deque()  # it puts here what it has read
         self._taking: deque[_Reading] = deque()
         self._has_failed = False
+        self.kept_aside: set[int] = set()  # messages that must not go before they are set aside
+        self._unusable = 0  # rows that were set aside, without those of lanes
         self._ask: Callable[[Callable[[], None]], None] | None = None
         self._connection: sqlite3.Connection | None = None
         self._was_read: Callable[[], None] | None = None
@@ -313,9 +328,26 @@ class UnreadRows(Unread):
         if loaded.damaged and self._ask is not None and self._connection is not None:
             self._ask(partial(set_aside, self._connection, loaded.damaged))
             loaded.damaged = []
-        if loaded.problems and self._failed is not None and not self._has_failed:
-            self._has_failed = True
-            self._failed(StoreDamaged(self._path, loaded.problems))
+        if loaded.problems and self._ask is not None:
+            self._set_aside()
+
+    def _set_aside(self) -> None:
+        """Rows that cannot be used do not keep the broker from going on: what they held is lost
+        already."""
+        loaded = self.loaded
+        self._unusable += len(loaded.unusable)
+        if self._unusable > MOST_AT_START:
+            if self._failed is not None and not self._has_failed:
+                self._has_failed = True
+                self._failed(StoreDamaged(self._path, loaded.problems))
+            return
+        assert self._ask is not None
+        assert self._connection is not None
+        tell(loaded.problems)
+        self.kept_aside.update([row.message for row in loaded.unusable])
+        self._ask(partial(set_rows_aside, self._connection, loaded.unusable))
+        loaded.problems = []
+        loaded.unusable = []
 
     def _read_next(self) -> None:
         self._reading = self._next()
@@ -369,6 +401,6 @@ def _by_key(connection: sqlite3.Connection, table: Table, keys: list[int]) -> li
     start = 0
     for size in chunks(len(keys)):
         statement = select_statement(table, size)
-        rows += connection.execute(statement, keys[start : start + size]).fetchall()
+        rows += all_rows(connection, statement, tuple(keys[start : start + size]))
         start += size
     return rows

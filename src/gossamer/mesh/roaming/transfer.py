@@ -212,7 +212,7 @@ def _subscription(said: object) -> SubscriptionRecord:
         if len(both) != 2:
             raise malformed(_NO_SUBSCRIPTION)
         name, value = [text_of(each, _NO_SUBSCRIPTION) for each in both]
-        record.user.append((name, value))
+        record.user = [*record.user, (name, value)]
     return record
 
 

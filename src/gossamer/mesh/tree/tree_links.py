@@ -111,7 +111,7 @@ class TreeLinks:
         self.mesh.neighbour_table.take_up(link)
         self.markers.ask(link)
         link.send([digests_packet(self.core)])
-        tell_retained(self.core, link, now)
+        tell_retained(self.core, link)
 
     def _release(self, link: Link, now: float) -> None:
         """Its queue goes to the neighbour, once those have it who were left behind."""

@@ -308,7 +308,7 @@ class BrokerCollector(Collector):
                 "refused": holding.refused,
                 "evicted": holding.evicted,
             }
-            for holding in holdings(self._core, with_largest=False)
+            for holding in holdings(self._core)
         }
         yield from _labelled("memory", "table", counts, MEMORY_TOTALS, MEMORY_GAUGES)
 

@@ -195,8 +195,8 @@ class AdminServer:
     async def _retained(self, request: HttpRequest) -> Page[views.RetainedView]:
         return await views.retained(self._core, request.query, self._clock.now())
 
-    def _memory(self, request: HttpRequest) -> views.MemoryPage:
-        return views.memory(self._core, request.query)
+    async def _memory(self, request: HttpRequest) -> views.MemoryPage:
+        return await views.memory(self._core, request.query)
 
     def _loop(self, request: HttpRequest) -> views.LoopPage:
         return views.loop(self._core, request.query)
