@@ -19,6 +19,7 @@ from gossamer_lab import tables
 from gossamer_lab.bench import harness, peers, report
 from gossamer_lab.bench.load import state
 from gossamer_lab.bench.load.client import GeneratorError
+from gossamer_lab.bench.load.disturbances import OWN_TOPICS
 from gossamer_lab.bench.measurement import BenchTarget
 from gossamer_lab.bench.processes import resident_bytes
 
@@ -60,6 +61,12 @@ THINGS: Final = (
     Thing("subscription", 200_000, state.subscribe_many),
 )
 MOST_EMPTY: Final = 35_000_000
+# All of this in one broker, beside its own topics.
+TOGETHER: Final = (
+    Thing("session", 100_000, state.leave_sessions),
+    Thing("retained message", 1_000_000 - OWN_TOPICS, state.retain, None, state.fetch_retained),
+)
+MOST_TOGETHER: Final = 1_000_000_000
 
 
 @dataclass
@@ -95,6 +102,43 @@ def bytes_each(thing: Thing, brokers: harness.Brokers, scale: float) -> tuple[fl
             os.sched_setaffinity(0, own_cores)
 
 
+def bytes_together(brokers: harness.Brokers, scale: float) -> int:
+    """Of a broker that holds all of `TOGETHER`; GeneratorError or OSError if it cannot be told."""
+    cores, generator_cores = harness.split_cores()
+    own_cores = os.sched_getaffinity(0)
+    with brokers.running(cores) as running:
+        os.sched_setaffinity(0, generator_cores)
+        try:
+            target = replace(running, scale=scale)
+            for thing in TOGETHER:
+                thing.fill(target.address, target.scaled(thing.amount), "plant")
+            resident = _settled(target)
+            for thing in TOGETHER:
+                count = target.scaled(thing.amount)
+                if thing.there and (held := thing.there(target.address, count, "plant")) < count:
+                    raise GeneratorError(f"only {held:,} of {count:,} are there")
+            return resident
+        finally:
+            os.sched_setaffinity(0, own_cores)
+
+
+def together(field: Sequence[peers.PeerBroker], scale: float, repeat: int) -> list[str]:
+    """A line for each broker, and whether that is what is wanted of this one."""
+    what = " and ".join(f"{max(1, int(one.amount * scale)):,} {one.name}s" for one in TOGETHER)
+    said = []
+    for one in field:
+        try:
+            found = statistics.median(bytes_together(one, scale) for _ in range(repeat))
+        except (GeneratorError, OSError) as problem:
+            said.append(f"{one.name}, {what}: not measured, {problem}.")
+            continue
+        line = f"{one.name}, {what} together: {found:,.0f} bytes resident."
+        if one.name in ("gossamer", "gossamer on disk"):
+            line += f" {'ok' if found < MOST_TOGETHER else 'MISSED'}: wanted {MOST_TOGETHER:,}."
+        said.append(line)
+    return said
+
+
 def _settled(target: BenchTarget) -> int:
     time.sleep(SETTLE_SECONDS)
     return resident_bytes(target.pid)
@@ -106,6 +150,10 @@ def memory(
         typer.Option(metavar="NAME", help="Only the broker of this name; may be repeated."),
     ] = None,
     beside: harness.Beside = None,
+    all_together: Annotated[
+        bool,
+        typer.Option("--together", help="Only a million retained messages with 100,000 sessions."),
+    ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="A fiftieth of everything.")] = False,
     repeat: harness.Repeat = 1,
     out: harness.Out = Path("out/memory"),
@@ -121,6 +169,14 @@ def memory(
         raise WrongUse(f"none of --only can be measured here: choose from {', '.join(names)}")
     harness.allow_many_connections()
     console = tables.console()
+    if all_together:
+        said = together(field, QUICK_SCALE if quick else 1.0, repeat)
+        said.append(f"{report.machine()}; {report.versions(field)}")
+        for text in said:
+            console.print(text)
+        files = report.save("memory-together", out, "\n\n".join(said) + "\n", said=said)
+        report.say_where(console, files)
+        return
     results = {one.name: MemoryRuns({n: [] for n in columns()}, []) for one in field}
     for thing in THINGS:
         console.print(f"{thing.name} …", style="dim")

@@ -29,6 +29,7 @@ from gossamer_lab.bench.load import packets, state
 from gossamer_lab.bench.load.client import GeneratorError, LoadClient, close
 from gossamer_lab.bench.load.disturbances import (
     BY_NAME,
+    OWN_TOPICS,
     PREPARE_SECONDS,
     SCENARIOS,
     StallScenario,
@@ -243,7 +244,7 @@ def measure(
         mirror = stack.enter_context(socket.socket())
         stack.enter_context(process_beside(echo, port, broker_cores))
         own_retained = target.scaled(scenario.retained) if scenario.retained else 0
-        left = max(0, kept - own_retained)
+        left = max(0, kept - own_retained - OWN_TOPICS)
         connection = stack.enter_context(others(scenario.name, target, left))
         told(connection, PREPARE_SECONDS)
         mirror.connect(("127.0.0.1", port))

@@ -20,4 +20,5 @@ from gossamer_lab.bench.plus import plus as plus
 from gossamer_lab.bench.restarts import restarts as restarts
 from gossamer_lab.bench.spark.command import spark as spark
 from gossamer_lab.bench.stalls import stalls as stalls
+from gossamer_lab.bench.start import start as start
 from gossamer_lab.bench.topics import topics as topics

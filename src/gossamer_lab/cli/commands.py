@@ -28,6 +28,7 @@ COMMANDS: Final = CommandSet(
         "bench flood",
         "bench attacks",
         "bench stalls",
+        "bench start",
         "bench memory",
         "bench growth",
         "bench topics",

@@ -38,6 +38,19 @@ def test_the_median_and_what_is_over() -> None:
     assert verdicts({"mosquitto": found}) == []
 
 
+def test_all_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(weighing, "SETTLE_SECONDS", 0.05)
+    monkeypatch.setattr(weighing, "QUICK_SCALE", 0.001)
+    words = ["bench", "memory", "--quick", "--together", "--only", "gossamer"]
+    assert run([*words, "--out", str(tmp_path)]) == 0
+    (told, _) = json.loads((tmp_path / "memory-together.json").read_text())["said"]
+    assert told.startswith("gossamer, 100 sessions and 999 retained messages together: ")
+    assert "ok: wanted 1,000,000,000" in told
+    assert "together" in capsys.readouterr().out
+
+
 def test_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["bench", "memory", "--only", "nobody"]) == 2
     assert "choose from gossamer, gossamer on disk" in capsys.readouterr().err
