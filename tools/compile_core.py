@@ -46,6 +46,8 @@ FILES = (
     "storage/sqlite_store.py",
     "net/clock.py",
     "net/turns.py",
+    "net/socket_transport.py",
+    "net/epoll_sockets.py",
     "net/transport.py",
     "sim/timeline.py",
     "sim/network.py",

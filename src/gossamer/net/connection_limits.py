@@ -7,7 +7,6 @@ each other, and neither clients that logged in nor those who come from elsewhere
 
 import resource
 import time
-from asyncio import Transport
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
@@ -16,6 +15,7 @@ from gossamer.broker.policy import RateMeter
 from gossamer.broker.rates import AddressRates, Bucket, network_of
 from gossamer.broker.settings import Settings
 from gossamer.net.config.limits import Limits, Rates
+from gossamer.net.socket_transport import SocketTransport
 from gossamer.net.tls import certificate_user
 from gossamer.net.transport import ConnectionPolicy
 from gossamer.session.counters import Counters
@@ -209,11 +209,8 @@ class ListenerPolicy(ConnectionPolicy):
             return None
         return ConnectionMeter(self.addresses, address, now)
 
-    def certificate_user(self, transport: Transport) -> str:
-        if not self.sees_certificates:
-            return ""
-        tls = transport.get_extra_info("ssl_object")
-        return "" if tls is None else certificate_user(tls.getpeercert())
+    def certificate_user(self, transport: SocketTransport) -> str:
+        return certificate_user(transport.certificate()) if self.sees_certificates else ""
 
 
 class ConnectionMeter(RateMeter):

@@ -3,7 +3,7 @@
 Such a connection is counted against its listener's limits from the moment that its address is
 known, so at once where no proxy has to name it, and it has one deadline for everything up to its
 login. A PROXY header comes before TLS: it is read from the bare socket, byte for byte and no
-further; then the socket goes on to asyncio as if it had just been accepted.
+further; then the socket goes on as if it had just been accepted, to asyncio or to our own poll.
 """
 
 import asyncio
@@ -14,8 +14,10 @@ from contextlib import suppress
 from typing import Any
 
 from gossamer.net.connection_limits import ListenerPolicy
+from gossamer.net.epoll_sockets import EpollSockets
 from gossamer.net.proxy_protocol import HEADER, ProxyError, TrustedProxies, read_header
-from gossamer.net.transport import SocketSink, plain_address
+from gossamer.net.socket_transport import plain_address
+from gossamer.net.transport import SocketSink
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +31,7 @@ class EarlyAcceptor:
     """Owns the listening socket's accept loop; `close()` ends it.
 
     `proxies` are those that may name the client, None where clients come themselves; `tls` is what
-    asyncio is told of TLS.
+    asyncio is told of TLS. Without TLS a socket goes on to `sockets`, where there are any.
     """
 
     def __init__(
@@ -38,12 +40,14 @@ class EarlyAcceptor:
         policy: ListenerPolicy,
         proxies: TrustedProxies | None,
         tls: dict[str, Any],
+        sockets: EpollSockets | None,
         make_sink: MakeSink,
     ) -> None:
         self._listening = listening
         self._policy = policy
         self._proxies = proxies
         self._tls = tls
+        self._sockets = sockets
         self._make_sink = make_sink
         self._loop = asyncio.get_running_loop()
         self._greetings: set[asyncio.Task[None]] = set()
@@ -115,6 +119,9 @@ class EarlyAcceptor:
 
     async def _hand_over(self, accepted: socket.socket, address: str, ticket: int) -> None:
         sink = self._make_sink(address, ticket)
+        if self._sockets is not None and not self._tls:
+            self._sockets.connect(accepted.detach(), sink)
+            return
         made: Any = lambda: sink  # noqa: E731  a protocol by its methods, not by its class
         try:
             await self._loop.connect_accepted_socket(made, accepted, **self._tls)

@@ -73,11 +73,15 @@ class OpenListener:
         listener = self.listener
         if listener.proxy_protocol or self._context is not None:
             proxies = TrustedProxies(listener.proxies) if listener.proxy_protocol else None
-            return EarlyAcceptor(bound, self.policy, proxies, self._tls(), self._make_sink())
+            return EarlyAcceptor(
+                bound, self.policy, proxies, self._tls(), self._host.sockets, self._make_sink()
+            )
+        make = self._make_sink()
+        if self._host.sockets is not None:
+            return self._host.sockets.accept(bound, make)
         create: Any = (
             self._loop.create_unix_server if listener.kind == "unix" else self._loop.create_server
         )
-        make = self._make_sink()
         server = await create(lambda: make(None, 0), sock=bound, backlog=BACKLOG)
         return server  # type: ignore[no-any-return]
 
@@ -123,6 +127,8 @@ def _bind(listener: Listener) -> list[socket.socket]:
             opened = socket.socket(family, socket.SOCK_STREAM)
             bound.append(opened)
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            # What it accepts has this from it on Linux, and elsewhere from the event loop.
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if family == socket.AF_INET6:  # else `::` would take the port of `0.0.0.0` as well
                 opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             opened.bind((address[0], port, *address[2:]))

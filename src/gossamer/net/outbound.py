@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import time
-from asyncio import Transport
 from math import inf
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -16,6 +16,8 @@ from gossamer.broker.connection import Connection
 from gossamer.broker.loop_turns import LINK, MeasuredTurn
 from gossamer.broker.policy import Origin
 from gossamer.net.config.mesh import BridgeSection, Peer
+from gossamer.net.epoll_sockets import EpollSockets
+from gossamer.net.socket_transport import SocketTransport, plain_address
 from gossamer.net.tls import certificate_user, client_context
 from gossamer.net.transport import ConnectionPolicy, SocketSink
 from gossamer.net.turns import Host
@@ -62,13 +64,11 @@ class OutboundSink(SocketSink, Generic[A]):
         assert self._attempt is not None, "there is one as soon as there is a socket"
         return self._attempt
 
-    def connection_made(self, transport: Transport) -> None:
+    def begin(self, transport: SocketTransport) -> None:
         self.transport = transport
-        transport.set_write_buffer_limits(high=self.policy.write_buffer)
-        peer = transport.get_extra_info("peername")
-        address = str(peer[0]) if isinstance(peer, tuple) else ""
-        name = certificate_user(transport.get_extra_info("peercert"))
-        origin = Origin(address, self.policy.name, name)
+        transport.set_write_buffer_limit(self.policy.write_buffer)
+        address = transport.peer_address() if self.address is None else self.address
+        origin = Origin(address, self.policy.name, certificate_user(transport.certificate()))
         self._attempt = self._outbound.begin(self, origin, self.host.clock.now())
 
     def takes_turns(self) -> bool:
@@ -76,18 +76,13 @@ class OutboundSink(SocketSink, Generic[A]):
         return False
 
     def data_received(self, data: bytes) -> None:
-        turns, clock = self.host.turns, self.host.clock
-        began = clock.read()
-        turns.begin(began)
-        now = clock.at(began)
+        now = self.host.clock.at(self.host.begin_turn())
         self.attempt.receive(data, now)
         if self.connection is None and self.attempt.connection is not None:
             self.connection = self.attempt.connection
             self._outbound.accepted(self.attempt)
         self.host.after_chunk(now)
-        ended = clock.read()
-        if turns.end(ended):
-            turns.name(ended, LINK, self._outbound.place)
+        self.host.link_turn_over(self._outbound.place)
 
     def connection_lost(self, error: Exception | None) -> None:
         self.transport = None
@@ -161,13 +156,39 @@ class Outbound(Generic[A]):
         """Whether somebody answers there; if not, the log says why."""
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                await self.host.loop.create_connection(  # type: ignore[type-var]
-                    lambda: sink, *self._where, **self._tls
-                )
+                if self._tls or self.host.sockets is None:
+                    await self.host.loop.create_connection(  # type: ignore[type-var]
+                        lambda: sink, *self._where, **self._tls
+                    )
+                else:
+                    await self._connect(self.host.sockets, sink)
         except (OSError, TimeoutError) as error:
             self._say(str(error) or "no answer")
             return False
         return True
+
+    async def _connect(self, sockets: EpollSockets, sink: OutboundSink[A]) -> None:
+        """To the first address of that name where somebody answers."""
+        loop = self.host.loop
+        found = await loop.getaddrinfo(*self._where, type=socket.SOCK_STREAM)
+        failure: OSError | None = None
+        for family, kind, protocol, _, address in found:
+            opened = socket.socket(family, kind, protocol)
+            try:
+                opened.setblocking(False)
+                opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                await loop.sock_connect(opened, address)
+            except OSError as error:
+                opened.close()
+                failure = error
+                continue
+            except BaseException:
+                opened.close()
+                raise
+            sink.address = plain_address(address)
+            sockets.connect(opened.detach(), sink)
+            return
+        raise failure or OSError(f"{self._where[0]} has no address")
 
     def _say(self, failure: str) -> None:
         """Once for each new reason: whoever is there may be away for days."""

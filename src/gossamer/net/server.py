@@ -18,6 +18,7 @@ from gossamer.net.bridges import BridgeLinks
 from gossamer.net.clock import Clock
 from gossamer.net.config import Config
 from gossamer.net.config.listeners import Listener
+from gossamer.net.epoll_sockets import epoll_sockets
 from gossamer.net.listeners import Listeners
 from gossamer.net.mesh_links import MeshLinks
 from gossamer.net.resolved_config import ResolvedConfig, read_resolved
@@ -86,6 +87,7 @@ class Server:
         if trace.endpoint is not None:
             self._spans = Spans(trace.endpoint, trace.service)
             self.broker.core.tracer = BrokerTracer(self._spans, self.clock)
+        self.host.sockets = epoll_sockets(self.host)
         listeners = Listeners(self.host, resolved)
         await listeners.open(resolved)
         self.listeners = listeners
@@ -146,6 +148,8 @@ class Server:
         if self._spans is not None:
             self._spans.close()
         await asyncio.sleep(0)  # transports that were closed end in the loop's next turn
+        if self.host.sockets is not None:
+            self.host.sockets.close()
 
     async def _say_goodbye(self) -> None:
         """Clients bring to its end what they have begun, if they do so soon."""

@@ -1,7 +1,8 @@
-"""An asyncio protocol around one connection of the core: it moves bytes, in turns (`turns.py`).
+"""What moves the bytes of one connection of the core, in turns (`turns.py`), over a socket that the
+event loop has, or our own poll (`socket_transport.py`).
 
 Compiled with the core: it runs once for every chunk read. asyncio asks for the methods of a
-protocol, not for its base class, which a compiled class could not have.
+protocol, not for its base class, which a compiled class could not have; the poll calls the same.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from gossamer.broker.connection import Connection
 from gossamer.broker.core import CLOSED, OPEN
 from gossamer.broker.policy import Origin, RateMeter
 from gossamer.broker.settings import Settings
+from gossamer.net.socket_transport import LoopTransport, SocketTransport
 from gossamer.net.turns import Host
 from gossamer.session.sink import Sink
 
@@ -77,7 +79,7 @@ class ConnectionPolicy:
         """The rate limits of a new connection, None if there are none."""
         return None
 
-    def certificate_user(self, transport: Transport) -> str:
+    def certificate_user(self, transport: SocketTransport) -> str:
         """The name in a verified client certificate, "" without one."""
         return ""
 
@@ -92,7 +94,7 @@ class SocketSink(Sink):
         self.host = host
         self.policy = policy
         self.address = address
-        self.transport: Transport | None = None
+        self.transport: SocketTransport | None = None
         self.connection: Connection | None = None
         self._meter: RateMeter | None = None
         self.was_made = False
@@ -104,20 +106,23 @@ class SocketSink(Sink):
         self._is_behind = False  # more is unsent than a socket should need
         self._is_lost = False  # by the network, while something that it said is still to be handled
 
-    # What asyncio calls -------------------------------------------------------------------------
+    # What asyncio and the poll call -------------------------------------------------------------
 
     def connection_made(self, transport: Transport) -> None:
+        self.begin(LoopTransport(transport))
+
+    def begin(self, transport: SocketTransport) -> None:
+        """The connection stands."""
         host = self.host
-        began = host.read_clock()
-        host.turns.begin(began)
+        began = host.begin_turn()
         self._begin(transport, host.clock.at(began))
         host.turn_over(self.connection)
 
-    def _begin(self, transport: Transport, now: float) -> None:
+    def _begin(self, transport: SocketTransport, now: float) -> None:
         self.transport = transport
         address = self.address
         if address is None:
-            address = _peer_address(transport)
+            address = transport.peer_address()
         policy = self.policy
         self.was_made = True
         if self._ticket:
@@ -128,8 +133,7 @@ class SocketSink(Sink):
             self.host.broker.core.counters.connections_refused += 1
             transport.abort()
             return
-        high = min(policy.write_buffer, BEHIND_BYTES)
-        transport.set_write_buffer_limits(high=high, low=high // 2)
+        transport.set_write_buffer_limit(min(policy.write_buffer, BEHIND_BYTES))
         self._meter = policy.meter(address, now)
         origin = Origin(address, policy.name, policy.certificate_user(transport), policy.settings)
         self.connection = self.host.broker.open(self, origin, now)
@@ -142,25 +146,29 @@ class SocketSink(Sink):
             self._keep(self._rest[self._rest_at :] + data, 0)
             return
         host = self.host
-        began = host.read_clock()
+        began = host.begin_turn()
         now = host.clock.at(began)
-        host.turns.begin(began)
         small = SMALL_BYTES if self._slice >= FIRST_SLICE_BYTES else LITTLE_BYTES
         is_login = connection.stage < OPEN
         if len(data) <= small and self._meter is None and not (is_login and host.is_late(0.0)):
             connection.receive(data, now)
-            seconds = host.read_clock() - began
+            ended = host.read_clock()
+            seconds = ended - began
             self._note_cost(len(data), seconds)
             if is_login:  # logins of a crowd stand in line, once they have taken long enough
                 host.is_late(seconds)
             if connection.is_unfinished():
                 self._wait_for_turn(b"", 0)
+            if host.is_pass:  # one look at the clock for each chunk
+                host.part_over(connection, ended)
+                return
         elif host.is_late(0.0):
             self._wait_for_turn(data, 0, is_first=True)
         else:
             self._receive_slices(connection, data, 0, began)
-        host.broker.end_turn(now)
-        host.go_on_later()
+        if not host.is_pass:  # which writes at its end
+            host.broker.end_turn(now)
+            host.go_on_later()
         host.turn_over(connection)
 
     def eof_received(self) -> bool:
@@ -172,7 +180,7 @@ class SocketSink(Sink):
         is_late = self.host.is_late(ENDING_SECONDS)
         if connection is None or transport is None or not is_late:
             return False
-        if self._is_lost or transport.get_extra_info("sslcontext") is not None:
+        if self._is_lost or transport.is_encrypted():
             return False
         self._lose()
         return True
@@ -190,8 +198,7 @@ class SocketSink(Sink):
         if self._pauses & TURN_OVER or host.is_late(0.0):
             self._lose()
             return
-        began = host.read_clock()
-        host.turns.begin(began)
+        began = host.begin_turn()
         self._gone(host.clock.at(began))
         host.is_late(host.read_clock() - began)
         host.turn_over(connection)
@@ -237,7 +244,7 @@ class SocketSink(Sink):
         if transport is not None:
             self._count_unsent(transport)
 
-    def _count_unsent(self, transport: Transport) -> None:
+    def _count_unsent(self, transport: SocketTransport) -> None:
         """Past what it may have unsent, QoS 0 to it is dropped, and it is not listened to either.
 
         A neighbour is: two brokers that each wait for the other to read would wait for ever.
@@ -454,16 +461,3 @@ class SocketSink(Sink):
             return
         if was_paused and self._pauses == 0:
             transport.resume_reading()
-
-
-def _peer_address(transport: Transport) -> str:
-    """The peer's address; "" if it has none (a Unix socket)."""
-    return plain_address(transport.get_extra_info("peername"))
-
-
-def plain_address(peer: object) -> str:
-    """Of what a socket says about its peer: the address, "" if it has none."""
-    if not isinstance(peer, tuple):
-        return ""
-    address = str(peer[0])
-    return address[7:] if address.startswith("::ffff:") and "." in address else address

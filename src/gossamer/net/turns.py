@@ -19,6 +19,7 @@ from gossamer.broker.mesh_port import PEER_PREFIX
 from gossamer.net.clock import Clock
 
 if TYPE_CHECKING:
+    from gossamer.net.epoll_sockets import EpollSockets
     from gossamer.net.transport import SocketSink
 
 # Work on all that stand in line, after which the loop looks at its sockets: a client that sends
@@ -63,6 +64,9 @@ class Host:
         self._line_moves = False
         self.waiting_bytes = 0  # of input of those in line
         self._spent = 0.0  # seconds of work since the line was served, while it moves
+        self.sockets: EpollSockets | None = None  # where plain sockets have a poll of their own
+        self.is_pass = False  # within one over all of them that are ready
+        self.pass_at = 0.0  # when that last looked at the stopwatch
 
     def stand_in_line(self, sink: SocketSink, is_first: bool = False) -> None:
         """Its next turn comes when those before it have had theirs; a first turn comes sooner."""
@@ -84,6 +88,10 @@ class Host:
             return False
         self._move_line()
         return not self.is_crowded()
+
+    def has_line(self) -> bool:
+        """Whether connections wait for their first turn, or for their last."""
+        return bool(self._newcomers) or bool(self._leavers)
 
     def is_crowded(self) -> bool:
         """Whether no more input should wait in line."""
@@ -150,20 +158,70 @@ class Host:
         try:
             sink.next_turn()
         except Exception as error:  # it ends its connection, and not the line
-            self.broker.core.faults.note("a turn", error, "", self.clock.now())
+            self.failed("a turn", error)
             sink.cut()
         ended = self.read_clock()
         if self.turns.part(ended - began):
             self.turns.name_part(ended - began, kind_of(connection), name_of(connection))
         return ended
 
-    def turn_over(self, connection: Connection | None) -> None:
-        """The end of a turn that was this connection's."""
+    def begin_pass(self) -> float:
+        """The turn of all plain sockets that are ready; each has a part of it."""
         at = self.read_clock()
+        self.turns.begin(at)
+        self.is_pass = True
+        self.pass_at = at
+        return at
+
+    def write_pass(self) -> None:
+        """Writes what was caused until now."""
+        self.broker.end_turn(self.clock.at(self.pass_at))
+        self.pass_at = self.read_clock()
+
+    def failed(self, place: str, error: Exception) -> None:
+        """It ends what it happened to, and nothing else."""
+        self.broker.core.faults.note(place, error, "", self.clock.now())
+
+    def end_pass(self) -> None:
+        self.is_pass = False
+        self.go_on_later()
+        self.turn_over(None)
+
+    def begin_turn(self) -> float:
+        """The turn of one connection begins, or its part of a pass: what the stopwatch shows."""
+        if self.is_pass:
+            return self.pass_at
+        at = self.read_clock()
+        self.turns.begin(at)
+        return at
+
+    def turn_over(self, connection: Connection | None) -> None:
+        """The end of a turn that was this connection's, or of its part of a pass."""
+        at = self.read_clock()
+        if self.is_pass:
+            self.part_over(connection, at)
+            return
         if self.turns.end(at):
             self.turns.name(at, kind_of(connection), name_of(connection))
         if self.turns.seconds >= self._old_at:
             self._grow_old()
+
+    def part_over(self, connection: Connection | None, at: float) -> None:
+        """The end of its part of a pass."""
+        seconds = at - self.pass_at
+        self.pass_at = at
+        if self.turns.part(seconds):
+            self.turns.name_part(seconds, kind_of(connection), name_of(connection))
+
+    def link_turn_over(self, place: str) -> None:
+        """The same of a link that this broker dialled."""
+        at = self.read_clock()
+        if self.is_pass:
+            if self.turns.part(at - self.pass_at):
+                self.turns.name_part(at - self.pass_at, LINK, place)
+            self.pass_at = at
+        elif self.turns.end(at):
+            self.turns.name(at, LINK, place)
 
     def _grow_old(self) -> None:
         self._old_at = self.turns.seconds + AGEING_SECONDS
@@ -180,7 +238,9 @@ class Host:
             self.turns.collected(self._collecting_since, ended, info["generation"], found)
 
     def after_chunk(self, now: float) -> None:
-        """Writes what the chunk caused, and sees to what is left."""
+        """Writes what the chunk caused, and sees to what is left; a pass does that at its end."""
+        if self.is_pass:
+            return
         self.broker.end_turn(now)
         self.go_on_later()
 
