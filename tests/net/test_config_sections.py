@@ -64,6 +64,13 @@ class InnerReferee(pydantic.BaseModel, extra="forbid"):
         return self
 
 
+def _no_flag(value: Any) -> Any:
+    """Pydantic takes true for a literal 1; a table does not, for who writes that means a flag."""
+    if isinstance(value, bool):
+        raise ValueError("a flag")
+    return value
+
+
 class OuterReferee(pydantic.BaseModel, extra="forbid"):
     flag: bool = False
     count: int = pydantic.Field(default=2, ge=1, le=9)
@@ -71,7 +78,7 @@ class OuterReferee(pydantic.BaseModel, extra="forbid"):
     free: float = 0.0
     text: str = ""
     file: Path | None = None
-    one_of: Literal["a", "b", 1] = "a"
+    one_of: Annotated[Literal["a", "b", 1], pydantic.BeforeValidator(_no_flag)] = "a"
     even: Annotated[int, pydantic.AfterValidator(_even)] | None = None
     word: Annotated[str, pydantic.Field(max_length=3, pattern="^[a-z]+$")] = "ab"
     many: tuple[int, ...] = pydantic.Field(default=(1,), min_length=1)

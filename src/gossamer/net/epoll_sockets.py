@@ -260,7 +260,7 @@ class EpollTransport(SocketTransport):
         if self._is_behind and left <= self._most_unsent // 2:
             self._is_behind = False
             sink.resume_writing()
-        if self._unsent is not None:
+        if self.get_write_buffer_size():
             return
         if self._is_closing:
             self._finish()
