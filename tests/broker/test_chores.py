@@ -1,5 +1,7 @@
 """What is much to undo is undone in steps, and does nothing more from the first moment on."""
 
+from typing import Any
+
 from gossamer.broker.revocation import AT_ONCE
 from gossamer.broker.subscriptions import LEFT_AT_ONCE
 from gossamer.net.rule_file import RulePermissions, parse_rules
@@ -15,7 +17,7 @@ def divided(world: World) -> World:
     return world
 
 
-def subscribed(world: World, name: str = "many", **options: object) -> None:
+def subscribed(world: World, name: str = "many", **options: Any) -> None:
     client = world.client(name, **options)
     assert client.subscribe(*(f"t/{n}" for n in range(MANY)), "$share/g/shared", qos=1)
     client.lose()

@@ -64,10 +64,10 @@ class InnerReferee(pydantic.BaseModel, extra="forbid"):
         return self
 
 
-def _no_flag(value: Any) -> Any:
-    """Pydantic takes true for a literal 1; a table does not, for who writes that means a flag."""
-    if isinstance(value, bool):
-        raise ValueError("a flag")
+def _text_or_number(value: Any) -> Any:
+    """Pydantic takes true and 1.0 for a literal 1; a table takes what is written like it."""
+    if type(value) not in (str, int):
+        raise ValueError("another type")
     return value
 
 
@@ -78,7 +78,7 @@ class OuterReferee(pydantic.BaseModel, extra="forbid"):
     free: float = 0.0
     text: str = ""
     file: Path | None = None
-    one_of: Annotated[Literal["a", "b", 1], pydantic.BeforeValidator(_no_flag)] = "a"
+    one_of: Annotated[Literal["a", "b", 1], pydantic.BeforeValidator(_text_or_number)] = "a"
     even: Annotated[int, pydantic.AfterValidator(_even)] | None = None
     word: Annotated[str, pydantic.Field(max_length=3, pattern="^[a-z]+$")] = "ab"
     many: tuple[int, ...] = pydantic.Field(default=(1,), min_length=1)
@@ -120,6 +120,12 @@ def test_a_table_takes_what_pydantic_takes(given: dict[str, Any]) -> None:
     except pydantic.ValidationError as error:
         # A list with wrong entries is also too short for pydantic, which says nothing new.
         found = {one["loc"] for one in error.errors()}
+        within = {place[:-1] for place in found}
+        found -= {
+            one["loc"]
+            for one in error.errors()
+            if one["type"] == "too_short" and one["loc"] in within
+        }
         with pytest.raises(SectionError) as refused:
             Outer.validated(given)
         assert {problem.place for problem in refused.value.problems} == found
