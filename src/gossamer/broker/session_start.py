@@ -23,6 +23,7 @@ from gossamer.session.queue_policy import (
     queue_limits,
 )
 from gossamer.session.records import SessionRecord
+from gossamer.session.resumption import resume_session
 from gossamer.session.session import Session
 from gossamer.wire import reasons
 from gossamer.wire.codec import encode
@@ -127,7 +128,7 @@ def enter(login: AcceptedLogin, now: float) -> None:
         core.neighbours.entered(login, session, now)
     if connection.is_peer:
         core.neighbours.opened(connection, now)
-    session.resume(now)
+    resume_session(session, now)
 
 
 def _take_session(

@@ -42,6 +42,7 @@ from gossamer.budget.ledger import NOBODY
 from gossamer.client.login import Login, reason_string
 from gossamer.mesh.handshake import Dialling, HandshakeError, Introduction, introduce
 from gossamer.mesh.settings import KEEP_ALIVE_SECONDS
+from gossamer.session.resumption import resume_session
 from gossamer.session.session import NEVER
 from gossamer.session.sink import Sink
 from gossamer.wire import reasons
@@ -161,7 +162,7 @@ class Dial:
         connection.is_dialled = True
         self.connection = connection
         self.mesh.opened(connection, now)
-        session.resume(now)
+        resume_session(session, now)
         return connection
 
     def ping(self) -> None:

@@ -45,10 +45,10 @@ from gossamer.session.queue import (
 )
 from gossamer.session.queue_policy import NO_LIMITS, QueueLimits, Withheld
 from gossamer.session.records import QUEUED, RELEASED, SENT, DeliveryRecord, SessionRecord
+from gossamer.session.resumption import in_first_order, resume_more
 from gossamer.session.seen_names import Seen
 from gossamer.session.subscription import Owed, Receiver, Subscription
 from gossamer.wire.errors import ProtocolError
-from gossamer.wire.publish_codec import IDENTIFIERS, PUBREL_HEAD
 
 NEVER: Final = 0xFFFFFFFF  # the expiry of a session that stays until it is discarded
 
@@ -182,7 +182,7 @@ class Session:
                 self.owed.has_missed = True
             return
         # DUP 0 [MQTT-4.3.1-1]
-        self._send(outbox, message, 0, retain, False, 0, receiver.identifiers, now)
+        self.send(outbox, message, 0, retain, False, 0, receiver.identifiers, now)
 
     def deliver_as_retained(self, message: Message, receiver: Receiver, now: float) -> None:
         """One retained message, in the place of one that matched: limits apply as to that."""
@@ -192,7 +192,7 @@ class Session:
             return
         outbox = self.outbox
         if outbox is not None and not outbox.blocked:
-            self._send(outbox, message, 0, True, False, 0, receiver.identifiers, now)
+            self.send(outbox, message, 0, True, False, 0, receiver.identifiers, now)
 
     def enqueue(
         self,
@@ -232,7 +232,7 @@ class Session:
                 self._take_off(packet_id, delivery, message)
                 if self.persistent:
                     self.hub.journal.delivery_queued(self.client_id, delivery)
-            self._send(outbox, message, qos, retain, False, packet_id, identifiers, now)
+            self.send(outbox, message, qos, retain, False, packet_id, identifiers, now)
         elif outbox is not None or self.persistent:
             size = size_of(self, message)
             if takes_another(self, message, size, qos, retain, identifiers, share):
@@ -315,7 +315,7 @@ class Session:
                     self.own_lane().sent(delivery, self.persistent)
                 elif self.persistent:
                     self.hub.journal.delivery_sent(self.client_id, delivery.number, packet_id)
-            self._send(
+            self.send(
                 outbox, message, qos, delivery.retain, False, packet_id, delivery.identifiers, now
             )
         if not queue:
@@ -355,13 +355,7 @@ class Session:
                 self.hub.journal.delivery_removed(self.client_id, delivery.number)
         unsent = self.unsent
         if unsent is not None:
-            unsent.pop(packet_id, None)
-            outbox = self.outbox
-            assert outbox is not None
-            while unsent and self.in_flight() - len(unsent) < self.window:  # [MQTT-3.3.4-9]
-                self._send_again(outbox, unsent.pop(next(iter(unsent))), now)
-            if not unsent:
-                self.unsent = None
+            resume_more(self, unsent, packet_id, now)
         if self.queue is not None or self.lane.messages:
             self.pump(now)
         return True
@@ -387,44 +381,7 @@ class Session:
             if self.persistent:
                 self.hub.journal.delivery_released(self.client_id, delivery.number)
 
-    def resume(self, now: float) -> None:
-        """A client came back: what it has not acknowledged goes out again, in the first order
-        [MQTT-4.4.0-1], even if it has expired [MQTT-4.3.3-7]; publications as far as the window of
-        the new connection allows. Then what waits."""
-        outbox = self.outbox
-        assert outbox is not None
-        pending = self._in_first_order()
-        room = self.window
-        for delivery in pending:
-            if delivery.state == RELEASED:
-                room -= 1
-        unsent: dict[int, DeliveryRecord] = {}
-        for delivery in pending:
-            if delivery.state == RELEASED:
-                outbox.put(PUBREL_HEAD + IDENTIFIERS[delivery.packet_id])
-            elif room > 0:
-                room -= 1
-                self._send_again(outbox, delivery, now)
-            else:
-                unsent[delivery.packet_id] = delivery
-        self.unsent = unsent if unsent else None
-        self.pump(now)
-
-    def _send_again(self, outbox: Outbox, delivery: DeliveryRecord, now: float) -> None:
-        message = delivery.message
-        assert message is not None
-        self._send(
-            outbox,
-            message,
-            delivery.qos,
-            delivery.retain,
-            True,  # [MQTT-3.3.1-1]
-            delivery.packet_id,
-            delivery.identifiers,
-            now,
-        )
-
-    def _send(
+    def send(
         self,
         outbox: Outbox,
         message: Message,
@@ -579,14 +536,9 @@ class Session:
 
     def left_over(self) -> list[DeliveryRecord]:
         """Everything not acknowledged, in order: what a session that ends leaves behind."""
-        pending = self._in_first_order()
+        pending = in_first_order(self)
         if self.queue is not None:
             pending.extend(self.queue)
-        return pending
-
-    def _in_first_order(self) -> list[DeliveryRecord]:
-        pending = list(self.inflight.values())
-        pending.sort(key=_by_number)
         return pending
 
     def forget(self, delivery: DeliveryRecord) -> None:
@@ -597,10 +549,6 @@ class Session:
             self.own_lane().drop(delivery, False)
         elif self.persistent and delivery.number and delivery.qos:
             self.hub.journal.delivery_removed(self.client_id, delivery.number)
-
-
-def _by_number(delivery: DeliveryRecord) -> int:
-    return delivery.number
 
 
 def _number_state(qos: int, state: int) -> int:

@@ -15,6 +15,7 @@ from gossamer.broker.policy import Origin
 from gossamer.client.login import Login, reason_string
 from gossamer.mesh.bridges.bridge import BRIDGE_KEEP_ALIVE, BRIDGE_SESSION_SECONDS, Bridge
 from gossamer.mesh.bridges.loop_prevention import MarkingSink, growth, has_mark, mark_of
+from gossamer.session.resumption import resume_session
 from gossamer.session.sink import Sink
 from gossamer.wire import reasons
 from gossamer.wire.codec import decode
@@ -214,7 +215,7 @@ class BridgeDial:
         session.window = min(offered.receive_maximum or _DEFAULT_WINDOW, _LARGEST_WINDOW)
         self.connection = connection
         bridge.opened(connection, packet.session_present, now)
-        session.resume(now)
+        resume_session(session, now)
 
 
 def _strange(what: str) -> ProtocolError:

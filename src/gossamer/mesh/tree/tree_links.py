@@ -24,6 +24,7 @@ from gossamer.mesh.tree.heartbeat import Heartbeat, RoundTrip
 from gossamer.mesh.tree.rebroadcast import Behind, Rebroadcast, owes
 from gossamer.mesh.tree.seen_messages import SeenMessages
 from gossamer.mesh.tree.spanning_tree import TOPOLOGY, Announcements, TreeView
+from gossamer.session.resumption import resume_session
 
 if TYPE_CHECKING:
     from gossamer.broker.core import Core
@@ -126,7 +127,7 @@ class TreeLinks:
         self.rebroadcast.stop(link)
         if session.window == 0 and session.outbox is not None:
             session.window = _WINDOW
-            session.resume(now)
+            resume_session(session, now)
 
     # Turns ----------------------------------------------------------------------------------------
 
