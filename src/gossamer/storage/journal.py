@@ -118,9 +118,9 @@ class CollectingJournal(Journal):
         rows[SESSION].delete(session.key)
         for key in session.subscriptions.values():
             rows[SUBSCRIPTION].delete(key)
-        for key in session.incoming.values():
+        for key in session.traffic.incoming.values():
             rows[INCOMING].delete(key)
-        for delivery in session.deliveries.values():
+        for delivery in session.traffic.deliveries.values():
             self._forget(delivery)
         if session.lane is not None:
             self._leave(session.lane)
@@ -146,7 +146,7 @@ class CollectingJournal(Journal):
         session = self._index.sessions[client_id]
         changes = self._batch.deliveries
         key = changes.new_key()
-        before = session.deliveries.get(record.number)
+        before = session.traffic.deliveries.get(record.number)
         message = record.message
         if message is None:
             stored = None
@@ -154,7 +154,7 @@ class CollectingJournal(Journal):
         else:
             stored = self._referred(message)
             row = delivery_row(key, session.key, record, stored.key)
-        session.deliveries[record.number] = StoredDelivery(row, stored)
+        session.own_traffic().deliveries[record.number] = StoredDelivery(row, stored)
         changes.puts[key] = row
         if before is not None:
             # A neighbour that hands a session over names a number twice: a row that nothing knows
@@ -179,14 +179,14 @@ class CollectingJournal(Journal):
                 delivery.message = None
             return
         session = self._index.sessions.get(client_id)
-        sent = session.sent.pop(number, None) if session is not None else None
+        sent = session.traffic.sent.pop(number, None) if session is not None else None
         if session is not None and sent is not None:
             # Only its number and its packet identifier are needed from now on.
             place, record = sent
             changes = self._batch.deliveries
             key = changes.new_key()
             row = delivery_released(delivery_row(key, session.key, record, None))
-            session.deliveries[number] = StoredDelivery(row, None)
+            session.own_traffic().deliveries[number] = StoredDelivery(row, None)
             changes.puts[key] = row
             self._land(session, place)
 
@@ -194,11 +194,11 @@ class CollectingJournal(Journal):
         session = self._index.sessions.get(client_id)
         if session is None:
             return
-        sent = session.sent.pop(number, None)
+        sent = session.traffic.sent.pop(number, None)
         if sent is not None:
             self._land(session, sent[0])
             return
-        delivery = session.deliveries.pop(number, None)
+        delivery = session.traffic.deliveries.pop(number, None)
         if delivery is not None:
             self.dirty = True
             self._forget(delivery)
@@ -262,7 +262,7 @@ class CollectingJournal(Journal):
             self.delivery_queued(client_id, record)
             return
         self.dirty = True
-        session.sent[record.number] = (record.place, record)
+        session.own_traffic().sent[record.number] = (record.place, record)
         self._leaves(lane, record)
         self._changed_lanes[lane.key] = lane
 
@@ -338,17 +338,17 @@ class CollectingJournal(Journal):
 
     def incoming_added(self, client_id: str, packet_id: int) -> None:
         session = self._index.sessions[client_id]
-        if packet_id in session.incoming:
+        if packet_id in session.traffic.incoming:
             return
         self.dirty = True
         changes = self._batch.incoming
         key = changes.new_key()
-        session.incoming[packet_id] = key
+        session.own_traffic().incoming[packet_id] = key
         changes.put(key, (key, session.key, packet_id))
 
     def incoming_removed(self, client_id: str, packet_id: int) -> None:
         session = self._index.sessions.get(client_id)
-        key = session.incoming.pop(packet_id, None) if session is not None else None
+        key = session.traffic.incoming.pop(packet_id, None) if session is not None else None
         if key is not None:
             self.dirty = True
             self._batch.incoming.delete(key)
@@ -429,7 +429,7 @@ class CollectingJournal(Journal):
 
     def _delivery(self, client_id: str, number: int) -> StoredDelivery | None:
         session = self._index.sessions.get(client_id)
-        return session.deliveries.get(number) if session is not None else None
+        return session.traffic.deliveries.get(number) if session is not None else None
 
     def _forget(self, delivery: StoredDelivery) -> None:
         self._batch.deliveries.delete(delivery.row[0])

@@ -252,11 +252,11 @@ class Loaded:
         record = delivery_from(row, message.message if message is not None else None)
         if message is None and (key is not None or record.state != RELEASED):
             raise UnreadableRow(f"message {key} is missing")
-        if record.number in session.deliveries:
+        if record.number in session.traffic.deliveries:
             raise UnreadableRow(f"delivery number {record.number} is there twice")
         if message is not None:
             message.references += 1
-        session.deliveries[record.number] = StoredDelivery(row, message)
+        session.own_traffic().deliveries[record.number] = StoredDelivery(row, message)
         stored.deliveries.append(record)
 
     def _lane(self, row: Row) -> None:
@@ -295,10 +295,10 @@ class Loaded:
         lane = self._lanes[row[0] // PLACES]
         record.packet_id = lane.inflight.packet_id(record.place)
         record.state = SENT
-        if record.number in session.deliveries or record.number in session.sent:
+        if record.number in session.traffic.deliveries or record.number in session.traffic.sent:
             raise UnreadableRow(f"delivery number {record.number} is there twice")
         lane.inflight.restore(record.place)
-        session.sent[record.number] = (record.place, record)
+        session.own_traffic().sent[record.number] = (record.place, record)
         record.place = 0  # for the core it is a delivery like others
         stored.deliveries.append(record)
 
@@ -352,7 +352,7 @@ class Loaded:
     def _incoming(self, row: Row) -> None:
         stored, session = self._owner(row)
         packet_id = packet_id_from(row)
-        _add(session.incoming, packet_id, row, f"packet identifier {packet_id}")
+        _add(session.own_traffic().incoming, packet_id, row, f"packet identifier {packet_id}")
         stored.incoming.append(packet_id)
 
     def _retained(self, row: Row) -> None:
