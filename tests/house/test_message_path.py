@@ -22,6 +22,7 @@ import asyncio, sys
 from gossamer.broker.broker import Broker
 from gossamer.broker.connection import Connection
 from gossamer.broker.settings import Settings
+from gossamer.net.clock import Clock
 from gossamer.net.socket_transport import SocketTransport
 from gossamer.net.transport import ConnectionPolicy, Host, SocketSink
 from gossamer.session.journal import Journal
@@ -32,7 +33,9 @@ class Wire(SocketTransport):
     def __init__(self): self.written = []
     def write(self, data): self.written.append(data)
 
-host = Host(Broker(Settings(), Journal(), 0.0), asyncio.new_event_loop(), lambda: None)
+# By a stopwatch that stands still no turn is long: what comes in goes out in the same turn.
+clock = Clock(monotonic=lambda: 0.0)
+host = Host(Broker(Settings(), Journal(), 0.0), asyncio.new_event_loop(), lambda: None, clock)
 
 def client(name):
     sink = SocketSink(host, ConnectionPolicy("test"))
