@@ -9,6 +9,7 @@ import json
 import logging
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -90,9 +91,9 @@ class OffloadRequests:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._thread.is_alive():
+        with suppress(RuntimeError):  # it has ended by itself, and closed its loop
             self._loop.call_soon_threadsafe(self._cancel)
-            self._thread.join()
+        self._thread.join()
 
     def wanted(self) -> dict[str, WantedOperator]:
         """By name; the broker's words, not ours."""
