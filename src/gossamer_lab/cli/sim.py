@@ -163,6 +163,12 @@ def torture(
             "without, seeds are what they were before that.",
         ),
     ] = True,
+    operators: Annotated[
+        bool,
+        typer.Option(
+            "--operators", help="Include rules, areas, and subscribers whose areas follow them."
+        ),
+    ] = False,
     jobs: Annotated[
         int | None,
         typer.Option(min=1, help="Number of processes; by default one per core."),
@@ -184,12 +190,15 @@ def torture(
             advance.show(report.trials if seeds is not None else report.seconds, failed)
 
         report = run_torture(
-            cases(first, seeds, chosen, roaming, bursts),
+            cases(first, seeds, chosen, roaming, bursts, operators),
             jobs or os.cpu_count() or 1,
             None if minutes is None else minutes * 60,
             show,
         )
-    typer.echo(_summary(report, chosen, roaming, bursts))
+    kind = ", with roaming clients" if roaming else ""
+    kind += "" if bursts else ", without bursts"
+    kind += ", with operators" if operators else ""
+    typer.echo(_summary(report, chosen, kind))
     if report.failures:
         show_failures(report.failures, out)
         raise CommandError(
@@ -199,10 +208,8 @@ def torture(
     typer.echo("every promise was kept")
 
 
-def _summary(report: TrialReport, modes: list[str], roaming: bool, bursts: bool) -> str:
+def _summary(report: TrialReport, modes: list[str], kind: str) -> str:
     span = f"{min(report.seeds)} to {max(report.seeds)}" if report.seeds else "none"
-    kind = ", with roaming clients" if roaming else ""
-    kind += "" if bursts else ", without bursts"
     return (
         f"{len(report.seeds)} seeds ({span}) in {len(modes)} modes ({', '.join(modes)}){kind}: "
         f"{report.trials} meshes, {report.receipts} messages received, {report.events} events, "

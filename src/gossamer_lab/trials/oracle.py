@@ -14,6 +14,10 @@ comes, while anything happens to any of them.
 Where clients share a group, a publication that its filter matches goes to one member: at QoS 2
 exactly once in the whole group, at QoS 1 at least once, as long as somebody was a member during the
 whole round.
+
+A subscription with rules or areas is delivered apart from the plain ones of its client, and is
+judged like a client of its own that wants nothing but what its condition lets through
+(`trials/conditions.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -24,35 +28,16 @@ from zlib import crc32
 from gossamer.topics.names import matches, split_share
 from gossamer.wire.packets import Publish
 from gossamer.wire.reasons import SERVER_BUSY
+from gossamer_lab.trials.conditions import NOWHERE, Condition, Possible, condition_of
+from gossamer_lab.trials.publications import (
+    Entries,
+    PublicationKey,
+    Publications,
+    TrialPublication,
+)
+from gossamer_lab.trials.retained_oracle import RetainedOracle
 
 _TRY_AGAIN: Final = f"was refused with 0x{SERVER_BUSY:02x}"
-
-
-@dataclass(frozen=True)
-class PublicationKey:
-    """One publication: the `number`-th of its publisher."""
-
-    publisher: str
-    number: int
-
-    def payload(self) -> bytes:
-        return f"{self.publisher}:{self.number}".encode()
-
-    @staticmethod
-    def of(payload: bytes) -> "PublicationKey":
-        publisher, _, number = payload.decode().partition(":")
-        return PublicationKey(publisher, int(number))
-
-
-@dataclass
-class TrialPublication:
-    key: PublicationKey
-    topic: str
-    qos: int
-    retain: bool
-    index: int  # of all publications
-    is_will: bool = False
-    acknowledged: bool = False  # so it must arrive
 
 
 @dataclass
@@ -65,9 +50,12 @@ class HeldFilter:
 
 @dataclass
 class TrialReader:
-    """What the oracle knows of one subscriber."""
+    """What the oracle knows of one subscriber: of all its plain subscriptions, or of one that has a
+    condition."""
 
     name: str
+    condition: Condition | None = None
+    identifier: int = 0  # of the subscription, where there is a condition
     held: dict[str, HeldFilter] = field(default_factory=dict)
     ever: set[str] = field(default_factory=set)
     # Of those, what it has no more, with the number of publications before the answer said so.
@@ -82,7 +70,22 @@ class TrialReader:
         return any(
             publication.index < self.ended.get(filter, publication.index + 1)
             for filter in self.ever
-            if matches(filter, publication.topic)
+            if self.matches(filter, publication.topic)
+        )
+
+    def matches(self, filter: str, topic: str) -> bool:
+        return matches(filter if self.condition is None else self.condition.reads, topic)
+
+    def allows(self, publication: TrialPublication) -> bool:
+        return self.condition is None or self.condition.allows(publication)
+
+    def requires(self, publication: TrialPublication) -> bool:
+        return self.condition is None or self.condition.requires(publication)
+
+    def wants_surely(self, publication: TrialPublication) -> bool:
+        """Whether all brokers have known since before this round that it wants this."""
+        return self.requires(publication) and any(
+            self.matches(filter, publication.topic) for filter in self.stable
         )
 
 
@@ -113,9 +116,12 @@ class Oracle:
         self.retained = RetainedOracle()
         self.receipts = 0
         self._readers = {name: TrialReader(name) for name in clients}
-        self._publications: dict[PublicationKey, TrialPublication] = {}
+        # With conditions: by client and filter, and by client and subscription identifier.
+        self._conditional: dict[tuple[str, str], TrialReader] = {}
+        self._identifiers: dict[tuple[str, int], TrialReader] = {}
+        self._whereabouts = {name: Possible(NOWHERE) for name in clients}
+        self._publications = Publications()
         self._of_this_round: list[TrialPublication] = []
-        self._numbers: dict[str, int] = {}
 
     def trace(self, text: str) -> None:
         self.digest = crc32(text.encode(), self.digest)
@@ -129,67 +135,130 @@ class Oracle:
 
     # What clients do ----------------------------------------------------------------------------
 
-    def publishing(self, publisher: str, topic: str, qos: int, retain: bool) -> PublicationKey:
-        key = self._new_key(publisher)
-        publication = TrialPublication(key, topic, qos, retain, len(self._publications))
-        self._publications[key] = publication
+    def publishing(
+        self,
+        publisher: str,
+        topic: str,
+        qos: int,
+        retain: bool,
+        template: str = "",
+        where: Entries | None = None,
+    ) -> PublicationKey:
+        publication = self._publications.add(
+            publisher, topic, qos, retain, template=template, where=where
+        )
+        key = publication.key
         self._of_this_round.append(publication)
         if retain:
-            self.retained.wrote(topic, publisher, key.payload().decode())
-        self.trace(f"{publisher} publishes {key.number} on {topic}, QoS {qos}, retain {retain}")
+            self.retained.wrote(topic, publisher, publication.payload.decode())
+        self.trace(
+            f"{publisher} publishes {key.number} on {topic}, QoS {qos}, retain {retain}"
+            + (f", {publication.payload.decode()} {publication.where or ''}" if template else "")
+        )
         return key
+
+    def publication(self, key: PublicationKey) -> TrialPublication:
+        return self._publications.by_key[key]
 
     def clearing(self, publisher: str, topic: str) -> None:
         self.retained.wrote(topic, publisher, "")
         self.trace(f"{publisher} clears {topic}")
 
     def acknowledged(self, key: PublicationKey) -> None:
-        publication = self._publications[key]
+        publication = self.publication(key)
         publication.acknowledged = True
         self.trace(f"{key.publisher}:{key.number} is acknowledged")
 
     def leaving_will(self, client: str, topic: str, qos: int) -> PublicationKey:
         """With a CONNECT: it may be published from now on."""
-        key = self._new_key(client)
-        index = len(self._publications)
-        self._publications[key] = TrialPublication(key, topic, qos, False, index, is_will=True)
-        return key
+        return self._publications.add(client, topic, qos, is_will=True).key
 
     def will_is_due(self, key: PublicationKey) -> None:
         """The connection broke: now it must be published."""
-        publication = self._publications[key]
+        publication = self.publication(key)
         publication.acknowledged = True
         self._of_this_round.append(publication)
         self.trace(f"the will {key.publisher}:{key.number} is due")
 
     def touched(self, client: str, filter: str) -> None:
         """A request about a filter: until the next round it is in doubt."""
-        reader = self._readers[client]
+        reader = self._reader_of(client, filter)
         reader.stable.pop(filter, None)
         reader.ever.add(split_share(filter)[1])
         reader.ended.pop(split_share(filter)[1], None)
         self.trace(f"{client} asks about {filter}")
 
-    def subscribed(self, client: str, filter: str, qos: int, no_local: bool) -> None:
-        self._readers[client].held[filter] = HeldFilter(qos, no_local)
+    def asking(self, client: str, filter: str, qos: int, where: Entries) -> None:
+        """A SUBSCRIBE. With rules or areas, what it changes is in doubt, and what was and will be
+        wanted is not."""
+        known = self._conditional.get((client, filter))
+        if known is None:
+            condition = condition_of(filter, where, self._whereabouts[client])
+            if condition is None:
+                self.touched(client, filter)
+                return
+            known = TrialReader(client, condition, len(self._conditional) + 1)
+            self._conditional[client, filter] = known
+            self._identifiers[client, known.identifier] = known
+        assert known.condition is not None
+        known.condition.asked(where)
+        known.ever.add(filter)
+        known.ended.pop(filter, None)
+        stable = known.stable.get(filter)
+        if stable is not None:
+            known.stable[filter] = HeldFilter(min(stable.qos, qos), stable.no_local)
+        self.trace(f"{client} asks for {filter} {where or ''}")
+
+    def identifier(self, client: str, filter: str) -> int:
+        """That the subscription must have; 0 for a plain one."""
+        return self._reader_of(client, filter).identifier
+
+    def subscribed(
+        self,
+        client: str,
+        filter: str,
+        qos: int,
+        no_local: bool,
+        where: Entries | None = None,
+        is_final: bool = True,
+    ) -> None:
+        """`is_final` if the client has not asked for anything else of it since."""
+        reader = self._reader_of(client, filter)
+        reader.held[filter] = HeldFilter(qos, no_local)
+        if reader.condition is not None and is_final:
+            reader.condition.answered(where or [], len(self._publications))
         self.trace(f"{client} has {filter} at QoS {qos}")
 
     def unsubscribed(self, client: str, filter: str, is_final: bool = True) -> None:
         """`is_final` if the client has not asked about it again since."""
-        reader = self._readers[client]
+        reader = self._reader_of(client, filter)
         reader.held.pop(filter, None)
         if is_final:
             reader.ended[split_share(filter)[1]] = len(self._publications)
         self.trace(f"{client} has {filter} no more")
+
+    def walking(self, client: str, position: str) -> None:
+        """It says that it is there."""
+        self._whereabouts[client].told(position)
+        self.trace(f"{client} walks to {position}")
+
+    def walked(self, client: str, position: str) -> None:
+        """And knows that its broker has heard it, after all else that it said."""
+        self._whereabouts[client].answered(position, len(self._publications))
+        self.trace(f"{client} is at {position}")
+
+    def forgets(self, client: str) -> None:
+        """Its broker may have lost what it knew of where the client is."""
+        self._whereabouts[client].forgotten()
 
     def moved(self, client: str, broker: str) -> None:
         self._moved.add(client)
         self.trace(f"{client} moves to {broker}")
 
     def session_ended(self, client: str) -> None:
-        reader = self._readers[client]
-        reader.held.clear()
-        reader.stable.clear()
+        for reader in self._readers_of(client):
+            reader.held.clear()
+            reader.stable.clear()
 
     def received(self, client: str, packet: Publish) -> None:
         if not packet.payload:
@@ -198,17 +267,27 @@ class Oracle:
             f"{client} gets {packet.payload.decode()} on {packet.topic}, QoS {packet.qos}"
             f"{', retained' if packet.retain else ''}"
         )
-        reader = self._readers[client]
-        key = PublicationKey.of(packet.payload)
-        publication = self._publications.get(key)
+        reader = self._addressee(client, packet)
+        if reader is None:
+            return
+        prefix = "" if reader.condition is None else reader.condition.prefix
+        topic = packet.topic.removeprefix(prefix)
+        publication = self._publications.of(packet)
         what = f"{client} got {packet.payload.decode()}"
-        if publication is None or publication.topic != packet.topic:
+        if packet.retain and prefix:
+            # The last result of an operator is made by the broker, whatever it was made of.
+            if not any(map(reader.allows, self._publications.like(topic, packet.payload))):
+                self.fault(f"{what} as a last result on {packet.topic}, which is none")
+            return
+        if publication is None or prefix + publication.topic != packet.topic:
             self.fault(f"{what} on {packet.topic}, where nobody published it")
             return
-        if not any(matches(filter, packet.topic) for filter in reader.ever):
+        if not any(reader.matches(filter, topic) for filter in reader.ever):
             self.fault(f"{what} on {packet.topic}, which it never asked for")
         if packet.qos > publication.qos:
             self.fault(f"{what} at QoS {packet.qos}, above its publisher's {publication.qos}")
+        if not reader.allows(publication):
+            self.fault(f"{what} on {packet.topic}, which its condition keeps out")
         if packet.retain:
             if not publication.retain:
                 self.fault(f"{what} as a retained message, which it is not")
@@ -216,6 +295,18 @@ class Oracle:
         if not publication.is_will and not reader.may_get(publication):
             self.fault(f"{what} on {packet.topic}, published after it had unsubscribed from it")
         self._count(reader, packet, publication, what)
+
+    def _addressee(self, client: str, packet: Publish) -> TrialReader | None:
+        """Whose the delivery is: what has a condition has an identifier, and is delivered alone."""
+        properties = packet.properties
+        identifiers = properties.subscription_ids if properties is not None else []
+        if not identifiers:
+            return self._readers[client]
+        reader = self._identifiers.get((client, identifiers[0]))
+        if reader is None or len(identifiers) > 1:
+            self.fault(f"{client} got {packet.topic} for the subscriptions {identifiers}")
+            return None
+        return reader
 
     def _count(
         self, reader: TrialReader, packet: Publish, publication: TrialPublication, what: str
@@ -228,7 +319,7 @@ class Oracle:
             if key in reader.exact:
                 self.fault(f"{what} twice at QoS 2")
             reader.exact.add(key)
-            if reader.name in self._members:
+            if self._is_member(reader):
                 if key in self._given:
                     self.fault(f"the group got {packet.payload.decode()} twice at QoS 2")
                 self._given.add(key)
@@ -236,9 +327,9 @@ class Oracle:
             return
         if reader.name in self._moved or key.publisher in self._moved:
             return
-        if reader.name in self._members and not self._is_calm:
+        if self._is_member(reader) and not self._is_calm:
             return
-        is_known = any(matches(filter, packet.topic) for filter in reader.stable)
+        is_known = reader.wants_surely(publication)
         if not self._is_ordered(key.publisher, reader.name, is_known):
             return
         # [MQTT-4.6.0-6]: messages of one topic and QoS keep their order, from end to end.
@@ -248,6 +339,10 @@ class Oracle:
             self.fault(f"{what} after {latest} on {packet.topic} at QoS {packet.qos}")
         reader.latest[stream] = max(latest, key.number)
 
+    def _is_member(self, reader: TrialReader) -> bool:
+        """Of the group; what has a condition is not shared."""
+        return reader.condition is None and reader.name in self._members
+
     # Rounds -------------------------------------------------------------------------------------
 
     def begin_round(self, is_calm: bool) -> None:
@@ -255,30 +350,35 @@ class Oracle:
         self._moved.clear()
         self._is_calm = is_calm
         self.retained.begin_round(is_calm)
-        for reader in self._readers.values():
+        for whereabouts in self._whereabouts.values():
+            whereabouts.begin_round()
+        for reader in self._all_readers():
             reader.stable = dict(reader.held)
+            if reader.condition is not None:
+                reader.condition.begin_round()
 
     def end_round(self) -> None:
-        for name, reader in self._readers.items():
+        for reader in self._all_readers():
             for publication in self._of_this_round:
                 if publication.acknowledged and not reader.counts.get(publication.key):
-                    self._judge_missing(name, reader, publication)
+                    self._judge_missing(reader, publication)
         members = [self._readers[name] for name in self._members]
         if any(self._group in reader.stable for reader in members):
             for publication in self._of_this_round:
                 self._judge_group(members, publication)
 
-    def _judge_missing(self, name: str, reader: TrialReader, publication: TrialPublication) -> None:
+    def _judge_missing(self, reader: TrialReader, publication: TrialPublication) -> None:
+        key = publication.key
         for filter, grant in reader.stable.items():
-            is_own = grant.no_local and publication.key.publisher == name
+            is_own = grant.no_local and key.publisher == reader.name
             if (
                 min(publication.qos, grant.qos)
                 and not is_own
-                and matches(filter, publication.topic)
+                and reader.matches(filter, publication.topic)
+                and reader.requires(publication)
             ):
-                key = publication.key
                 self.fault(
-                    f"{name} never got {key.publisher}:{key.number} on {publication.topic}, "
+                    f"{reader.name} never got {key} on {publication.topic}, "
                     f"which {filter} matches at QoS {min(publication.qos, grant.qos)}"
                 )
                 return
@@ -295,57 +395,14 @@ class Oracle:
 
     def wanted_by(self, client: str) -> list[str]:
         """The filters that the client's broker must know, once things are at rest."""
-        return list(self._readers[client].held)
+        return [filter for reader in self._readers_of(client) for filter in reader.held]
 
-    def _new_key(self, publisher: str) -> PublicationKey:
-        number = self._numbers.get(publisher, 0) + 1
-        self._numbers[publisher] = number
-        return PublicationKey(publisher, number)
+    def _all_readers(self) -> list[TrialReader]:
+        return [*self._readers.values(), *self._conditional.values()]
 
+    def _readers_of(self, client: str) -> list[TrialReader]:
+        return [reader for reader in self._all_readers() if reader.name == client]
 
-class RetainedOracle:
-    """Which retained message each topic may have in the end.
-
-    Of writes in one round the last of each writer may win: nothing orders two writers on two
-    brokers. A write of a later round beats all of earlier ones, however wrong the clocks are."""
-
-    def __init__(self) -> None:
-        self._possible: dict[str, set[str]] = {}  # by topic; "" where there may be none
-        self._this_round: dict[str, dict[str, list[str]]] = {}  # by topic and writer
-        self._is_calm = True
-
-    def wrote(self, topic: str, writer: str, payload: str) -> None:
-        """An empty payload removes."""
-        self._this_round.setdefault(topic, {}).setdefault(writer, []).append(payload)
-
-    def begin_round(self, is_calm: bool) -> None:
-        """In a round that is not calm a write may be repeated, or never arrive."""
-        self._close_round()
-        self._is_calm = is_calm
-
-    def judge(self, found: dict[str, dict[str, str]]) -> list[str]:
-        """What is wrong with what each broker shows: payloads by topic, by broker."""
-        self._close_round()
-        faults: list[str] = []
-        for broker, shown in found.items():
-            for topic in self._possible.keys() | shown.keys():
-                payload = shown.get(topic, "")
-                possible = self._possible.get(topic, {""})
-                if payload not in possible:
-                    faults.append(
-                        f"{broker} retains {payload or 'nothing'} on {topic}; "
-                        f"possible is {sorted(possible)}"
-                    )
-        if len({tuple(sorted(shown.items())) for shown in found.values()}) > 1:
-            faults.append(f"brokers retain different messages: {found}")
-        return faults
-
-    def _close_round(self) -> None:
-        for topic, writers in self._this_round.items():
-            before = self._possible.get(topic, {""})
-            if self._is_calm:
-                self._possible[topic] = {writes[-1] for writes in writers.values()}
-            else:
-                every = {payload for writes in writers.values() for payload in writes}
-                self._possible[topic] = before | every
-        self._this_round = {}
+    def _reader_of(self, client: str, filter: str) -> TrialReader:
+        """Whoever has the filter."""
+        return self._conditional.get((client, filter), self._readers[client])

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from random import Random
 
 from gossamer.mesh.settings import MODES
+from gossamer_lab.trials.conditions import HERE
 
 # A few names in few levels, so that filters meet, contain each other and overlap all the time.
 NAMES = ("a", "b", "c")
@@ -36,6 +37,7 @@ Links = list[list[int]]  # pairs of brokers, of which the first dials; a pair ma
 BURST_SIZES = (2, 3, 8, 8, 40)
 GROUP_FILTERS = ("#", "+/b", "a/#", "a", "+/+/+")
 MOVE = "move"
+WALK = "walk"  # to a position, with the client's connection
 
 
 @dataclass
@@ -61,6 +63,8 @@ class TrialStep:
     retain: bool = False
     seconds: float = 0.0
     burst: str = ""  # the QoS of each publication of a burst, a digit each
+    payloads: list[str] = field(default_factory=list)  # templates, in turn; none: the key alone
+    where: list[list[str]] = field(default_factory=list)  # of GLP: a key and a text each
 
 
 @dataclass
@@ -95,6 +99,16 @@ class TrialPlan:
         return any(
             step.verb == MOVE or step.topic == self.group for steps in self.rounds for step in steps
         )
+
+    @property
+    def walkers(self) -> set[str]:
+        """The clients that say where they are."""
+        return {
+            str(step.what)
+            for steps in self.rounds
+            for step in steps
+            if step.verb == WALK or list(HERE) in step.where
+        }
 
 
 def read_plan(text: str) -> TrialPlan:
@@ -154,22 +168,24 @@ def _make_round(random: Random, plan: TrialPlan, troubles: tuple[str, ...]) -> l
         verb = "subscribe" if random.random() < 0.6 else "unsubscribe"
         steps.append(
             TrialStep(
-                _moment(random), verb, random.choice(names), _filter(random), random.randint(0, 2)
+                *(draw_moment(random), verb, random.choice(names), draw_filter(random)),
+                qos=random.randint(0, 2),
             )
         )
     for _ in range(random.choice((5, 20, 60))):
         steps.append(
             TrialStep(
-                _moment(random),
+                draw_moment(random),
                 "publish",
                 random.choice(names),
-                _topic(random),
+                draw_topic(random),
                 random.choice((0, 1, 2, 2)),
                 random.random() < 0.2,
             )
         )
     if random.random() < 0.3:
-        steps.append(TrialStep(_moment(random), "clear", random.choice(names), _topic(random)))
+        at, name = draw_moment(random), random.choice(names)
+        steps.append(TrialStep(at, "clear", name, draw_topic(random)))
     for _ in range(random.choice((0, 3, 10)) if troubles else 0):
         trouble = _trouble(random, plan, random.choice(troubles))
         if trouble is None:
@@ -182,7 +198,7 @@ def _make_round(random: Random, plan: TrialPlan, troubles: tuple[str, ...]) -> l
 
 
 def _trouble(random: Random, plan: TrialPlan, verb: str) -> TrialStep | None:
-    at = _moment(random)
+    at = draw_moment(random)
     seconds = random.choice((0.0, 0.05, 0.5, 3.0))
     if verb == "crash":
         return TrialStep(at, verb, random.randrange(plan.brokers), seconds=seconds)
@@ -214,21 +230,21 @@ def _worse(random: Random, plan: TrialPlan, cut: TrialStep) -> TrialStep:
     return TrialStep(round(at, 4), "crash", broker, seconds=random.choice((0.0, 0.5)))
 
 
-def _moment(random: Random) -> float:
+def draw_moment(random: Random) -> float:
     """Often close together: trouble is where things happen at the same time."""
     base = random.choice((0.5, 1.0, 2.0, 4.0))
     return round(min(ROUND_SECONDS, base + random.expovariate(4.0)), 4)
 
 
-def _topic(random: Random) -> str:
+def draw_topic(random: Random) -> str:
     levels = [random.choice(NAMES) for _ in range(random.randint(1, MOST_LEVELS))]
     if random.random() < 0.05:
         levels[0] = "$app"
     return "/".join(levels)
 
 
-def _filter(random: Random) -> str:
-    levels = _topic(random).split("/")
+def draw_filter(random: Random) -> str:
+    levels = draw_topic(random).split("/")
     levels = ["+" if random.random() < 0.3 else level for level in levels]
     if random.random() < 0.3:
         levels[-1] = "#"
@@ -257,7 +273,7 @@ def _bursts(seed: int, number: int, names: list[str]) -> list[TrialStep]:
         burst = "".join(sorted(random.choice(qoses) for _ in range(size)))
         steps.append(
             TrialStep(
-                *(_moment(random), "burst", random.choice(names), _topic(random)),
+                *(draw_moment(random), "burst", random.choice(names), draw_topic(random)),
                 retain=random.random() < 0.05,
                 burst=burst,
             )

@@ -16,6 +16,7 @@ from multiprocessing import get_context
 from typing import Final, NamedTuple
 
 from gossamer.mesh.settings import MODES
+from gossamer_lab.trials.operator_plan import with_operators
 from gossamer_lab.trials.plan import TrialPlan, make_plan, make_roaming_plan
 from gossamer_lab.trials.trial import run_trial
 
@@ -34,15 +35,18 @@ class Case(NamedTuple):
     mode: str
     is_roaming: bool
     has_bursts: bool = True
+    has_operators: bool = False
 
     def plan(self) -> TrialPlan:
         make = make_roaming_plan if self.is_roaming else make_plan
-        return make(self.seed, "" if self.mode == MIXED else self.mode, self.has_bursts)
+        plan = make(self.seed, "" if self.mode == MIXED else self.mode, self.has_bursts)
+        return with_operators(plan) if self.has_operators else plan
 
     def command(self) -> str:
         """What repeats it."""
         roaming = " --roaming" if self.is_roaming else ""
         kind = roaming + ("" if self.has_bursts else " --no-bursts")
+        kind += " --operators" if self.has_operators else ""
         return f"gossamer sim torture --first {self.seed} --seeds 1 --modes {self.mode}{kind}"
 
 
@@ -86,11 +90,12 @@ def cases(
     modes: Sequence[str],
     is_roaming: bool,
     has_bursts: bool = True,
+    has_operators: bool = False,
 ) -> Iterator[Case]:
     """Seed by seed; without an end where `seeds` is None."""
     for seed in count(first) if seeds is None else range(first, first + seeds):
         for mode in modes:
-            yield Case(seed, mode, is_roaming, has_bursts)
+            yield Case(seed, mode, is_roaming, has_bursts, has_operators)
 
 
 def torture(

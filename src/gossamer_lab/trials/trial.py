@@ -11,10 +11,10 @@ from gossamer.mesh.settings import WITHOUT_FILTERS
 from gossamer.sim.host import SimulatedHost
 from gossamer.topics.containment import canonical, contains
 from gossamer.wire.errors import ProtocolError
-from gossamer_lab.trials.plan import ROUND_SECONDS, TrialPlan, TrialStep
+from gossamer_lab.trials.plan import ROUND_SECONDS, WALK, TrialPlan, TrialStep
 from gossamer_lab.trials.world import World
 
-CALM = ("subscribe", "unsubscribe", "publish", "burst", "clear")
+CALM = ("subscribe", "unsubscribe", "publish", "burst", "clear", WALK)
 
 
 @dataclass
@@ -112,8 +112,8 @@ def wrong_interests(world: World) -> list[str]:
             needed: set[str] = set()
             for session in host.broker.core.sessions.values():
                 if session is not link.session:
-                    held_here = session.subscriptions.values()
-                    needed.update(each.filter for each in held_here if not each.share)
+                    for each in session.subscriptions.values():
+                        needed.update(() if each.share else each.reads())
             flooded = host.mesh.auto.flooded
             needed = {_collapsed(filter, flooded) for filter in needed}
             back = up[name].mesh.by_name[host.name]

@@ -20,8 +20,8 @@ from gossamer.sim.timeline import Timeline
 from gossamer.wire.frames import header_length, packet_length
 from gossamer.wire.packets import PUBLISH
 from gossamer_lab.trials.oracle import Oracle
-from gossamer_lab.trials.plan import MOVE, TrialPlan, TrialStep, is_firm
-from gossamer_lab.trials.trial_client import Deferred, TrialClient, losing
+from gossamer_lab.trials.plan import MOVE, WALK, TrialPlan, TrialStep, is_firm
+from gossamer_lab.trials.trial_client import Deferred, Sending, TrialClient, losing
 
 # Virtual seconds after which a mesh that was healed must be at rest.
 REST_SECONDS: Final = 60.0
@@ -53,7 +53,10 @@ class World:
         self.clients: dict[str, TrialClient] = {}
         for each in plan.clients:
             host = self.hosts[each.broker]
-            client = TrialClient(host, each, self.road(), self.road(), self.oracle, self.random)
+            client = TrialClient(
+                *(host, each, self.road(), self.road(), self.oracle, self.random),
+                walks=each.name in plan.walkers,
+            )
             self.clients[client.name] = client
             client.connect()
 
@@ -105,14 +108,17 @@ class World:
                 road.stalled_until = self.timeline.now + step.seconds
 
     def _client_does(self, client: TrialClient, step: TrialStep) -> None:
+        where = [(name, text) for name, text in step.where]
         if step.verb == "subscribe":
-            client.subscribe(step.topic, step.qos)
+            client.subscribe(step.topic, step.qos, where)
         elif step.verb == "unsubscribe":
             client.unsubscribe(step.topic)
-        elif step.verb == "publish":
-            client.publish(step.topic, str(step.qos), step.retain)
-        elif step.verb == "burst":
-            client.publish(step.topic, step.burst, step.retain)
+        elif step.verb in ("publish", "burst"):
+            burst = step.burst or str(step.qos)
+            templates = tuple(step.payloads) or ("",)
+            client.publish(Sending(step.topic, burst, step.retain, templates, tuple(where)))
+        elif step.verb == WALK:
+            client.walk(step.topic)
         elif step.verb == "clear":
             client.clear(step.topic)
         elif step.verb == MOVE:
@@ -151,6 +157,8 @@ class World:
             if host in (cable.dialler, cable.acceptor):
                 self._break(cable)
         for client in self.clients.values():
+            if client.host is host:
+                self.oracle.forgets(client.name)
             end = client.end
             if client.host is host and end is not None and end.is_open:
                 end.is_open = False

@@ -6,8 +6,9 @@ import pytest
 
 from gossamer.mesh.settings import MODES
 from gossamer.wire.packets import Publish
-from gossamer_lab.trials.oracle import Oracle, PublicationKey
+from gossamer_lab.trials.oracle import Oracle
 from gossamer_lab.trials.plan import GROUP_FILTERS, make_plan, make_roaming_plan, read_plan
+from gossamer_lab.trials.publications import PublicationKey
 from gossamer_lab.trials.trial import run_trial
 
 # For the trials of one mode: so many whatever they take, and more while there is time.

@@ -10,7 +10,7 @@ import pytest
 
 from gossamer.mesh.settings import MODES
 from gossamer.wire.packets import Publish
-from gossamer_lab.trials.oracle import Oracle, Ordered, PublicationKey
+from gossamer_lab.trials.oracle import Oracle, Ordered
 from gossamer_lab.trials.plan import (
     ClientPlan,
     TrialPlan,
@@ -19,6 +19,7 @@ from gossamer_lab.trials.plan import (
     make_roaming_plan,
     read_plan,
 )
+from gossamer_lab.trials.publications import PublicationKey
 from gossamer_lab.trials.trial import run_trial
 from gossamer_lab.trials.world import World
 
