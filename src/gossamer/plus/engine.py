@@ -4,6 +4,7 @@ The engine reads no clock and does no IO. The broker brings publications and the
 out are results, jobs for processors, and the parts of the states that should survive a restart.
 """
 
+from gossamer.plus.counted_windows import COUNTED, CountedWindows
 from gossamer.plus.filter_operator import FilterOperator
 from gossamer.plus.grammar import parse, read_options, settled
 from gossamer.plus.jobs import Job
@@ -66,6 +67,16 @@ class Engine:
         state = self.states.get(key)
         if state is None:
             state = self.states[key] = self._make_state(key, plan, asked)
+        state.references += 1
+        return state
+
+    def count(self, name: str, plan: OperatorPlan, now: float) -> CountedWindows:
+        """A state that only counts the windows of this plan, for somebody else; `release` ends it.
+        The name is one that no other has."""
+        assert plan.temporal is not None
+        key = COUNTED + name
+        state = CountedWindows(key, plan, self.services, plan.temporal, now)
+        self.states[key] = state
         state.references += 1
         return state
 

@@ -6,7 +6,7 @@ A spatial operator around it folds the topics' results into one, at the same mom
 import json
 
 from gossamer.plus.limits import BUCKET_BYTES, topic_bytes
-from gossamer.plus.operators.aggregate import Aggregate
+from gossamer.plus.operators.aggregate import Aggregate, DatedValue
 from gossamer.plus.plan import OperatorPlan, SpatialNode, TemporalNode
 from gossamer.plus.publication import OVERFLOW, TOO_MANY_TOPICS, TOPIC_TOO_LONG, Publication
 from gossamer.plus.registry import AGGREGATES
@@ -38,6 +38,7 @@ class TemporalState(OperatorState):
         self._start = 0.0  # by the wall clock, as the end
         self._end = INFINITY
         self._fired_until = 0.0  # the end of the last window that fired
+        self._order = 0  # of the last value: the microsecond that it came in, or the next free one
         self._topics: dict[str, Aggregate] = {}
         self._topics_bytes = 0
         self._last: list[OperatorResult] = []
@@ -51,14 +52,19 @@ class TemporalState(OperatorState):
         results: list[OperatorResult] = []
         wall = now + self.services.wall_offset
         if wall >= self._end:
-            results = self._fire()
+            results = self.fire()
         if not self._start <= wall < self._end or not self._topics:
             self._open(wall)
+        self._order = max(self._order + 1, int(wall * 1e6))
         self._count(publication.topic, value)
         return results
 
     def tick(self, now: float) -> list[OperatorResult]:
-        return self._fire()
+        return self.fire()
+
+    def is_open(self) -> bool:
+        """Whether a window has a value."""
+        return bool(self._topics)
 
     def last_results(self, now: float) -> list[OperatorResult]:
         return list(self._last)
@@ -90,12 +96,14 @@ class TemporalState(OperatorState):
                     aggregate = self._function.running()
                     aggregate.restore(saved)
                     self._topics[name] = aggregate
+                    if isinstance(aggregate, DatedValue):
+                        self._order = max(self._order, aggregate.order)
                     size = topic_bytes(name) + BUCKET_BYTES * aggregate.buckets()
                     self._topics_bytes += size
                     self.weigh(size)
                 else:
                     start = float(saved[0])
-                    self._remember(
+                    self.remember(
                         [OperatorResult(topic, text.encode()) for topic, text in saved[1]]
                     )
             except (ValueError, TypeError, IndexError, AttributeError):
@@ -139,21 +147,24 @@ class TemporalState(OperatorState):
         before = aggregate.buckets()
         if before and not self.reserve(0):
             return  # a sketch takes nothing more where there is no room for another bucket
-        aggregate.add(value, 0)
+        aggregate.add(value, self._order)
         grown = aggregate.buckets() - before
         if grown:
             self.weigh(grown * BUCKET_BYTES)
             self._topics_bytes += grown * BUCKET_BYTES
         self.mark(topic)
 
-    def _fire(self) -> list[OperatorResult]:
-        values: list[tuple[str, float]] = []
-        for topic, aggregate in self._topics.items():
-            value = aggregate.result()
-            if abs(value) == INFINITY:
-                self.services.skip(OVERFLOW)
-            else:
-                values.append((topic, value))
+    def fire(self) -> list[OperatorResult]:
+        """The window ends."""
+        results = self.results_from(self.close())
+        if results:
+            self.remember(results)
+        return results
+
+    def close(self) -> dict[str, Aggregate]:
+        """What the open window counted, which it is not any more."""
+        topics = self._topics
+        for topic in topics:
             self.mark(topic)
         self.mark("")
         self._topics = {}
@@ -162,12 +173,20 @@ class TemporalState(OperatorState):
         self._fired_until = self._end
         self._end = INFINITY
         self.services.unschedule(self)
-        results = self.results_of(values)
-        if results:
-            self._remember(results)
-        return results
+        return topics
 
-    def _remember(self, results: list[OperatorResult]) -> None:
+    def results_from(self, topics: dict[str, Aggregate]) -> list[OperatorResult]:
+        """What the counts of one window become."""
+        values: list[tuple[str, float]] = []
+        for topic, aggregate in topics.items():
+            value = aggregate.result()
+            if abs(value) == INFINITY:
+                self.services.skip(OVERFLOW)
+            else:
+                values.append((topic, value))
+        return self.results_of(values)
+
+    def remember(self, results: list[OperatorResult]) -> None:
         """They cost less than the topics that they are of, which are gone now."""
         self._last = results
         self.weigh(-self._last_bytes)

@@ -1,12 +1,18 @@
 """What every aggregate function can do, and what several of them are made of.
 
-A *running* aggregate (a window of time) only takes values in and can be saved. A *moving* one (the
-last values of many topics) also gives values back, and is rebuilt from those values at a restart.
+A *running* aggregate (a window of time) only takes values in, can be saved, and can take in what
+another one was given: brokers count parts of one window. A *moving* one (the last values of many
+topics) also gives values back, and is rebuilt from those values at a restart.
 """
 
 from heapq import heapify, heappop, heappush
+from typing import Final
 
 Saved = list[int | float | list[int]]
+
+# Microseconds of the year 9999; and more values than anybody will ever count.
+MOST_ORDER: Final = 253_402_300_800_000_000
+MOST_COUNT: Final = 1 << 62
 
 
 class Aggregate:
@@ -32,7 +38,13 @@ class Aggregate:
         raise NotImplementedError
 
     def restore(self, saved: Saved) -> None:
-        """Raises ValueError, TypeError or IndexError for what `save` did not make."""
+        """Raises ValueError, TypeError or IndexError for what `save` did not make: it may come from
+        another broker."""
+        raise NotImplementedError
+
+    def merge(self, other: "Aggregate") -> None:
+        """Running aggregates only: as if this one had been given what `other`, of the same
+        function, was given."""
         raise NotImplementedError
 
 
@@ -49,7 +61,37 @@ class ChosenValue(Aggregate):
         return [self.value]
 
     def restore(self, saved: Saved) -> None:
-        self.value = number(saved[0])
+        self.value = finite(saved[0])
+
+
+class DatedValue(ChosenValue):
+    """One that is chosen by when it came; the order is negative until there is one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.order = -1
+
+    def save(self) -> Saved:
+        return [self.value, self.order]
+
+    def restore(self, saved: Saved) -> None:
+        super().restore(saved)
+        # Earlier versions did not save when it came.
+        self.order = bounded(saved[1], 0, MOST_ORDER) if len(saved) > 1 else 0
+
+
+def bounded(item: int | float | list[int], least: int, most: int) -> int:
+    found = integer(item)
+    if not least <= found <= most:
+        raise ValueError("a number out of its range")
+    return found
+
+
+def finite(item: int | float | list[int]) -> float:
+    found = number(item)
+    if found - found != 0.0:
+        raise ValueError("expected a finite number")
+    return found
 
 
 def integer(item: int | float | list[int]) -> int:

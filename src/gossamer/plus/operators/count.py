@@ -1,6 +1,6 @@
 """`$COUNT`: how many values."""
 
-from gossamer.plus.operators.aggregate import Aggregate, Saved, integer
+from gossamer.plus.operators.aggregate import MOST_COUNT, Aggregate, Saved, bounded
 from gossamer.plus.operators.kinds import AggregateKind
 from gossamer.plus.values import write_count
 
@@ -22,7 +22,11 @@ class Count(Aggregate):
         return [self.count]
 
     def restore(self, saved: Saved) -> None:
-        self.count = integer(saved[0])
+        self.count = bounded(saved[0], 1, MOST_COUNT)
+
+    def merge(self, other: Aggregate) -> None:
+        assert isinstance(other, Count)
+        self.count += other.count
 
 
 COUNT = AggregateKind("COUNT", "number of values", Count, Count, write_count)

@@ -6,6 +6,7 @@ fraction seen, 2,100 bits at the very worst.
 """
 
 from operator import truediv
+from typing import Final
 
 from gossamer.plus.values import INFINITY
 
@@ -25,6 +26,22 @@ class ExactSum:
             self.total <<= shift - self.shift
             self.shift = shift
         self.total += numerator << (self.shift - shift)
+
+    def refill(self, total: int, shift: int, most_bits: int, most_shift: int) -> None:
+        """With a sum that was saved: of that many binary digits before the point, and of no more
+        behind it. ValueError for what no doubles add up to."""
+        if not 0 <= shift <= most_shift or total.bit_length() > most_bits + shift:
+            raise ValueError("no sum of doubles")
+        self.total = total
+        self.shift = shift
+
+
+# Of doubles, and of their squares: digits before the point, for as many as can be counted, and
+# behind it.
+SUM_BITS: Final = 1024 + 62
+SUM_SHIFT: Final = 1074
+SQUARES_BITS: Final = 2 * 1024 + 62
+SQUARES_SHIFT: Final = 2 * SUM_SHIFT
 
 
 def shift_of(denominator: int) -> int:

@@ -1,23 +1,22 @@
 """`$FIRST`: the value that came earliest of those that take part."""
 
-from gossamer.plus.operators.aggregate import Aggregate, ChosenValue, LazyHeap, Saved
+from gossamer.plus.operators.aggregate import Aggregate, DatedValue, LazyHeap
 from gossamer.plus.operators.kinds import AggregateKind
 from gossamer.plus.values import write_number
 
 
-class RunningFirst(ChosenValue):
-    def __init__(self) -> None:
-        super().__init__()
-        self.known = False
-
+class RunningFirst(DatedValue):
     def add(self, value: float, order: int) -> None:
-        if not self.known:
+        if self.order < 0 or order < self.order:
             self.value = value
-            self.known = True
+            self.order = order
 
-    def restore(self, saved: Saved) -> None:
-        super().restore(saved)
-        self.known = True
+    def merge(self, other: Aggregate) -> None:
+        """Of what came at the same time at two brokers, the least."""
+        assert isinstance(other, RunningFirst)
+        if self.order < 0 or (other.order, other.value) < (self.order, self.value):
+            self.value = other.value
+            self.order = other.order
 
 
 class MovingFirst(Aggregate):

@@ -1,6 +1,6 @@
 """`$MAX`: as `$MIN`, of the values with the other sign."""
 
-from gossamer.plus.operators.aggregate import ChosenValue
+from gossamer.plus.operators.aggregate import Aggregate, ChosenValue
 from gossamer.plus.operators.kinds import AggregateKind
 from gossamer.plus.operators.min import MovingMinimum
 from gossamer.plus.values import INFINITY, write_number
@@ -13,6 +13,10 @@ class RunningMaximum(ChosenValue):
     def add(self, value: float, order: int) -> None:
         if value > self.value:
             self.value = value
+
+    def merge(self, other: Aggregate) -> None:
+        assert isinstance(other, RunningMaximum)
+        self.value = max(self.value, other.value)
 
 
 class MovingMaximum(MovingMinimum):

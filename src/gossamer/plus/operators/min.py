@@ -13,6 +13,10 @@ class RunningMinimum(ChosenValue):
         if value < self.value:
             self.value = value
 
+    def merge(self, other: Aggregate) -> None:
+        assert isinstance(other, RunningMinimum)
+        self.value = min(self.value, other.value)
+
 
 class MovingMinimum(Aggregate):
     def __init__(self) -> None:

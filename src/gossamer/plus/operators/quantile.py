@@ -15,13 +15,15 @@ import math
 from bisect import bisect_left, insort
 from typing import Final
 
-from gossamer.plus.operators.aggregate import Aggregate, Saved, integer
+from gossamer.plus.operators.aggregate import MOST_COUNT, Aggregate, Saved, bounded
 
 RELATIVE_ERROR: Final = 0.01
 MAX_BUCKETS: Final = 2048
 
 _GAMMA: Final = (1 + RELATIVE_ERROR) / (1 - RELATIVE_ERROR)
 _LOG_GAMMA: Final = math.log(_GAMMA)
+# Beyond the bucket of any double.
+_MOST_INDEX: Final = 40_000
 
 
 class Buckets:
@@ -50,6 +52,13 @@ class Buckets:
                 # exponent's result last, so that the largest doubles do not overflow on the way.
                 return min(math.exp(min(index * _LOG_GAMMA, 709.7)) * (2 / (_GAMMA + 1)), 1.797e308)
         raise ValueError("no such rank")
+
+    def merge(self, other: "Buckets") -> None:
+        for index, count in other.counts.items():
+            self.counts[index] = self.counts.get(index, 0) + count
+        self.total += other.total
+        while len(self.counts) > MAX_BUCKETS:
+            self._merge_smallest()
 
     def _merge_smallest(self) -> None:
         # An eighth at once: merging one by one would sort at each new value.
@@ -134,9 +143,17 @@ class RunningQuantile(Aggregate):
         return [sketch.zeros, _flat(sketch.positive), _flat(sketch.negative)]
 
     def restore(self, saved: Saved) -> None:
-        self.sketch.zeros = integer(saved[0])
+        self.sketch.zeros = bounded(saved[0], 0, MOST_COUNT)
         _refill(self.sketch.positive, saved[1])
         _refill(self.sketch.negative, saved[2])
+        if not self.sketch.count():
+            raise ValueError("a sketch of nothing")
+
+    def merge(self, other: Aggregate) -> None:
+        assert isinstance(other, RunningQuantile)
+        self.sketch.zeros += other.sketch.zeros
+        self.sketch.positive.merge(other.sketch.positive)
+        self.sketch.negative.merge(other.sketch.negative)
 
 
 def _middle(low: float, high: float) -> float:
@@ -151,6 +168,9 @@ def _flat(buckets: Buckets) -> list[int]:
 def _refill(buckets: Buckets, flat: int | float | list[int]) -> None:
     if not isinstance(flat, list):
         raise TypeError("expected a list of buckets")
+    if len(flat) > 2 * MAX_BUCKETS:
+        raise ValueError("too many buckets")
     for at in range(0, len(flat), 2):
-        buckets.counts[integer(flat[at])] = integer(flat[at + 1])
+        index = bounded(flat[at], -_MOST_INDEX, _MOST_INDEX)
+        buckets.counts[index] = bounded(flat[at + 1], 1, MOST_COUNT)
     buckets.total = sum(buckets.counts.values())

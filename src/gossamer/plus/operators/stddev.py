@@ -3,8 +3,16 @@
 import math
 from typing import Final
 
-from gossamer.plus.operators.aggregate import Aggregate, Saved, integer
-from gossamer.plus.operators.exact_sum import ExactSum, ratio, shift_of
+from gossamer.plus.operators.aggregate import MOST_COUNT, Aggregate, Saved, bounded, integer
+from gossamer.plus.operators.exact_sum import (
+    SQUARES_BITS,
+    SQUARES_SHIFT,
+    SUM_BITS,
+    SUM_SHIFT,
+    ExactSum,
+    ratio,
+    shift_of,
+)
 from gossamer.plus.operators.kinds import AggregateKind
 from gossamer.plus.values import write_number
 
@@ -43,11 +51,18 @@ class Deviation(Aggregate):
         return [self.count, self.sum.total, self.sum.shift, self.squares.total]
 
     def restore(self, saved: Saved) -> None:
-        self.count = integer(saved[0])
-        self.sum.total = integer(saved[1])
-        self.sum.shift = integer(saved[2])
-        self.squares.total = integer(saved[3])
-        self.squares.shift = 2 * self.sum.shift
+        self.count = bounded(saved[0], 1, MOST_COUNT)
+        shift = integer(saved[2])
+        self.sum.refill(integer(saved[1]), shift, SUM_BITS, SUM_SHIFT)
+        self.squares.refill(integer(saved[3]), 2 * shift, SQUARES_BITS, SQUARES_SHIFT)
+        if self.count * self.squares.total < self.sum.total * self.sum.total:
+            raise ValueError("squares that are too small for their sum")
+
+    def merge(self, other: Aggregate) -> None:
+        assert isinstance(other, Deviation)
+        self.count += other.count
+        self.sum.add(other.sum.total, other.sum.shift)
+        self.squares.add(other.squares.total, other.squares.shift)
 
 
 def root(numerator: int, denominator: int) -> float:

@@ -1,7 +1,7 @@
 """`$SUM`: an exact sum, rounded once, when the result is read."""
 
-from gossamer.plus.operators.aggregate import Aggregate, Saved, integer
-from gossamer.plus.operators.exact_sum import ExactSum, ratio, shift_of
+from gossamer.plus.operators.aggregate import MOST_COUNT, Aggregate, Saved, bounded, integer
+from gossamer.plus.operators.exact_sum import SUM_BITS, SUM_SHIFT, ExactSum, ratio, shift_of
 from gossamer.plus.operators.kinds import AggregateKind
 from gossamer.plus.values import write_number
 
@@ -28,9 +28,13 @@ class Sum(Aggregate):
         return [self.count, self.sum.total, self.sum.shift]
 
     def restore(self, saved: Saved) -> None:
-        self.count = integer(saved[0])
-        self.sum.total = integer(saved[1])
-        self.sum.shift = integer(saved[2])
+        self.count = bounded(saved[0], 1, MOST_COUNT)
+        self.sum.refill(integer(saved[1]), integer(saved[2]), SUM_BITS, SUM_SHIFT)
+
+    def merge(self, other: Aggregate) -> None:
+        assert isinstance(other, Sum)
+        self.count += other.count
+        self.sum.add(other.sum.total, other.sum.shift)
 
 
 SUM = AggregateKind("SUM", "sum", Sum, Sum, write_number)
