@@ -133,8 +133,48 @@ def roaming(mode: str) -> Round:
     return go
 
 
+def windows(mode: str, is_cut: bool = False) -> Round:
+    """Counted by each broker."""
+    net = line(mode)
+    writers = [node.client("w" + name) for name, node in net.nodes.items()]
+    reader = net.nodes["a"].client("r")
+    reader.subscribe("$QUARTERHOURLYSUM/+", "$AVG$QUARTERHOURLYP95/+")
+    settle(net, reader)
+
+    def go() -> None:
+        other = net.nodes["b"].client("o")
+        other.subscribe("$QUARTERHOURLYLAST/+")
+        for number in range(10):
+            for writer in writers:
+                writer.publish(f"t{number}", "1.5", qos=1)
+        settle(net, other, *writers)
+        if is_cut:
+            net.cut("a", "b")
+        later(net, 900.0)
+        if is_cut:
+            net.join("a", "b")
+        other.disconnect()
+        later(net, 5.0)
+        settle(net, reader)
+
+    return go
+
+
+def windows_over_broken_links(mode: str) -> Round:
+    """Brokers that are away correct the result."""
+    return windows(mode, True)
+
+
 MESH: Paths = {
     f"{what.__name__}, {mode}": partial(what, mode)
-    for what in (messages, retained, links, broken_links_on_the_way, roaming)
+    for what in (
+        messages,
+        retained,
+        links,
+        broken_links_on_the_way,
+        roaming,
+        windows,
+        windows_over_broken_links,
+    )
     for mode in MODES
 }

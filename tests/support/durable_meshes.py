@@ -31,7 +31,7 @@ class DurableNet(Net):
             for name in dirty:
                 self._commit(name)
 
-    def crash(self, name: str) -> Node:
+    def crash(self, name: str, **options: object) -> Node:
         """It is gone with what was not committed, comes back, and finds its neighbours again."""
         links = [link for link in self.links if name in link]
         for near, far in links:
@@ -40,7 +40,7 @@ class DurableNet(Net):
         store = self.stores.pop(name)
         store.journal.take()
         store.close()
-        node = self.node(name)
+        node = self.node(name, **options)
         for near, far in links:
             self.join(near, far)
         return node

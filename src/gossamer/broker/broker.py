@@ -296,6 +296,7 @@ class Broker:
         core.retained.stamp_offset = core.shared.stamp_offset = min(wall_offset, 0.0)
         core.archive.wall_offset = wall_offset
         core.operators.clock_set(wall_offset, now)
+        core.neighbours.clock_set(now)
 
     def next_due(self) -> float:
         return self.core.timers.next_due()

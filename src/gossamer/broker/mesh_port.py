@@ -12,6 +12,7 @@ from gossamer.session.subscription import Receiver, Subscription
 
 if TYPE_CHECKING:
     from gossamer.broker.connection import Connection
+    from gossamer.broker.operator_subscriptions import Operation
     from gossamer.broker.session_start import AcceptedLogin
 
 # Client ids of neighbours begin with this, and no client's may.
@@ -73,6 +74,15 @@ class MeshPort:
     def needs(self, subscription: Subscription) -> tuple[str, ...]:
         """The filters whose publications other brokers must send here for this subscription."""
         return subscription.reads()
+
+    def operation_opened(self, operation: Operation, now: float) -> None:
+        """Somebody will subscribe to an operator that nobody here had subscribed to."""
+
+    def operation_closed(self, operation: Operation) -> None:
+        """Nobody has subscribed to it for a while."""
+
+    def clock_set(self, now: float) -> None:
+        """The wall clock shows another time than it would have."""
 
     def group_changed(self, name: str) -> None:
         """A member came to this shared group or left it."""

@@ -13,11 +13,13 @@ from gossamer.broker.sharing import Group, give_to_group
 from gossamer.broker.subscription_tree import Tap
 from gossamer.budget.ledger import Charge
 from gossamer.plus.state import OperatorResult, OperatorState
+from gossamer.plus.values import INFINITY
 from gossamer.session.message import Message
 from gossamer.session.queue import count_dropped
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
+from gossamer.wire.properties import Properties
 
 if TYPE_CHECKING:
     from gossamer.broker.operators import Operators
@@ -51,7 +53,10 @@ class Operation(Tap):
     __slots__ = (
         "_receivers",
         "charge",
+        "draws",
         "early",
+        "gathers_from",
+        "gathers_until",
         "groups",
         "owner",
         "state",
@@ -69,11 +74,19 @@ class Operation(Tap):
         # Topics that it had something on before it could begin with what is retained: until then it
         # has no results.
         self.early: set[str] | None = None
+        # Whether other brokers must send what it reads. Of windows that begin at or after the one
+        # time of the wall clock and before the other, each broker counts its part instead: then
+        # nothing that is published concerns it.
+        self.draws = True
+        self.gathers_from = INFINITY
+        self.gathers_until = INFINITY
         self._receivers: list[Receiver] = []
 
     def take(self, message: Message, origin: Session | None, now: float) -> None:
         owner = self.owner
         state = self.state
+        if self.gathers_from <= now + owner.core.wall_offset < self.gathers_until:
+            return
         owner.core.counters.operators_bytes_read += self._bytes_for_all(message)
         if self.early is not None:
             self.early.add(message.topic)
@@ -87,8 +100,18 @@ class Operation(Tap):
                 self.send(result, now)
         owner.settle(state, message.qos > 0)
 
-    def send(self, result: OperatorResult, now: float) -> None:
-        self._send(made(result), None, now)
+    def send(
+        self, result: OperatorResult, now: float, user: list[tuple[str, str]] | None = None
+    ) -> None:
+        """With these User Properties, if any."""
+        self._send(made(result, user), None, now)
+
+    def members(self) -> list[Subscription]:
+        """Its own subscriptions, and those of shared groups."""
+        found: list[Subscription] = list(self.subscriptions.values())
+        for group in self.groups.values():
+            found += group.members
+        return found
 
     def add(self, subscription: OperatorSubscription) -> None:
         """Adds or replaces the session's subscription."""
@@ -120,10 +143,7 @@ class Operation(Tap):
         charge = self.charge
         if charge is None or charge.owner is not gone.owner:
             return
-        heirs = list(self.subscriptions.values())
-        for group in self.groups.values():
-            heirs += [one for one in group.members if isinstance(one, OperatorSubscription)]
-        for heir in heirs:
+        for heir in self.members():
             if heir.session is not gone:
                 charge.lift()
                 charge.owner = heir.session.owner
@@ -155,8 +175,12 @@ class Operation(Tap):
             count_dropped(refusing.pop().queue)
 
 
-def made(result: OperatorResult) -> Message:
-    return Message(result.topic, result.payload, RESULT_QOS, False, None, 0.0, "", "")
+def made(result: OperatorResult, user: list[tuple[str, str]] | None = None) -> Message:
+    properties: Properties | None = None
+    if user:
+        properties = Properties()
+        properties.user = user
+    return Message(result.topic, result.payload, RESULT_QOS, False, properties, 0.0, "", "")
 
 
 def forwarded(message: Message, result: OperatorResult) -> Message:

@@ -15,6 +15,7 @@ from gossamer.broker.ports import ProcessorPort
 from gossamer.broker.sharing import Group
 from gossamer.broker.timers import Timer
 from gossamer.budget.ledger import NOBODY
+from gossamer.plus.counted_windows import COUNTED, CountedWindows
 from gossamer.plus.engine import AskedOperator, Engine, read_key
 from gossamer.plus.filter_operator import FilterOperator
 from gossamer.plus.jobs import Job
@@ -51,6 +52,8 @@ class Operators:
         self._message: Message | None = None
         self._message_at = 0.0
         self._publication = Publication("", b"")
+        # What an earlier process counted for the mesh, by name, until somebody counts on.
+        self._counted: dict[str, list[tuple[str, bytes]]] = {}
         self._awaited = INFINITY  # when the alarm goes
         self._alarm = _WindowTimer(self)
         self._parts = ChangedParts(engine.services)
@@ -164,6 +167,9 @@ class Operators:
         for key, name, data in parts:
             by_key.setdefault(key, []).append((name, data))
         for key, named in by_key.items():
+            if key.startswith(COUNTED):
+                self._counted[key[len(COUNTED) :]] = named
+                continue
             try:
                 filter, options = read_key(key)
                 plan = self.engine.parse(filter)
@@ -172,15 +178,24 @@ class Operators:
                 self._parts.drop(key)
                 self.core.journal.dirty = True
                 continue
-            operation = self._make(plan, options, now)
-            asked = AskedOperator(plan, options)
-            operation.charge = charge_of_operation(self.core, asked, key, NOBODY)
-            operation.charge.lay()
+            operation = self.reopen(AskedOperator(plan, options), now)
             operation.state.restore(named, now)
             self.settle(operation.state, True)
 
+    def reopen(self, asked: AskedOperator, now: float) -> Operation:
+        """For subscribers that may come back, if it is not there; charged to nobody until then."""
+        known = self.operations.get(self._key(asked))
+        if known is not None:
+            return known
+        operation = self._make(asked.plan, asked.options, now)
+        charge = charge_of_operation(self.core, asked, operation.state.key, NOBODY)
+        operation.charge = charge
+        charge.lay()
+        return operation
+
     def sweep(self, now: float) -> None:
         """Ends operations that had no subscriber for a whole round."""
+        self.drop_counted()
         for operation in list(self.operations.values()):
             is_idle = operation.is_idle()
             if is_idle and operation.was_idle:
@@ -188,6 +203,29 @@ class Operators:
                 if isinstance(operation.state, OffloadedState):
                     want_no_more(self.core, operation.state, now)
             operation.was_idle = is_idle
+
+    # Counting for the mesh ----------------------------------------------------------------------
+
+    def count(self, name: str, plan: OperatorPlan, now: float) -> CountedWindows:
+        """Goes on with what an earlier process counted by that name."""
+        state = self.engine.count(name, plan, now)
+        parts = self._counted.pop(name, None)
+        if parts is not None:
+            state.restore(parts, now)
+        self.settle(state, True)
+        return state
+
+    def count_no_more(self, state: CountedWindows) -> None:
+        self.engine.release(state)
+        self._parts.drop(state.key)
+        self.core.journal.dirty = True
+
+    def drop_counted(self) -> None:
+        """What nobody counts on with."""
+        for name in self._counted:
+            self._parts.drop(COUNTED + name)
+            self.core.journal.dirty = True
+        self._counted.clear()
 
     # Time and work ------------------------------------------------------------------------------
 
@@ -271,10 +309,12 @@ class Operators:
             return operation
         for read in plan.reads:
             self.core.routes.add_tap(read, operation)
+        self.core.neighbours.operation_opened(operation, now)
         return operation
 
     def _dismiss(self, operation: Operation) -> None:
         state = operation.state
+        self.core.neighbours.operation_closed(operation)
         del self.operations[state.key]
         if operation.charge is not None:
             operation.charge.lift()

@@ -27,6 +27,7 @@ COLUMNS: Final = {
         "bytes_received bytes_sent queued"
     ),
     "mesh-choices": "branch mode ratio ibr spr interested brokers published_bytes subscribed_bytes",
+    "mesh-windows": "operator form windows waiting missing corrections late",
 }
 BACKUP_POLL_SECONDS: Final = 0.2
 METHODS: Final = {"add": "POST", "remove": "DELETE"}
@@ -164,6 +165,11 @@ def mesh_mode(
 def mesh_choices(url: Url = DEFAULT_URL, token_file: TokenFile = None, json: Json = False) -> None:
     """List the topic branches that mode auto has measured, with its choices."""
     show("/v1/mesh/choices", COLUMNS["mesh-choices"], url, token_file, json)
+
+
+def mesh_windows(url: Url = DEFAULT_URL, token_file: TokenFile = None, json: Json = False) -> None:
+    """List the subscribed windows of time, how each is counted, and who was missing in the last."""
+    show("/v1/mesh/windows", COLUMNS["mesh-windows"], url, token_file, json)
 
 
 def peer(

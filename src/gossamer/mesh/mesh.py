@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from gossamer.broker.connection import Connection
 from gossamer.broker.core import Core
 from gossamer.broker.mesh_port import LOCAL_TOPICS, PEER_PREFIX, MeshPort
-from gossamer.broker.operator_subscriptions import OperatorSubscription
+from gossamer.broker.operator_subscriptions import Operation, OperatorSubscription
 from gossamer.broker.policy import Exchange, Origin
 from gossamer.broker.retained_stamps import Stamp, stamp_of, with_stamp
 from gossamer.broker.session_start import AcceptedLogin
 from gossamer.mesh import control_messages as control
+from gossamer.mesh.aggregates.windows import MeshWindows
 from gossamer.mesh.directed.reachability import Reachability
 from gossamer.mesh.directed.router import DirectedRouter
 from gossamer.mesh.gossip.gossip import Gossip
@@ -80,6 +81,7 @@ class Mesh(MeshPort):
         self.tree_links = TreeLinks(self, announcements)
         self.auto = AutoChoice(self)
         self.mode_switch = ModeSwitch(self)
+        self.windows = MeshWindows(self)
         self._load(core.started_at)
 
     def _stamp_kept(self) -> None:
@@ -92,6 +94,8 @@ class Mesh(MeshPort):
     def _load(self, now: float) -> None:
         """What an earlier life left."""
         self.mode_switch.load(now)
+        if self.windows.is_on():
+            self.windows.load(now)
         self.neighbour_table.adopt_restored()
         if self.settings.is_joint:
             self.directory.load(now)
@@ -119,7 +123,11 @@ class Mesh(MeshPort):
     def needs(self, subscription: Subscription) -> tuple[str, ...]:
         """A shared message is sent to the one broker that is to have it."""
         is_drawn = subscription.share and not isinstance(subscription, OperatorSubscription)
-        return () if is_drawn and self.settings.is_joint else subscription.reads()
+        if is_drawn and self.settings.is_joint:
+            return ()
+        if isinstance(subscription, OperatorSubscription) and not subscription.operation.draws:
+            return ()  # every broker counts its own part of it
+        return subscription.reads()
 
     def needed_by(self, session: Session) -> list[str]:
         return [
@@ -127,6 +135,16 @@ class Mesh(MeshPort):
             for subscription in session.subscriptions.values()
             for read in self.needs(subscription)
         ]
+
+    def operation_opened(self, operation: Operation, now: float) -> None:
+        if self.windows.is_on():
+            self.windows.opened(operation, now)
+
+    def operation_closed(self, operation: Operation) -> None:
+        self.windows.closed(operation)
+
+    def clock_set(self, now: float) -> None:
+        self.windows.clock_set(now)
 
     # Clients --------------------------------------------------------------------------------------
 
@@ -252,6 +270,8 @@ class Mesh(MeshPort):
             self.roaming.end_turn(now)
             self.router.end_turn(now)
             self.directory.end_turn(now)
+            if self.windows.is_on():
+                self.windows.end_turn(now)
         if self.bridges is not None:
             self.bridges.end_turn(now)
         self.advertisements.end_turn(now)

@@ -218,6 +218,7 @@ class NeighbourTable:
         self._can.pop(name, None)
         self._mesh.reachability.forget(name)
         self._mesh.directory.forget(name, now)
+        self._mesh.windows.forget(name, now)
         return True
 
     def _remove(self, link: Link) -> None:

@@ -4,6 +4,8 @@ from typing import Final
 
 # The modes by name: one tells nothing, three tell all, and one chooses between those ways.
 MODES: Final = ("pf", "sf", "ssf", "bloom", "auto")
+# How windows of time are counted that clients of several brokers publish to.
+AGGREGATES: Final = ("auto", "partial", "raw")
 # Those in which a neighbour names no filters.
 WITHOUT_FILTERS: Final = ("pf", "bloom")
 # Neighbours that are silent for so long are taken for gone.
@@ -18,7 +20,8 @@ SPEAKS: Final = ENVELOPES
 # any has none, and what it names that we do not know is not used.
 PUBLISHERS: Final = "publishers"  # who published what says where it is
 RUNS: Final = "runs"  # many messages as one
-CAPABILITIES: Final = frozenset((PUBLISHERS, RUNS))
+WINDOWS: Final = "windows"  # what one broker counted in a window of time
+CAPABILITIES: Final = frozenset((PUBLISHERS, RUNS, WINDOWS))
 NOTHING: Final[frozenset[str]] = frozenset()
 
 
@@ -42,3 +45,5 @@ class MeshSettings:
         self.is_joint = True
         # How long a CONNECT waits for a session that is on another broker; 0.0: none ever moves.
         self.roaming_seconds = 5.0
+        # Whether brokers count windows of time together, or send each other what they are of.
+        self.aggregates = "auto"

@@ -166,6 +166,7 @@ def mesh_settings(mesh: MeshSection) -> MeshSettings:
     settings.certified_names = frozenset(mesh.trust_certificates)
     settings.roaming_seconds = mesh.roaming_seconds
     settings.silence = mesh.silence_seconds
+    settings.aggregates = mesh.aggregates
     return settings
 
 

@@ -44,8 +44,8 @@ class Bridges:
         self.mesh = mesh
         self.by_name: dict[str, Bridge] = {}
         self.claims = Ownership()
-        self._shared: set[str] = set()  # filters of groups
-        self._shared_seen = -1
+        self._shared: set[str] = set()  # filters of groups, and of what is counted here
+        self._shared_seen = (-1, -1)
         self._starts_at = now + _GRACE_SECONDS
         self._said = b""
         self._said_at = 0.0
@@ -78,16 +78,20 @@ class Bridges:
     def end_turn(self, now: float) -> None:
         # A neighbour among these does not name its filters.
         is_blind = bool(self.mesh.core.routes.neighbour_interests)
-        if self.mesh.directory.changes != self._shared_seen:
-            self._look_at_groups()
+        seen = (self.mesh.directory.changes, self.mesh.windows.counting.changes)
+        if seen != self._shared_seen:
+            self._shared_seen = seen
+            self._look_at_shared()
         for bridge in self.by_name.values():
             bridge.wants.set_blind(is_blind)
             bridge.tell(now)
 
-    def _look_at_groups(self) -> None:
-        """What shared groups read is told to no neighbour; every broker knows it by itself."""
-        self._shared_seen = self.mesh.directory.changes
-        shared = self.mesh.directory.filters() if self.mesh.settings.is_joint else set()
+    def _look_at_shared(self) -> None:
+        """What shared groups read is told to no neighbour, and what every broker counts of its own
+        is not either; every broker knows it by itself."""
+        shared: set[str] = set()
+        if self.mesh.settings.is_joint:
+            shared = self.mesh.directory.filters() | self.mesh.windows.counting.filters()
         for bridge in self.by_name.values():
             for filter in sorted(shared - self._shared):
                 bridge.wants.add(filter)

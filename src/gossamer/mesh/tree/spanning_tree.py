@@ -21,6 +21,8 @@ DIGEST_BYTES = 16
 TOPOLOGY: Final = 1  # the kind of gossip that an announcement is
 # Links of one broker; a peer that announces more is no broker of ours.
 MOST_LINKS: Final = 1_024
+# A version is this broker's life, and a counter.
+LIFE_BYTES: Final = 10
 _VERSION_BYTES: Final = 16
 
 
@@ -156,7 +158,8 @@ class Announcements:
     def announce(self, life: int, costs: dict[str, int]) -> bytes:
         """This broker's links are these: what to say to everybody, if anything."""
         self._counter += 1
-        version = life.to_bytes(10, "big") + self._counter.to_bytes(6, "big")
+        counter = self._counter.to_bytes(_VERSION_BYTES - LIFE_BYTES, "big")
+        version = life.to_bytes(LIFE_BYTES, "big") + counter
         announcement = Announcement(version, costs)
         self._announcements[self._name] = announcement
         return encode_announcement(announcement)

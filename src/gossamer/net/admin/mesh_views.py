@@ -5,6 +5,7 @@ from typing import Final, cast
 from typing_extensions import TypedDict
 
 from gossamer.broker.core import Core
+from gossamer.mesh.aggregates.subscribed import SubscribedWindow
 from gossamer.mesh.interest.remote import form_of
 from gossamer.mesh.link import Link
 from gossamer.mesh.mesh import Mesh
@@ -70,6 +71,18 @@ class ChoiceView(TypedDict):
     subscribed_bytes: int
 
 
+class WindowView(TypedDict):
+    """An aggregate over time that clients of this broker subscribed to."""
+
+    operator: str
+    form: str
+    windows: int
+    waiting: int
+    missing: str
+    corrections: int
+    late: int
+
+
 class StockView(TypedDict):
     """A bridge to a broker of another make."""
 
@@ -132,6 +145,25 @@ def choices_view(core: Core, query: dict[str, str]) -> Page[ChoiceView]:
     return cut(
         choices, query, lambda one: cast(ChoiceView, {"branch": one[0], **choice_view(one[1])})
     )
+
+
+def windows_view(core: Core, query: dict[str, str]) -> Page[WindowView]:
+    subscribed = sorted(
+        mesh_in(core).windows.subscribed.values(), key=lambda one: (one.operator(), one.wanted.key)
+    )
+    return cut(subscribed, query, window_view)
+
+
+def window_view(subscribed: SubscribedWindow) -> WindowView:
+    return {
+        "operator": subscribed.operator(),
+        "form": "partial" if subscribed.is_partial() else "raw",
+        "windows": subscribed.windows,
+        "waiting": len(subscribed.gatherings),
+        "missing": " ".join(subscribed.missing),
+        "corrections": subscribed.corrections,
+        "late": subscribed.late,
+    }
 
 
 def decide_mode(core: Core, mode: str, now: float) -> None:

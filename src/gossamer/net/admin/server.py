@@ -158,6 +158,7 @@ class AdminServer:
             Endpoint("POST", "/v1/mesh/{name}/heal", self._heal, "Restore a link."),
             Endpoint("POST", "/v1/mesh/mode/{mode}", self._switch, "Change the mode."),
             Endpoint("GET", "/v1/mesh/choices", self._choices, "What mode auto chose.", PAGE),
+            Endpoint("GET", "/v1/mesh/windows", self._windows, "Windows of time.", PAGE),
             Endpoint("POST", "/v1/backup", self._back_up, "Start a backup.", FOLDER),
             Endpoint("GET", "/v1/backup", self._backup, "Progress of the last backup."),
             Endpoint("POST", "/v1/reload", self._reloaded, "Reload the configuration."),
@@ -220,6 +221,9 @@ class AdminServer:
 
     def _choices(self, request: HttpRequest) -> Page[mesh_views.ChoiceView]:
         return mesh_views.choices_view(self._core, request.query)
+
+    def _windows(self, request: HttpRequest) -> Page[mesh_views.WindowView]:
+        return mesh_views.windows_view(self._core, request.query)
 
     def _switch(self, request: HttpRequest, mode: str) -> Done:
         now = self._clock.now()

@@ -110,6 +110,10 @@ class MeshSection(Section):
     """File with the key of the mesh (created by `gossamer mesh-key`)."""
     trust_certificates: tuple[str, ...] = ()
     """Names of neighbours that authenticate with a verified certificate."""
+    aggregates: Literal["auto", "partial", "raw"] = "auto"
+    """How windows of time (`$DAILYAVG/...`) are counted that clients of several brokers publish to:
+    `partial`, each broker counts its own clients' part, and parts cross the links; `raw`, every
+    message crosses them; `auto`, partial."""
     roaming_seconds: float = setting(default=5.0, ge=0.0, le=60.0)
     """How long the CONNECT of a client waits for its session on another broker; 0 leaves sessions
     where they are. The same on all brokers of the mesh."""

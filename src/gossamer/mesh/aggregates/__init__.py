@@ -1,0 +1,1 @@
+"""Windows that all brokers of a mesh count together."""
