@@ -1,16 +1,28 @@
 """Subscriptions that compute: every operator, fences and places."""
 
+import contextlib
 from functools import partial
 
 from gossamer.broker.broker import Broker
 from gossamer.broker.ports import ProcessorPort
+from gossamer.geo.areas import NO_AREAS, GlpError
+from gossamer.geo.coverage import coverage_of, read_coverage
+from gossamer.geo.coverage import hull as hull_of_coverages
+from gossamer.geo.earth import Point
+from gossamer.geo.geolocation import NOWHERE, Place
+from gossamer.geo.glp import parse
+from gossamer.geo.overlap import Effort
 from gossamer.plus.engine import Engine
 from gossamer.plus.jobs import Job
+from gossamer.plus.plan import PlusError
+from gossamer.plus.predicate import hull as hull_of_predicates
+from gossamer.plus.predicate import read_predicate
+from gossamer.plus.publication import Publication
 from gossamer.plus.registry import AGGREGATES, DEFAULT_WINDOWS, RULES
 from gossamer.session.journal import Journal
 from tests.leaks.message_paths import Paths, send
 from tests.support.leakage import Round
-from tests.support.located import OSLO, PISA, ROUND_ME, ROUND_PISA
+from tests.support.located import OSLO, PISA, ROUND_ME, ROUND_OSLO, ROUND_PISA
 from tests.support.memory import World
 from tests.support.plus import PROCESSORS, VOCABULARY
 
@@ -115,9 +127,48 @@ def located() -> Round:
     return go
 
 
+def predicates() -> Round:
+    """Read, compared, merged and asked."""
+    chains = ("$GT;30$LT;50", "$GTE;20$LT;40", "$EQ;on;state", "$CONTAINS;alarm$NEQ;false alarm")
+
+    def go() -> None:
+        read = [read_predicate(chain) for chain in chains]
+        for one in read:
+            for other in read:
+                one.implies(other)
+                one.passes(Publication("t", b"35"))
+        hull_of_predicates(read[:2])
+        with contextlib.suppress(PlusError):
+            read_predicate("$GT;x")
+
+    return go
+
+
+def coverages() -> Round:
+    """Made, read, compared, merged and asked."""
+    glp = parse([ROUND_PISA, ROUND_OSLO, ROUND_ME, ("gpl_polygonStatic", "7;m;1;1;2;1;3;2;3")])
+    assert glp is not None
+    areas = NO_AREAS.changed(glp.areas)
+    here = Point(43.7, 10.4)
+
+    def go() -> None:
+        made = [coverage_of(areas, here, margin) for margin in (0.0, 50.0)]
+        made.append(read_coverage(made[0].text))
+        merged = hull_of_coverages(made, 2)
+        for one in made:
+            merged.contains(one)
+            one.meets(Place(here, NOWHERE, here), Effort())
+        with contextlib.suppress(GlpError):
+            read_coverage("gpl_circleStatic=1")
+
+    return go
+
+
 COMPUTING: Paths = {
     **{name: partial(operator, filter) for name, filter in FILTERS.items()},
     **{f"${kind.keyword}": partial(processor, kind.keyword) for kind in PROCESSORS},
     "fence events": fenced,
     "areas and positions": located,
+    "predicates": predicates,
+    "coverages": coverages,
 }

@@ -15,6 +15,7 @@ from gossamer.plus.limits import (
     MAX_LISTED_BYTES,
     MAX_LISTED_TOPICS,
     MAX_OPERATORS,
+    MAX_PREDICATE_CHARACTERS,
 )
 from gossamer.plus.operators.kinds import Options
 from gossamer.plus.plan import (
@@ -34,6 +35,10 @@ from gossamer.plus.vocabulary import RESERVED, Vocabulary
 # (`$share`, `$queue`, `$aws`), stay ordinary filters.
 _OPERATOR = re.compile(r"\$([A-Z][A-Z0-9]*)(?:[;$/]|$)")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+# What an argument cannot hold as it is: what means something in a filter, and control characters.
+_TO_ENCODE = re.compile(r"[/$;+#%\x00-\x1f\x7f]")
+
+_ONLY_RULES: Final = Vocabulary(windows=())
 
 _REPLIES: Final = {"": None, "SKR": False, "RPT": True}
 
@@ -99,6 +104,35 @@ def parse(filter: str, vocabulary: Vocabulary) -> OperatorPlan:
     if len(texts) > MAX_OPERATORS:
         raise PlusError(f"{len(texts)} operators in one chain; {MAX_OPERATORS} is most")
     return _PlanReader(vocabulary).read(chain, rest, texts)
+
+
+def parse_rules(chain: str) -> tuple[RuleNode, ...]:
+    """Rules alone, as `spelled` writes them one after the other. Raises PlusError."""
+    if len(chain) > MAX_PREDICATE_CHARACTERS:
+        raise PlusError(
+            f"the rules take {len(chain)} characters; {MAX_PREDICATE_CHARACTERS} is most"
+        )
+    if not chain:
+        return ()
+    if chain[0] != "$" or "/" in chain:
+        raise PlusError(f"{chain[:40]!r} is no chain of rules")
+    texts = chain[1:].split("$")
+    if len(texts) > MAX_OPERATORS:
+        raise PlusError(f"{len(texts)} rules in one chain; {MAX_OPERATORS} is most")
+    plan = _PlanReader(_ONLY_RULES).read(chain, "#", texts)
+    if plan.spatial is not None:
+        raise PlusError(f"operator 1 to {len(texts)}: ${plan.spatial.function} is no rule")
+    return plan.outer
+
+
+def spelled(rule: RuleNode) -> str:
+    """As it stands in a chain: parsing it gives the rule again."""
+    text = f"${rule.keyword};{_encoded(rule.operand)}"
+    return text if rule.field is None else f"{text};{_encoded(rule.field.text)}"
+
+
+def _encoded(text: str) -> str:
+    return _TO_ENCODE.sub(lambda found: f"%{ord(found[0]):02X}", text)
 
 
 class _PlanReader:

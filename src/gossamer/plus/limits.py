@@ -6,6 +6,10 @@ from typing import Final
 MAX_CHAIN_CHARACTERS: Final = 1024
 MAX_OPERATORS: Final = 16
 
+# Rules as a broker writes them for others: numbers may come out longer than they were sent, and
+# what covers two chains may have rules of both.
+MAX_PREDICATE_CHARACTERS: Final = 2 * MAX_CHAIN_CHARACTERS
+
 # `a;b/c;d` reads every combination, and each is one entry of the subscription tree.
 MAX_LISTED_TOPICS: Final = 10_000
 
