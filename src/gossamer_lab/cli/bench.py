@@ -17,6 +17,7 @@ from gossamer_lab.bench.images import images as images
 from gossamer_lab.bench.memory import memory as memory
 from gossamer_lab.bench.mesh import mesh as mesh
 from gossamer_lab.bench.plus import plus as plus
+from gossamer_lab.bench.pushdown import pushdown as pushdown
 from gossamer_lab.bench.restarts import restarts as restarts
 from gossamer_lab.bench.spark.command import spark as spark
 from gossamer_lab.bench.stalls import stalls as stalls

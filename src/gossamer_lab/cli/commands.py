@@ -25,6 +25,7 @@ COMMANDS: Final = CommandSet(
         "bench mesh",
         "bench heal",
         "bench restarts",
+        "bench pushdown",
         "bench flood",
         "bench attacks",
         "bench stalls",
