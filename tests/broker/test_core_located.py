@@ -401,3 +401,36 @@ def test_a_shared_message_goes_to_a_member_that_wants_it(world: World) -> None:
     anywhere.unsubscribe("$share/g/t")
     publish_everywhere(writer)
     assert oslo.payloads() == ["pisa", "nowhere"]
+
+
+# The life cycle of areas --------------------------------------------------------------------------
+
+NO_MORE = ("gpl_circleStatic", "1;km;0;43.72;10.40;5")
+
+
+def test_a_subscription_that_lost_its_last_area_gets_nothing_by_area(world: World) -> None:
+    reader = world.client("r")
+    reader.subscribe("t", user=[PISA, ROUND_PISA])
+    reader.subscribe("t", user=[NO_MORE])
+    writer = world.client("w")
+    publish_everywhere(writer)
+    assert reader.payloads() == ["nowhere"]
+    reader.subscribe("t", user=[OSLO])  # a position brings no area back
+    publish_everywhere(writer)
+    assert reader.payloads() == ["nowhere"]
+    reader.subscribe("t", user=[ROUND_OSLO])
+    publish_everywhere(writer)
+    assert reader.payloads() == ["oslo", "nowhere"]
+
+
+def test_it_is_so_after_a_restart_too() -> None:
+    journal = MemoryJournal()
+    journal.durable = False
+    world = World(journal)
+    reader = world.client("r", clean=False, expiry=3600)
+    reader.subscribe("t", user=[PISA, ROUND_PISA])
+    reader.subscribe("t", user=[NO_MORE])
+    world, _ = restarted(world, journal, 10)
+    reader = world.client("r", clean=False, expiry=3600)
+    publish_everywhere(world.client("w"))
+    assert reader.payloads() == ["nowhere"]

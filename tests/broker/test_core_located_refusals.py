@@ -124,3 +124,58 @@ def test_operators_have_no_place(world: World) -> None:
         reasons.IMPLEMENTATION_SPECIFIC_ERROR,
         0,
     ]
+
+
+# Hints --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("filter", "meant"), [("$Avg/t", "$AVG/t"), ("$GT:3/t", "$GT;3/t"), ("$$GT;3/t", "$GT;3/t")]
+)
+def test_operators_that_are_misspelt_are_refused_with_the_right_spelling(
+    world: World, filter: str, meant: str
+) -> None:
+    client = world.client("c")
+    client.send(Subscribe(1, [Request(filter), Request("plain")], None))
+    packet = answer(client)
+    assert isinstance(packet, Suback)
+    assert packet.reasons == [reasons.TOPIC_FILTER_INVALID, 0]
+    assert packet.properties is not None
+    assert f"is {meant} meant?" in (packet.properties.reason_string or "")
+
+
+def test_keys_that_look_like_glp_are_allowed_and_pointed_out(world: World) -> None:
+    client = world.client("c")
+    client.send(Subscribe(1, [Request("t")], properties(user=[("glp_circleStatic", "x")])))
+    packet = answer(client)
+    assert isinstance(packet, Suback)
+    assert packet.reasons == [0]
+    assert packet.properties is not None
+    assert "is gpl_circleStatic meant?" in (packet.properties.reason_string or "")
+    publish_everywhere(world.client("w"))
+    assert client.payloads() == ["pisa", "oslo", "nowhere"]
+
+
+def test_areas_in_an_unsubscribe_are_ignored_and_said_so(world: World) -> None:
+    client = world.client("c")
+    client.subscribe("t", user=[PISA, ROUND_PISA, ROUND_ME])
+    client.send(Unsubscribe(2, ["t", "u"], properties(user=[OSLO, ROUND_PISA])))
+    packet = answer(client)
+    assert isinstance(packet, Unsuback)
+    assert packet.reasons == [0, reasons.NO_SUBSCRIPTION_EXISTED]
+    assert packet.properties is not None
+    assert "are ignored" in (packet.properties.reason_string or "")
+    publish_everywhere(world.client("w"))
+    assert client.payloads() == []
+    client.subscribe("t", user=[ROUND_ME])  # the position in the packet counts
+    publish_everywhere(world.client("w"))
+    assert client.payloads() == ["oslo", "nowhere"]
+
+
+def test_the_paper_s_full_unsubscription_has_no_reason_string(world: World) -> None:
+    client = world.client("c")
+    client.subscribe("t", user=[PISA, ROUND_PISA])
+    client.send(Unsubscribe(2, ["t"], properties(user=[OSLO])))
+    packet = answer(client)
+    assert isinstance(packet, Unsuback)
+    assert packet.properties is None or packet.properties.reason_string is None

@@ -28,7 +28,7 @@ def test_an_id_sent_again_replaces_the_area() -> None:
     assert before.region(None).contains(ROME)
 
 
-def test_an_area_is_unsubscribed_by_its_flag_and_the_others_stay_whole() -> None:
+def test_an_area_is_removed_by_its_flag_and_the_others_stay_whole() -> None:
     before = areas(
         ("gpl_circleStatic", "1;km;1;41.9;12.5;5"), ("gpl_circleStatic", "2;km;1;41.9;12.5;2")
     )

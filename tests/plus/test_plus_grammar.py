@@ -7,6 +7,7 @@ from gossamer.plus.limits import MAX_LISTED_TOPICS
 from gossamer.plus.operators.kinds import ProcessorKind
 from gossamer.plus.operators.windows import Window
 from gossamer.plus.plan import PlusError
+from gossamer.plus.spelling import meant_by
 from gossamer.plus.vocabulary import Vocabulary
 from tests.support.plus import VOCABULARY
 
@@ -31,6 +32,39 @@ from tests.support.plus import VOCABULARY
 )
 def test_which_filters_are_operators(filter: str, ours: bool) -> None:
     assert is_operator_filter(filter) is ours
+
+
+@pytest.mark.parametrize(
+    ("filter", "meant"),
+    [
+        ("$Avg/room/+", "$AVG/room/+"),
+        ("$avg/room/+", "$AVG/room/+"),
+        ("$GT:3/t", "$GT;3/t"),
+        ("$GT=3/t", "$GT;3/t"),
+        ("$GT(3)/t", "$GT;3/t"),
+        ("$GT 3/t", "$GT;3/t"),
+        ("$$GT;3/t", "$GT;3/t"),
+        ("$gt:3$Avg/+/t", "$GT;3$AVG/+/t"),
+        ("$DailyAvg/+/t", "$DAILYAVG/+/t"),
+        ("$cntppl/gate", "$CNTPPL/gate"),
+        ("$share/g/t", ""),
+        ("$queue/t", ""),
+        ("$aws/things", ""),
+        ("$sys/broker", ""),
+        ("$$SYS/broker", ""),
+        ("$/t", ""),
+        ("$", ""),
+        ("avg/t", ""),
+        ("$avg" * 400 + "/t", ""),
+    ],
+)
+def test_what_is_nearly_an_operator_is_taken_for_one_that_is_misspelt(
+    filter: str, meant: str
+) -> None:
+    assert not is_operator_filter(filter)
+    assert meant_by(filter, VOCABULARY) == meant
+    if meant:
+        parse(meant, VOCABULARY)
 
 
 def test_a_whole_plan() -> None:

@@ -89,7 +89,7 @@ class Locations:
             return None, None
         known = self.position(session.client_id, now)
         place = place_of(glp, known)
-        follows = any(area.fixed is None for area in glp.areas)
+        follows = any(area.follows() for area in glp.areas)
         if place is not None and follows and glp.position is None and known is not None:
             properties.user.append(position_entry(known))
             place = Place(place.point, place.region, known)

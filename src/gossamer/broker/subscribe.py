@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.charges import charge_of
 from gossamer.broker.core import Unfinished
@@ -13,7 +13,7 @@ from gossamer.broker.retained_delivery import owe
 from gossamer.broker.subscriptions import asked_of, enter, make, remove_subscription
 from gossamer.geo.areas import GlpError
 from gossamer.geo.geolocation import Located
-from gossamer.geo.glp import Glp, parse_sent
+from gossamer.geo.glp import Glp, misspelt, parse_sent
 from gossamer.plus.engine import AskedOperator
 from gossamer.plus.operators.kinds import OPTION_PREFIX
 from gossamer.plus.plan import PlusError
@@ -42,6 +42,13 @@ SEND_NEVER = 2
 # tenth of a millisecond.
 PART = 8
 CHECKED = 256
+
+
+# A subscription ends as a whole.
+AREAS_IGNORED: Final = (
+    "areas in an UNSUBSCRIBE are ignored: the subscription has ended with all of its areas; to "
+    "remove one area only, send it in a SUBSCRIBE with or=0"
+)
 
 
 class Refusal(Exception):
@@ -125,12 +132,14 @@ class _SubscribeWork(_FilterWork):
     def __init__(self, packet: FilterReader) -> None:
         super().__init__(packet)
         self._identifier = 0
+        self._hint = ""  # where nothing is refused
         self._user: list[tuple[str, str]] = []  # the options of an operator
         properties = packet.properties
         if properties is not None:
             if properties.subscription_ids:
                 self._identifier = properties.subscription_ids[0]
             self._user = [pair for pair in properties.user if pair[0].startswith(OPTION_PREFIX)]
+            self._hint = misspelt(properties.user)
         self._last: Request | None = None
         self._wanted: list[str] = []  # those whose retained messages are to be sent
         self._grants = False
@@ -184,7 +193,8 @@ class _SubscribeWork(_FilterWork):
         assert session is not None
         # [MQTT-3.8.4-1], [MQTT-3.8.4-2], [MQTT-3.8.4-5], [MQTT-3.8.4-6], [MQTT-2.2.1-6]; the order
         # is that of the filters: [MQTT-3.9.3-1]
-        answer = self.answer(list(self._answers), _with_text(connection, self._text))
+        text = _with_text(connection, self._text or self._hint)
+        answer = self.answer(list(self._answers), text)
         if self._promises:
             promise(connection.outbox, answer)
         else:  # with a full store only that was granted which is on disk already, or never will be
@@ -223,8 +233,9 @@ class _UnsubscribeWork(_FilterWork):
             # [MQTT-3.10.4-6], [MQTT-3.11.3-1]
             known = remove_subscription(connection.core, session, packet.filter())
             answers.append(reasons.SUCCESS if known else reasons.NO_SUBSCRIPTION_EXISTED)
+        text = AREAS_IGNORED if self._glp is not None and self._glp.areas else ""
         # [MQTT-3.10.4-4], [MQTT-3.10.4-5]: answered even if nothing matched.
-        promise(connection.outbox, self.answer(list(answers), None))
+        promise(connection.outbox, self.answer(list(answers), _with_text(connection, text)))
         return True
 
 
@@ -243,6 +254,8 @@ def _subscribe(
         share, filter = split_share(request.filter)
         check_filter(filter, connection.settings.max_levels)
         asked = asked_of(core, filter, user)
+        if asked is None:
+            core.operators.engine.refuse_misspelt(filter)
     except (TopicError, PlusError) as error:
         raise Refusal(reasons.TOPIC_FILTER_INVALID, str(error)) from None
     if share and request.no_local:

@@ -1,7 +1,9 @@
 """The areas of one operation or subscription, in order, each under its id.
 
 Sent again under the same id, an area takes the place of the old one; only the shape may not
-change. Dynamic areas are kept as sizes and get their shape from the position of their client.
+change. One that was included (`or=1`) and is sent with `or=0` is removed, and its id is free again;
+one that was first sent with `or=0` is excluded, and stays. Dynamic areas are kept as sizes and get
+their shape from the position of their client.
 """
 
 from typing import Final
@@ -63,6 +65,10 @@ class Area:
         self.sizes = sizes
         self.entries = entries
 
+    def follows(self) -> bool:
+        """Whether it moves with its client."""
+        return self.fixed is None and len(self.sizes) > 0
+
     def points(self) -> int:
         return 1 if self.fixed is None else self.fixed.points()
 
@@ -73,17 +79,29 @@ class Area:
         return Rectangle(position, self.sizes[0], self.sizes[1])
 
 
+# An area that was there and was removed: how a subscription that has lost all of its areas is kept,
+# which is not one that never had any. Earlier versions read it as an area that excludes itself.
+_REMOVED: Final = [
+    ("gpl_circleStatic", "0;m;1;0;0;1"),
+    ("gpl_circleStatic", "0;m;0;0;0;1"),
+]
+
+
 class Areas:
     """Never changes; `changed` makes another.
+
+    `is_position` if no area was ever named: then it is the client's position that counts. Whoever
+    removed the last area is interested in no place, not in its own, and not in all of them.
 
     Long edges count as more than their corners: every 50 km have a point of their own.
     """
 
-    __slots__ = ("follows", "listed")
+    __slots__ = ("follows", "is_position", "listed")
 
-    def __init__(self, listed: list[Area]) -> None:
+    def __init__(self, listed: list[Area], had_areas: bool = False) -> None:
         self.listed = listed
-        self.follows = any(area.fixed is None for area in listed)
+        self.is_position = not listed and not had_areas
+        self.follows = self.is_position or any(area.follows() for area in listed)
 
     def __len__(self) -> int:
         return len(self.listed)
@@ -96,15 +114,18 @@ class Areas:
             if known is not None and known.kind != area.kind:
                 key = area.entries[0][0]
                 raise refused(key, f"area {area.number} is a {known.kind} already")
-            by_number[area.number] = area
+            if known is not None and known.add and not area.add:
+                del by_number[area.number]
+            else:
+                by_number[area.number] = area
         if len(by_number) > MAX_AREAS:
             key = sent[-1].entries[0][0]
             raise refused(key, f"more than {MAX_AREAS} areas")
-        return Areas(list(by_number.values()))
+        return Areas(list(by_number.values()), len(sent) > 0 or not self.is_position)
 
     def following(self) -> int:
         """How many move with their client; without any area its position does."""
-        return sum([area.fixed is None for area in self.listed]) if self.listed else 1
+        return 1 if self.is_position else sum([area.follows() for area in self.listed])
 
     def check_points(self) -> None:
         """Raises GlpError if there are more points than a client may have looked at."""
@@ -120,13 +141,15 @@ class Areas:
             if area.fixed is not None:
                 shapes.append(area.fixed)
                 adds.append(area.add)
-            elif position is not None:
+            elif position is not None and area.follows():
                 shapes.append(area.around(position))
                 adds.append(area.add)
         return Region(shapes, adds)
 
     def entries(self) -> list[tuple[str, str]]:
         """As User Properties: parsing them gives these areas again."""
+        if not self.listed and not self.is_position:
+            return list(_REMOVED)
         return [entry for area in self.listed for entry in area.entries]
 
 

@@ -119,12 +119,12 @@ def coverage_of(areas: Areas, position: Point | None, margin: float) -> Coverage
     for area in areas.listed:
         if area.fixed is not None:
             pieces.append(_piece_of(area, area.fixed))
-        elif position is not None:
+        elif position is not None and area.follows():
             if margin == 0.0:
                 pieces.append(_piece(area.around(position), area.add))
             elif area.add:
                 pieces += _grown(area.around(position), position, margin)
-    if len(areas) == 0 and position is not None:
+    if areas.is_position and position is not None:
         slack = SURE if margin > 0.0 else 0.0
         pieces += _circle(position, SAME_PLACE + margin * GROWN + slack)
     return Coverage(pieces)

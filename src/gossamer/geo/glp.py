@@ -27,6 +27,8 @@ from gossamer.geo.glp_entries import (
 from gossamer.geo.rings import NO_LIMIT, SENT_LOOKS
 
 PREFIX: Final = "gpl_"
+# How the paper's name for it, GLP, makes people spell it.
+_MISSPELT: Final = "glp_"
 POSITION: Final = "gpl_current_pos"
 
 ENTER: Final = "enter"
@@ -37,6 +39,18 @@ EVENT_NAMES: Final = (ENTER, EXIT, DWELL)
 MAX_ENTRIES: Final = MAX_AREAS + MAX_POINTS
 MAX_LENGTH: Final = 256  # characters of an entry with a fixed number of fields
 MAX_DWELL: Final = 7 * 86400.0  # seconds
+
+
+def misspelt(user: list[tuple[str, str]]) -> str:
+    """A hint about keys that look like GLP and are not, "" if there are none: they are somebody's
+    own properties, and say nothing about places."""
+    for key, _ in user:
+        if key.startswith(_MISSPELT):
+            meant = PREFIX + key[len(_MISSPELT) :]
+            return (
+                f"{key[:MAX_LENGTH]} says nothing about places here; is {meant[:MAX_LENGTH]} meant?"
+            )
+    return ""
 
 
 class Glp:

@@ -80,7 +80,7 @@ class Interest:
         self.areas = areas
         self.position = position
         self.position_at = position_at
-        self.follows = areas.follows or len(areas) == 0
+        self.follows = areas.follows
         self.visited = 0  # the number of the query that looked at it last
         self.followers: list[Shape] = []
         self.fences: list[Fence] = []
@@ -96,7 +96,7 @@ class Interest:
         for area in self.areas.listed:
             shape = area.fixed
             if shape is None:
-                if position is None:
+                if position is None or not area.follows():
                     continue
                 shape = area.around(position)
                 self.followers.append(shape)
@@ -104,7 +104,7 @@ class Interest:
             adds.append(area.add)
             if area.add:
                 self._fence(shape, alone, area.fixed is None)
-        if len(self.areas) == 0 and position is not None:
+        if self.areas.is_position and position is not None:
             here = Circle(position, SAME_PLACE)
             self.followers.append(here)
             shapes.append(here)

@@ -4,6 +4,8 @@ The engine reads no clock and does no IO. The broker brings publications and the
 out are results, jobs for processors, and the parts of the states that should survive a restart.
 """
 
+from typing import Final
+
 from gossamer.plus.counted_windows import COUNTED, CountedWindows
 from gossamer.plus.filter_operator import FilterOperator
 from gossamer.plus.grammar import parse, read_options, settled
@@ -15,9 +17,13 @@ from gossamer.plus.plan import OperatorPlan, PlusError
 from gossamer.plus.publication import IMPLICIT_TTL, Publication
 from gossamer.plus.result_topics import AGGREGATE, fallback_topic, fits
 from gossamer.plus.spatial import SpatialState
+from gossamer.plus.spelling import meant_by
 from gossamer.plus.state import OperatorResult, OperatorState, Services
 from gossamer.plus.temporal import SpatioTemporalState, TemporalState
 from gossamer.plus.vocabulary import Vocabulary
+
+# Characters of a filter that a refusal repeats.
+MAX_SHOWN: Final = 80
 
 
 class AskedOperator:
@@ -47,6 +53,12 @@ class Engine:
     def parse(self, filter: str) -> OperatorPlan:
         """Raises PlusError."""
         return parse(filter, self.vocabulary)
+
+    def refuse_misspelt(self, filter: str) -> None:
+        """Raises PlusError for an ordinary filter that is plainly meant for the operators."""
+        meant = meant_by(filter, self.vocabulary)
+        if meant:
+            raise PlusError(f"{filter[:MAX_SHOWN]} is no operator; is {meant[:MAX_SHOWN]} meant?")
 
     def ask(self, filter: str, user: list[tuple[str, str]]) -> AskedOperator:
         """From the filter and the User Properties of a SUBSCRIBE. Raises PlusError."""
