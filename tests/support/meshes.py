@@ -2,10 +2,12 @@
 
 from collections import deque
 
+from gossamer.broker.broker import Broker
 from gossamer.broker.policy import Origin
 from gossamer.mesh.dial import Dial
 from gossamer.mesh.mesh import Mesh
 from gossamer.mesh.settings import CAPABILITIES, SPEAKS, MeshSettings
+from gossamer.plus.engine import Engine
 from gossamer.session.journal import Journal
 from gossamer.session.records import Snapshot
 from gossamer.session.sink import Sink
@@ -47,9 +49,12 @@ class Node(World):
         speaks: int = SPEAKS,
         capabilities: frozenset[str] = CAPABILITIES,
         begins: float = World.begins,
+        engine: Engine | None = None,
     ) -> None:
         self.begins = begins
         super().__init__(journal)
+        if engine is not None:
+            self.broker = Broker(self.settings, journal or Journal(), self.now, engine)
         self.name = name
         if snapshot is not None:
             self.broker.restore(snapshot, self.now)

@@ -21,7 +21,7 @@ class Chore:
         """Whether somebody may be refused something as long as it is not done."""
         return False
 
-    def step(self, core: Core) -> bool:
+    def step(self, core: Core, now: float) -> bool:
         """Does some of it; True if that was the last."""
         raise NotImplementedError
 
@@ -57,7 +57,7 @@ class Chores:
 def _step(chore: Chore, core: Core, now: float) -> bool:
     """One that fails is given up; it must not be in the way of the others."""
     try:
-        return chore.step(core)
+        return chore.step(core, now)
     except Exception as error:
         core.faults.note(type(chore).__name__, error, "", now)
         return True

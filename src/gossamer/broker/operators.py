@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from gossamer.broker.charges import charge_of_operation
 from gossamer.broker.delivery import is_shown
 from gossamer.broker.offload import ANSWER, OffloadAnswers, want, want_no_more
+from gossamer.broker.operator_memory import OperatorMemory
 from gossamer.broker.operator_subscriptions import Operation, OperatorSubscription, forwarded, made
 from gossamer.broker.ports import ProcessorPort
 from gossamer.broker.sharing import Group
@@ -19,11 +20,13 @@ from gossamer.plus.counted_windows import COUNTED, CountedWindows
 from gossamer.plus.engine import AskedOperator, Engine, read_key
 from gossamer.plus.filter_operator import FilterOperator
 from gossamer.plus.jobs import Job
+from gossamer.plus.memory import REMEMBERED
 from gossamer.plus.offload import OffloadedState
 from gossamer.plus.operators.kinds import Options
 from gossamer.plus.plan import OperatorPlan, PlusError
 from gossamer.plus.publication import Publication
 from gossamer.plus.state import OperatorResult, OperatorState, Services
+from gossamer.plus.temporal import TemporalState
 from gossamer.plus.values import INFINITY
 from gossamer.session.journal import Part, PartSource
 from gossamer.session.message import Message
@@ -52,6 +55,9 @@ class Operators:
         self._message: Message | None = None
         self._message_at = 0.0
         self._publication = Publication("", b"")
+        self.memory: OperatorMemory | None = None
+        if engine.memory is not None:
+            self.memory = OperatorMemory(core, engine.memory)
         # What an earlier process counted for the mesh, by name, until somebody counts on.
         self._counted: dict[str, list[tuple[str, bytes]]] = {}
         self._awaited = INFINITY  # when the alarm goes
@@ -65,6 +71,8 @@ class Operators:
         """The timers that come round, and the reader of others' answers."""
         if self.engine.offloads is not None:
             self.core.routes.add_tap(ANSWER, OffloadAnswers(self.core))
+        if self.memory is not None:
+            self.memory.begin(now)
         self.core.timers.add(now + LINGER_SECONDS, _OperatorSweep(self))
         if self.core.journal.keeps:
             self.core.timers.add(now + SAVE_SECONDS, _Save(self))
@@ -107,6 +115,8 @@ class Operators:
                 self._early.append(operation)
             else:
                 self._begin_with_retained(operation, set(), now)
+        if self.memory is not None:
+            self.memory.show(operation, now)
         return operation
 
     def all_retained(self, now: float) -> None:
@@ -153,6 +163,8 @@ class Operators:
     def last_messages(self, subscription: OperatorSubscription, now: float) -> list[Message]:
         """What a new subscriber is sent at once: the last results, and retained ones that pass."""
         state = subscription.operation.state
+        if subscription.operation.early is not None:
+            return []  # it has no results yet
         messages = {result.topic: made(result) for result in state.last_results(now)}
         if isinstance(state, FilterOperator) and state.plan.processor is None:
             for message in self._retained(state.plan, now):
@@ -166,6 +178,13 @@ class Operators:
         by_key: dict[str, list[tuple[str, bytes]]] = {}
         for key, name, data in parts:
             by_key.setdefault(key, []).append((name, data))
+        for key in [key for key in by_key if key.startswith(REMEMBERED)]:
+            named = by_key.pop(key)
+            if key in self.engine.states:
+                self.engine.states[key].restore(named, now)
+            else:  # remembered no more
+                self._parts.drop(key)
+                self.core.journal.dirty = True
         for key, named in by_key.items():
             if key.startswith(COUNTED):
                 self._counted[key[len(COUNTED) :]] = named
@@ -180,6 +199,8 @@ class Operators:
                 continue
             operation = self.reopen(AskedOperator(plan, options), now)
             operation.state.restore(named, now)
+            if self.memory is not None and isinstance(operation.state, TemporalState):
+                self.memory.show(operation, now)
             self.settle(operation.state, True)
 
     def reopen(self, asked: AskedOperator, now: float) -> Operation:
@@ -212,6 +233,8 @@ class Operators:
         parts = self._counted.pop(name, None)
         if parts is not None:
             state.restore(parts, now)
+        if self.memory is not None:
+            self.memory.show_counts(state, now)
         self.settle(state, True)
         return state
 

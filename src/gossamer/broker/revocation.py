@@ -74,7 +74,7 @@ class _Revoking(Chore):
         self._left = list(core.sessions)
         self._at = 0
 
-    def step(self, core: Core) -> bool:
+    def step(self, core: Core, now: float) -> bool:
         if core.permissions is not self._permissions:
             return True  # they have changed once more: another chore has begun
         left = self._left

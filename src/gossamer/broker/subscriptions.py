@@ -137,7 +137,7 @@ class _Leaving(Chore):
     def frees(self) -> bool:
         return True
 
-    def step(self, core: Core) -> bool:
+    def step(self, core: Core, now: float) -> bool:
         left = self._left
         for _ in range(min(LEFT_AT_ONCE, len(left))):
             subscription = left.pop()

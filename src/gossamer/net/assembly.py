@@ -16,8 +16,10 @@ from gossamer.net.server import Server
 from gossamer.plus.engine import Engine
 from gossamer.plus.jobs import Job
 from gossamer.plus.limits import OperatorLimits
+from gossamer.plus.memory import MemoryLimits
 from gossamer.plus.offload import OffloadRule
 from gossamer.plus.operators.kinds import ProcessorKind
+from gossamer.plus.values import parse_field
 from gossamer.plus.vocabulary import Vocabulary
 from gossamer.storage.sqlite_store import SqliteStore
 from gossamer.vision.models import models_folder
@@ -57,6 +59,11 @@ def engine_of(config: Config, processors: Iterable[ProcessorKind] = ()) -> Engin
     limits = OperatorLimits(topics=plus.topics, last_results=plus.last_results)
     engine = Engine(vocabulary, plus.ttl, limits)
     engine.offloads = rule
+    if plus.remember:
+        fields = [parse_field(text) for text in plus.remember_fields]
+        engine.remember(
+            MemoryLimits(list(plus.remember), plus.remember_topics, plus.remember_bytes, fields)
+        )
     return engine
 
 

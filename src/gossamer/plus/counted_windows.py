@@ -47,7 +47,7 @@ class CountedWindows(TemporalState):
     def take_ended(self, now: float) -> list[EndedWindow]:
         """Each window that has ended, once, those without values too."""
         wall = now + self.services.wall_offset
-        if self._topics and wall >= self._end:
+        if self.is_open() and wall >= self._end:
             self.fire()
         current = self._number(self._window.start(wall))
         found = {

@@ -11,6 +11,7 @@ from gossamer.plus.filter_operator import FilterOperator
 from gossamer.plus.grammar import parse, read_options, settled
 from gossamer.plus.jobs import Job
 from gossamer.plus.limits import MAX_TOPIC_BYTES, OperatorLimits
+from gossamer.plus.memory import Memory, MemoryLimits
 from gossamer.plus.offload import OffloadedState, OffloadRule
 from gossamer.plus.operators.kinds import Options
 from gossamer.plus.plan import OperatorPlan, PlusError
@@ -47,8 +48,16 @@ class Engine:
         self.services = Services(implicit_ttl, limits)
         self.states: dict[str, OperatorState] = {}
         self.offloads: OffloadRule | None = None  # what somebody else computes
+        self.memory: Memory | None = None  # of what was published before somebody subscribed
         self.failed: list[tuple[OperatorState, Exception]] = []  # for whoever calls to note
         self._latest_tick = 0.0
+
+    def remember(self, limits: MemoryLimits) -> None:
+        """From now on; once, before there are states."""
+        windows = {window.keyword: window for window, _ in self.vocabulary.temporal.values()}
+        self.memory = Memory(limits, list(windows.values()), self.services)
+        for state in self.memory.states():
+            self.states[state.key] = state
 
     def parse(self, filter: str) -> OperatorPlan:
         """Raises PlusError."""
@@ -115,6 +124,7 @@ class Engine:
         if state.references:
             return False
         del self.states[state.key]
+        state.released()
         self.services.unschedule(state)
         state.weigh(-state.held)
         return True

@@ -89,6 +89,9 @@ class Publication:
         self._document_trouble = ""
         self._valid_until = 0.0
 
+    def content_type(self) -> str | None:
+        return None if self.properties is None else self.properties.content_type
+
     def as_number(self, field: Field | None) -> float:
         """A finite number, or NaN with `trouble` set."""
         if field is not None:

@@ -117,9 +117,27 @@ class SpatialState(OperatorState):
             return []
         expires_at = self.valid_until(publication, now)
         if verdict == PASSES and expires_at > now:
-            return self._send(now) if self._put(publication.topic, value, expires_at) else []
+            self._order += 1
+            is_put = self._put(publication.topic, value, expires_at, self._order)
+            return self._send(now) if is_put else []
         # The topic's last value is one that takes no part: whatever it had before is outdated.
         return self._send(now) if self._leave(publication.topic) else []
+
+    def begin_after(self, order: int) -> None:
+        """What was published before it began has an order up to that."""
+        self._order = max(self._order, order)
+
+    def take_up(self, publication: Publication, order: int, now: float) -> None:
+        """The last value that a topic had before it began, in its place of the order."""
+        verdict = judge_all(self._inner, publication)
+        value = publication.as_number(self._field)
+        if verdict == SKIPPED or value != value:
+            return
+        expires_at = self.valid_until(publication, now)
+        if verdict == PASSES and expires_at > now:
+            self._put(publication.topic, value, expires_at, order)
+        else:
+            self._leave(publication.topic)
 
     def tick(self, now: float) -> list[OperatorResult]:
         self._expire(now)
@@ -156,11 +174,11 @@ class SpatialState(OperatorState):
             except (ValueError, TypeError):
                 self.mark(topic)
         for order, topic, value, expires_at in sorted(found):
-            self._order = order - 1
-            if self._put(topic, value, expires_at):
+            self._order = order
+            if self._put(topic, value, expires_at, order):
                 self.changed.discard(topic)
 
-    def _put(self, topic: str, value: float, expires_at: float) -> bool:
+    def _put(self, topic: str, value: float, expires_at: float, order: int) -> bool:
         """False if there is no room for another topic."""
         values = self._last.values
         if topic not in values and len(values) >= self.services.limits.topics:
@@ -168,13 +186,12 @@ class SpatialState(OperatorState):
             return False
         if topic not in values and not self.reserve(topic_bytes(topic)):
             return False
-        self._order += 1
-        old = self._last.put(topic, LastValue(value, expires_at, self._order))
+        old = self._last.put(topic, LastValue(value, expires_at, order))
         if old is not None:
             self._aggregate.remove(old.value, old.order)
         else:
             self._reply.join(topic)
-        self._aggregate.add(value, self._order)
+        self._aggregate.add(value, order)
         self.mark(topic)
         return True
 

@@ -75,6 +75,9 @@ class OperatorState:
         """What a new subscriber is sent at once."""
         raise NotImplementedError
 
+    def released(self) -> None:
+        """Nobody holds it any more."""
+
     def clock_set(self, now: float) -> None:
         """The wall clock was set, or (if it drives the engine itself) `now` is before the last."""
 

@@ -6,7 +6,7 @@ A spatial operator around it folds the topics' results into one, at the same mom
 import json
 
 from gossamer.plus.limits import BUCKET_BYTES, topic_bytes
-from gossamer.plus.operators.aggregate import Aggregate, DatedValue
+from gossamer.plus.operators.aggregate import Aggregate
 from gossamer.plus.plan import OperatorPlan, SpatialNode, TemporalNode
 from gossamer.plus.publication import OVERFLOW, TOO_MANY_TOPICS, TOPIC_TOO_LONG, Publication
 from gossamer.plus.registry import AGGREGATES
@@ -14,6 +14,24 @@ from gossamer.plus.result_topics import ReplyTopic, fits
 from gossamer.plus.rules import admits_all, checks_of
 from gossamer.plus.state import SAVED_VERSION, OperatorResult, OperatorState, Services
 from gossamer.plus.values import INFINITY
+
+
+class Earlier:
+    """What the open window had counted before an operator began, topic by topic."""
+
+    def __init__(self) -> None:
+        self.latest: Publication | None = None  # of those that are in it
+
+    def find(self, topic: str, start: float, function: str) -> Aggregate | None:
+        """Of the window that began then."""
+        raise NotImplementedError
+
+    def topics(self, reads: tuple[str, ...]) -> list[str]:
+        """All that one of the filters matches."""
+        raise NotImplementedError
+
+    def left(self, state: "TemporalState") -> None:
+        """The state asks no more."""
 
 
 class TemporalState(OperatorState):
@@ -43,6 +61,7 @@ class TemporalState(OperatorState):
         self._topics_bytes = 0
         self._last: list[OperatorResult] = []
         self._last_bytes = 0
+        self._earlier: Earlier | None = None
 
     def enter(self, publication: Publication, now: float) -> list[OperatorResult]:
         value = publication.as_number(self._field)
@@ -53,27 +72,68 @@ class TemporalState(OperatorState):
         wall = now + self.services.wall_offset
         if wall >= self._end:
             results = self.fire()
+        self.open_for(wall)
+        earlier = self._earlier
+        if (
+            earlier is not None
+            and publication.topic not in self._topics
+            and self._take_up(publication.topic, earlier)
+            and earlier.latest is publication
+        ):
+            return results
+        self.count(publication.topic, value, wall)
+        return results
+
+    def open_for(self, wall: float) -> None:
+        """For a value of that time."""
         if not self._start <= wall < self._end or not self._topics:
             self._open(wall)
+
+    def count(self, topic: str, value: float, wall: float) -> None:
+        """A value that belongs to the open window."""
         self._order = max(self._order + 1, int(wall * 1e6))
-        self._count(publication.topic, value)
-        return results
+        self._count(topic, value)
 
     def tick(self, now: float) -> list[OperatorResult]:
         return self.fire()
 
     def is_open(self) -> bool:
-        """Whether a window has a value."""
-        return bool(self._topics)
+        """Whether a window has a value, or may have one that was counted before it began."""
+        return bool(self._topics) or self._earlier is not None
+
+    def look_back(self, earlier: Earlier, fired_until: float, order: int, now: float) -> None:
+        """The open window has more than this state counts: it takes that up when it comes to the
+        topic, and all the rest at the end."""
+        self._fired_until = max(self._fired_until, fired_until)
+        self._order = max(self._order, order)
+        if not self._topics:
+            self._open(now + self.services.wall_offset)
+        self._earlier = earlier
+
+    def take_rest(self) -> None:
+        """Everything that was counted before and not looked for yet; nothing is taken later."""
+        earlier = self._earlier
+        if earlier is None:
+            return
+        self._earlier = None
+        earlier.left(self)
+        for topic in earlier.topics(self.plan.reads):
+            if topic not in self._topics:
+                self._take_up(topic, earlier)
+
+    def released(self) -> None:
+        if self._earlier is not None:
+            self._earlier.left(self)
+            self._earlier = None
 
     def last_results(self, now: float) -> list[OperatorResult]:
         return list(self._last)
 
     def clock_set(self, now: float) -> None:
         wall = now + self.services.wall_offset
-        if self._topics and wall < self._start:
+        if self.is_open() and wall < self._start:
             self._open(wall)
-        elif self._topics:
+        elif self.is_open():
             self.services.schedule(self, self._end - self.services.wall_offset)
 
     def part(self, name: str) -> bytes | None:
@@ -95,10 +155,11 @@ class TemporalState(OperatorState):
                 if name:
                     aggregate = self._function.running()
                     aggregate.restore(saved)
+                    if not self.holds(name):
+                        raise ValueError("no room for another topic")
                     self._topics[name] = aggregate
-                    if isinstance(aggregate, DatedValue):
-                        self._order = max(self._order, aggregate.order)
-                    size = topic_bytes(name) + BUCKET_BYTES * aggregate.buckets()
+                    self._order = max(self._order, aggregate.latest_order())
+                    size = self.size_of(name) + BUCKET_BYTES * aggregate.buckets()
                     self._topics_bytes += size
                     self.weigh(size)
                 else:
@@ -135,15 +196,9 @@ class TemporalState(OperatorState):
     def _count(self, topic: str, value: float) -> None:
         aggregate = self._topics.get(topic)
         if aggregate is None:
-            if len(self._topics) >= self.services.limits.topics:
-                self.services.skip(TOO_MANY_TOPICS)
-                return
-            size = topic_bytes(topic)
-            if not self.reserve(size):
-                return
-            self._topics_bytes += size
             aggregate = self._function.running()
-            self._topics[topic] = aggregate
+            if not self._begin(topic, aggregate):
+                return
         before = aggregate.buckets()
         if before and not self.reserve(0):
             return  # a sketch takes nothing more where there is no room for another bucket
@@ -154,6 +209,37 @@ class TemporalState(OperatorState):
             self._topics_bytes += grown * BUCKET_BYTES
         self.mark(topic)
 
+    def _take_up(self, topic: str, earlier: Earlier) -> bool:
+        """Whether the topic had been counted."""
+        aggregate = earlier.find(topic, self._start, self._function.keyword)
+        if aggregate is None or not self._begin(topic, aggregate):
+            return False
+        self.mark(topic)
+        return True
+
+    def _begin(self, topic: str, aggregate: Aggregate) -> bool:
+        """False if there is no room for another topic."""
+        if len(self._topics) >= self.services.limits.topics:
+            self.services.skip(TOO_MANY_TOPICS)
+            return False
+        size = self.size_of(topic) + BUCKET_BYTES * aggregate.buckets()
+        if not self.reserve(size):
+            return False
+        if not self.holds(topic):
+            self.weigh(-size)
+            return False
+        self._topics_bytes += size
+        self._topics[topic] = aggregate
+        return True
+
+    def holds(self, topic: str) -> bool:
+        """It begins to count the topic; False if it may not."""
+        return True
+
+    def size_of(self, topic: str) -> int:
+        """What counting it takes, without buckets."""
+        return topic_bytes(topic)
+
     def fire(self) -> list[OperatorResult]:
         """The window ends."""
         results = self.results_from(self.close())
@@ -163,6 +249,7 @@ class TemporalState(OperatorState):
 
     def close(self) -> dict[str, Aggregate]:
         """What the open window counted, which it is not any more."""
+        self.take_rest()
         topics = self._topics
         for topic in topics:
             self.mark(topic)

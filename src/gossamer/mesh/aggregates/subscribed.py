@@ -77,7 +77,8 @@ class SubscribedWindow:
         return self.operation.gathers_from != INFINITY
 
     def gather(self) -> None:
-        """From the beginning."""
+        """From the beginning; what was remembered here is in what this broker counts."""
+        self._state.released()
         self.operation.gathers_from = 0.0
         self._set_draws(False)
 

@@ -3,9 +3,12 @@
 from typing import Annotated, Literal
 
 from gossamer.net.config.section import After, Section, setting
+from gossamer.net.config.store import TopicFilter
 from gossamer.net.config.value_types import Allowed, Duration, FilePath, Size
 from gossamer.plus.operators.windows import Window
+from gossamer.plus.plan import PlusError
 from gossamer.plus.registry import DEFAULT_WINDOWS
+from gossamer.plus.values import parse_field
 from gossamer.plus.vocabulary import Vocabulary
 from gossamer.vision.pool import PoolLimits
 from gossamer.vision.settings import PIXELS
@@ -39,6 +42,19 @@ Windows = Annotated[
 ]
 
 
+def _checked_field(text: str) -> str:
+    try:
+        parse_field(text)
+    except (PlusError, IndexError) as error:
+        raise ValueError(str(error) or "it is empty") from None
+    return text
+
+
+FieldName = Annotated[
+    str, After(_checked_field), Allowed("a field such as sensor.temp or /sensor/temp")
+]
+
+
 class Plus(Section):
     """`docs/plus.md` describes the operators."""
 
@@ -53,8 +69,23 @@ class Plus(Section):
     """Topics per operator."""
     last_results: int = setting(default=10_000, ge=0)
     """Topics per rule whose last result is kept for later subscribers."""
+    remember: tuple[TopicFilter, ...] = ()
+    """Topic filters of what is remembered before anybody subscribes: last values, and the open
+    windows; `["#"]` for everything that clients publish."""
+    remember_fields: tuple[FieldName, ...] = ()
+    """Fields of JSON payloads whose windows are remembered too, beside numeric payloads."""
+    remember_topics: int = setting(default=10_000, ge=1)
+    """Topics that are remembered."""
+    remember_bytes: Size = setting(default=128 << 20, ge=1 << 16)
+    """Memory for them; it is part of `limits.operator_bytes`."""
     offload: Offload | None = None
     """Operators that Spark computes; none by default."""
+
+    def check(self) -> None:
+        """What the broker says of itself is not remembered."""
+        for filter in self.remember:
+            if filter.startswith("$"):
+                raise ValueError(f"remember: {filter!r} is not what clients publish")
 
 
 class Geo(Section):

@@ -29,6 +29,10 @@ class Aggregate:
         """Of those that grow with what they take in: how many parts they have."""
         return 0
 
+    def latest_order(self) -> int:
+        """Of those that are chosen by when they came: when the latest did, or -1."""
+        return -1
+
     def result(self) -> float:
         """Asked only while there is a value; infinite if no double can hold it."""
         raise NotImplementedError
@@ -70,6 +74,9 @@ class DatedValue(ChosenValue):
     def __init__(self) -> None:
         super().__init__()
         self.order = -1
+
+    def latest_order(self) -> int:
+        return self.order
 
     def save(self) -> Saved:
         return [self.value, self.order]

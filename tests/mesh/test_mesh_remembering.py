@@ -1,0 +1,58 @@
+"""Brokers of a mesh that remember: each what its own clients publish."""
+
+from itertools import pairwise
+
+import pytest
+
+from gossamer.plus.engine import Engine
+from gossamer.plus.memory import MemoryLimits
+from tests.mesh.test_mesh_windows import end_window, later, noted
+from tests.support.meshes import Net
+
+
+def remembering() -> Engine:
+    engine = Engine()
+    engine.remember(MemoryLimits(["#"], 1_000, 1 << 24))
+    return engine
+
+
+def line(mode: str, names: str) -> Net:
+    net = Net(mode)
+    for name in names:
+        net.node(name, engine=remembering())
+    for one, other in pairwise(names):
+        net.join(one, other)
+    later(net, 1.0)
+    return net
+
+
+@pytest.mark.parametrize("mode", ["ssf", "bloom", "auto"])
+def test_windows_have_what_entered_at_any_broker_before_the_subscription(mode: str) -> None:
+    net = line(mode, "abc")
+    end_window(net)
+    writers = {name: node.client("w" + name) for name, node in net.nodes.items()}
+    for value, name in enumerate("abc", 1):
+        writers[name].publish("x/t", str(value))
+        writers[name].publish(f"{name}/t", "10")
+    net.run()
+    reader = net.nodes["b"].client("reader")
+    reader.subscribe("$QUARTERHOURLYSUM/+/t", "$MAX$QUARTERHOURLYCOUNT/+/t")
+    net.run()
+    for value, name in enumerate("abc", 4):
+        writers[name].publish("x/t", str(value))
+    net.run()
+    end_window(net)
+    assert sorted(noted(reader)) == [
+        ("$MAX$QUARTERHOURLYCOUNT/$AGGREGATE/t", "6.0", []),
+        ("$QUARTERHOURLYSUM/a/t", "10.0", []),
+        ("$QUARTERHOURLYSUM/b/t", "10.0", []),
+        ("$QUARTERHOURLYSUM/c/t", "10.0", []),
+        ("$QUARTERHOURLYSUM/x/t", "21.0", []),
+    ]
+    writers["a"].publish("x/t", "1")
+    net.run()
+    end_window(net)
+    assert sorted(noted(reader)) == [
+        ("$MAX$QUARTERHOURLYCOUNT/$AGGREGATE/t", "1.0", []),
+        ("$QUARTERHOURLYSUM/x/t", "1.0", []),
+    ]
