@@ -30,8 +30,8 @@ install: ready-to-run compile ## create .venv for running and compile the core
 compile: ready-to-run ## compile the core with mypyc if its sources changed
 	@$(BIN)/python tools/compile_core.py $(COMPILE_ARGS)
 
-run: install ## start the demo: sensors on three brokers, the console, a Spark pipeline (Ctrl-C stops it)
-	@$(BIN)/gossamer demo
+run: ready-to-run ## start the demo: sensors on three brokers, the console, a Spark pipeline (Ctrl-C stops it)
+	@$(BIN)/python tools/run_demo.py
 
 # All tests are for what ships, compiled. Some of them take what is compiled if it is true to the
 # sources, and else the sources: nobody waits for the compiler to see one file's tests.

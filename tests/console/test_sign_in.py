@@ -2,6 +2,7 @@
 
 import http.client
 import socket
+import subprocess
 from urllib.parse import urlencode, urlsplit
 
 import pytest
@@ -45,6 +46,24 @@ def test_guessing_is_slowed_and_keys_are_few() -> None:
     assert sign_ins.sign_in("the-token", "1.2.3.4", 200.0)
 
 
+def test_a_link_signs_in_once() -> None:
+    sign_ins = SignIns("the-token", "the-code")
+    assert sign_ins.sign_in_once("the-token", "::1", 0.0) is None
+    key = sign_ins.sign_in_once("the-code", "::1", 0.0)
+    assert key is not None
+    assert sign_ins.holds(key, 1.0)
+    assert sign_ins.sign_in_once("the-code", "::1", 0.0) is None
+    assert sign_ins.sign_in_once("", "::1", 0.0) is None, "what is spent is not the empty code"
+
+
+def test_without_a_code_no_link_signs_in() -> None:
+    sign_ins = SignIns("the-token")
+    for _ in range(10):
+        assert sign_ins.sign_in_once("", "1.2.3.4", 0.0) is None
+    with pytest.raises(TooManyTries):
+        sign_ins.sign_in_once("", "1.2.3.4", 0.0)
+
+
 def ask(
     address: str, method: str, path: str, headers: dict[str, str], body: str | None = None
 ) -> http.client.HTTPResponse:
@@ -83,6 +102,21 @@ def test_foreign_names_and_origins_are_refused(address: str, token: str) -> None
     assert ask(address, "GET", SOCKET, foreign).status == 403
     assert ask(address, "POST", "/sign-out", signed_in).status == 303
     assert ask(address, "GET", "/", signed_in).status == 303
+
+
+def test_the_link_that_was_printed_signs_in_once(
+    address: str, console_process: tuple[str, "subprocess.Popen[str]"]
+) -> None:
+    process = console_process[1]
+    assert process.stdout is not None
+    link = process.stdout.readline().split()[-1]
+    assert link.startswith(f"{address}/sign-in?code=")
+    path = link.removeprefix(address)
+    response = ask(address, "GET", path, {})
+    assert response.status == 303
+    signed_in = {"Cookie": response.headers["set-cookie"].split(";")[0]}
+    assert ask(address, "GET", "/", signed_in).status == 200
+    assert ask(address, "GET", path, {}).status == 403
 
 
 def test_who_is_local() -> None:

@@ -1,6 +1,8 @@
 """`gossamer console`: the web page that shows what the brokers do."""
 
 import asyncio
+import os
+import secrets
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from gossamer.console.settings import ConsoleSettings, WatchedBroker
 
 DEFAULT_MQTT = "mqtt://127.0.0.1:1883"
+# The code of the link that signs in once, where somebody else has made it.
+CODE_VARIABLE = "GOSSAMER_CONSOLE_CODE"
 
 
 def console(
@@ -74,7 +78,7 @@ def console(
         bool, typer.Option("--with-parent", help="Stop at the end of standard input.")
     ] = False,
 ) -> None:
-    """Run the web console; sign in with the admin token of the brokers.
+    """Run the web console; sign in by the link that it prints, or with the brokers' admin token.
 
     It runs as a separate process and connects to the brokers as a client. Ctrl-C and SIGTERM stop
     it.
@@ -87,7 +91,10 @@ def console(
     addresses = _from_files(config, login) if config else []
     if broker or mqtt or not addresses:
         addresses += _from_urls(broker, mqtt, token_file, login)
-    settings = ConsoleSettings(tuple(addresses), addresses[0].token, host, port, lake, controls)
+    # Who starts it in a terminal signs in by a link; a parent may know that before it is up.
+    code = os.environ.pop(CODE_VARIABLE, "") or secrets.token_urlsafe(16)
+    token = addresses[0].token
+    settings = ConsoleSettings(tuple(addresses), token, host, port, lake, controls, code)
     _run(settings, with_parent)
 
 
@@ -110,7 +117,12 @@ def _run(settings: "ConsoleSettings", with_parent: bool) -> None:
             "crosses the network in the clear: put a TLS proxy in front of it.",
             err=True,
         )
-    typer.echo(f"gossamer's console is at http://{name}:{listening.getsockname()[1]}")
+    address = f"http://{name}:{listening.getsockname()[1]}"
+    typer.echo(f"gossamer's console is at {address}")
+    if settings.is_local:
+        typer.echo(
+            f"sign in with the admin token, or once by {sign_in_link(address, settings.code)}"
+        )
     server = ConsoleServer(settings, listening)
 
     async def work() -> None:
@@ -125,6 +137,11 @@ def _run(settings: "ConsoleSettings", with_parent: bool) -> None:
         asyncio.run(work())
     except KeyboardInterrupt:
         pass  # uvicorn raises it again after a clean stop
+
+
+def sign_in_link(address: str, code: str) -> str:
+    """Of a console at this address."""
+    return f"{address}/sign-in?code={code}"
 
 
 def _from_urls(

@@ -25,7 +25,7 @@ class Console:
 
     def __init__(self, settings: ConsoleSettings) -> None:
         self.settings = settings
-        self.sign_ins = SignIns(settings.token)
+        self.sign_ins = SignIns(settings.token, settings.code)
         executor = ThreadPoolExecutor(THREADS_A_BROKER * len(settings.brokers), "console-asks")
         self.brokers = [
             BrokerWatch(number, address, executor)

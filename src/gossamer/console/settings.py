@@ -28,7 +28,8 @@ class WatchedBroker:
 
 @dataclass(frozen=True)
 class ConsoleSettings:
-    """`token` is what a person signs in with; `lake` is the folder of a pipeline, if there is one.
+    """`token` is what a person signs in with, `code` what one link does that once; `lake` is the
+    folder of a pipeline, if there is one.
 
     `controls` lets people cut and heal links, which is for demonstrations.
     """
@@ -39,6 +40,7 @@ class ConsoleSettings:
     port: int = DEFAULT_PORT
     lake: Path | None = None
     controls: bool = False
+    code: str = ""
 
     @property
     def is_local(self) -> bool:

@@ -1,5 +1,5 @@
-"""Who may see the console: keys for those who know the admin token, the form that asks for it, and
-the gate before everything else.
+"""Who may see the console: keys for those who know the admin token (or have the link that signs in
+once), the form that asks for it, and the gate before everything else.
 
 Keys live in memory only, so a restart signs everybody out; there are few at a time, and one that
 is not used for a while is worth nothing. The gate stands before pages, files and WebSockets alike;
@@ -10,6 +10,7 @@ origins are refused even with a key.
 import hmac
 import secrets
 import time
+from collections.abc import Callable
 from html import escape
 from http.cookies import CookieError, SimpleCookie
 from typing import Final
@@ -38,19 +39,38 @@ class TooManyTries(Exception):
 
 
 class SignIns:
-    """The keys in force. The time is passed in."""
+    """The keys in force. The time is passed in.
 
-    def __init__(self, token: str) -> None:
+    `code` gives a key once, to whoever shows it first: it is for a link in the terminal where the
+    console was started, so that nobody has to copy the token.
+    """
+
+    def __init__(self, token: str, code: str = "") -> None:
         self._token = token.encode()
+        self._code = code.encode()
         self._used_at: dict[str, float] = {}
         self._failures = AddressRates(WRONG_TOKENS_PER_SECOND, WRONG_TOKENS)
 
     def sign_in(self, token: str, address: str, now: float) -> str | None:
         """A new key, or None for a wrong token; TooManyTries after many of them."""
         if not hmac.compare_digest(token.strip().encode(), self._token):
-            if not self._failures.allows(address, now):
-                raise TooManyTries
+            self._count_failure(address, now)
             return None
+        return self._new_key(now)
+
+    def sign_in_once(self, code: str, address: str, now: float) -> str | None:
+        """Likewise, by the code; it is worth nothing afterwards."""
+        if not self._code or not hmac.compare_digest(code.encode(), self._code):
+            self._count_failure(address, now)
+            return None
+        self._code = b""
+        return self._new_key(now)
+
+    def _count_failure(self, address: str, now: float) -> None:
+        if not self._failures.allows(address, now):
+            raise TooManyTries
+
+    def _new_key(self, now: float) -> str:
         while len(self._used_at) >= MOST_KEYS:
             del self._used_at[min(self._used_at, key=self._used_at.__getitem__)]
         key = secrets.token_urlsafe(32)
@@ -74,6 +94,7 @@ class SignIns:
 
 COOKIE: Final = "gossamer_console_{port}"  # browsers share cookies between the ports of a host
 SIGN_IN_PATH: Final = "/sign-in"
+CODE: Final = "code"  # the parameter of a link that signs in once
 POLICY_VIOLATION: Final = 1008  # the close code of a WebSocket that is not wanted
 SAFE_METHODS: Final = ("GET", "HEAD")
 HEADERS: Final = [
@@ -154,6 +175,7 @@ def _with_headers(send: Send) -> Send:
 
 LONGEST_FORM: Final = 4096
 WRONG: Final = "Wrong admin token."
+SPENT: Final = "This link has been used, or is from an earlier start of the console."
 WAIT: Final = "Too many wrong tokens from this address. Try again later."
 
 PAGE: Final = """<!doctype html>
@@ -191,22 +213,15 @@ def routes(sign_ins: SignIns) -> list[Route]:
     """`/sign-in` and `/sign-out`."""
 
     async def ask(request: Request) -> Response:
-        return _form("")
+        code = request.query_params.get(CODE, "")
+        if not code:
+            return _form("")
+        return _answer(request, sign_ins.sign_in_once, code, SPENT)
 
     async def sign_in(request: Request) -> Response:
         async with request.form(max_files=0, max_fields=1, max_part_size=LONGEST_FORM) as form:
             token = str(form.get("token", ""))
-        address = request.client.host if request.client is not None else ""
-        try:
-            key = sign_ins.sign_in(token, address, time.monotonic())
-        except TooManyTries:
-            return _form(WAIT, 429)
-        if key is None:
-            return _form(WRONG, 403)
-        response = RedirectResponse("/", 303)
-        name = cookie_name(request.scope)
-        response.set_cookie(name, key, int(IDLE_SECONDS), httponly=True, samesite="strict")
-        return response
+        return _answer(request, sign_ins.sign_in, token, WRONG)
 
     async def sign_out(request: Request) -> Response:
         sign_ins.sign_out(key_in(request.scope))
@@ -219,6 +234,26 @@ def routes(sign_ins: SignIns) -> list[Route]:
         Route(SIGN_IN_PATH, sign_in, methods=["POST"]),
         Route("/sign-out", sign_out, methods=["POST"]),
     ]
+
+
+def _answer(
+    request: Request,
+    give_key: Callable[[str, str, float], str | None],
+    secret: str,
+    refusal: str,
+) -> Response:
+    """To the console with a key, or to the form with the reason."""
+    address = request.client.host if request.client is not None else ""
+    try:
+        key = give_key(secret, address, time.monotonic())
+    except TooManyTries:
+        return _form(WAIT, 429)
+    if key is None:
+        return _form(refusal, 403)
+    response = RedirectResponse("/", 303)
+    name = cookie_name(request.scope)
+    response.set_cookie(name, key, int(IDLE_SECONDS), httponly=True, samesite="strict")
+    return response
 
 
 def _form(words: str, status: int = 200) -> Response:

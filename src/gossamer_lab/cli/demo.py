@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from gossamer.net.client import Client
     from gossamer.net.local.mesh import LocalMesh
+    from gossamer_lab.demo.change_over import CoreBuild
     from gossamer_lab.demo.clients import DemoTally
     from gossamer_lab.demo.processes import CityProcesses
 
@@ -64,6 +65,15 @@ def demo(
         bool, typer.Option("--spark/--no-spark", help="Start the Spark pipeline.")
     ] = True,
     data: Annotated[Path | None, typer.Option(help="Keep everything in this folder.")] = None,
+    compile_with: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="SCRIPT",
+            help="Compile the core with this script meanwhile, and then change the brokers over.",
+            exists=True,
+            dir_okay=False,
+        ),
+    ] = None,
 ) -> None:
     """Run the demo: a city of sensors, buses and cameras on three brokers, until Ctrl-C."""
     from rich.console import Console
@@ -72,6 +82,7 @@ def demo(
     from gossamer.net.event_loop import run
     from gossamer.net.local.broker import LocalMeshError
     from gossamer.net.local.mesh import LocalMesh, LocalMeshPlan
+    from gossamer_lab.demo.change_over import CoreBuild
     from gossamer_lab.demo.processes import CityProcesses, first_port
 
     screen = Console(highlight=False)
@@ -89,7 +100,13 @@ def demo(
                 status = stack.enter_context(screen.status("starting"))
                 city = stack.enter_context(CityProcesses(data, port, is_kept=is_kept))
                 stack.callback(status.update, "stopping" + ", after a last batch" * is_kept)
-                show = _show_city(screen, status, city, share, seconds, with_console, with_spark)
+                build = None
+                if compile_with is not None:
+                    build = CoreBuild(compile_with.resolve(), data)
+                    stack.callback(build.stop)
+                show = _show_city(
+                    screen, status, city, build, share, seconds, with_console, with_spark
+                )
             # From here on a second signal must not interrupt the stopping.
             stack.callback(ignore_signals)
             run(until_stopped(show))
@@ -109,11 +126,13 @@ async def _show_city(
     screen: "Console",
     status: "Status",
     city: "CityProcesses",
+    build: "CoreBuild | None",
     share: float,
     seconds: float | None,
     with_console: bool,
     with_spark: bool,
 ) -> None:
+    from gossamer_lab.demo.change_over import change_over
     from gossamer_lab.demo.clients import DemoTally, run_clients
     from gossamer_lab.demo.devices import all_devices
 
@@ -132,6 +151,9 @@ async def _show_city(
         async with asyncio.timeout(seconds), asyncio.TaskGroup() as tasks:
             tasks.create_task(run_clients(devices, city.urls, tally))
             tasks.create_task(_watch(screen, status, city, tally))
+            if build is not None:
+                build.start()
+                tasks.create_task(change_over(build, city.mesh, screen.print))
 
 
 def _left_out(screen: "Console", part: str) -> bool:
@@ -153,9 +175,7 @@ def _welcome_to_city(
     ports = ", ".join(str(broker.port) for broker in city.mesh.brokers)
     screen.print(f"[bold]Gossamer[/]: three brokers on 127.0.0.1, ports {ports}, act as one.")
     if address:
-        screen.print(
-            f"[bold]Console[/]: {address}, sign in with the token {city.token}", soft_wrap=True
-        )
+        screen.print(f"[bold]Console[/]: {address} (this link signs in once)", soft_wrap=True)
     if has_pipeline:
         screen.print(
             f"[bold]Spark[/]: tables of all readings in {city.lake}, in about a minute",

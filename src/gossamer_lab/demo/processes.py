@@ -6,14 +6,16 @@ What is not installed is left out, and said.
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from gossamer.cli.console import CODE_VARIABLE, sign_in_link
 from gossamer.net.local.broker import LocalMeshError
 from gossamer.net.local.mesh import LocalMesh, LocalMeshPlan
 from gossamer.net.local.ports import free_ports, is_free
@@ -72,7 +74,7 @@ class CityProcesses:
         ports = free_ports(brokers + 1)
         self.replay_ports = ports[:brokers]
         self.console_port = ports[brokers]
-        self.token = (folder / "admin.token").read_text().strip()
+        self.code = secrets.token_urlsafe(12)
         if not missing("archive"):
             for broker, replay in zip(self.mesh.brokers, self.replay_ports, strict=True):
                 text = broker.config.read_text() + _ARCHIVE.format(port=replay)
@@ -104,14 +106,15 @@ class CityProcesses:
         self.mesh.start(report)
 
     def start_console(self) -> str:
-        """Its address."""
+        """Its address, with what signs in once."""
         options = [f"--config={broker.config}" for broker in self.mesh.brokers]
         self._start(
             "console",
             *("console", "--with-parent", f"--port={self.console_port}", f"--lake={self.lake}"),
             *("--controls", *options),
+            environment={CODE_VARIABLE: self.code},
         )
-        return f"http://127.0.0.1:{self.console_port}"
+        return sign_in_link(f"http://127.0.0.1:{self.console_port}", self.code)
 
     def start_pipeline(self) -> None:
         """From the archives to tables; it takes a while to begin."""
@@ -136,11 +139,14 @@ class CityProcesses:
                 return f"the {name} ended: {lines[-1] if lines else 'it said nothing'}"
         return ""
 
-    def _start(self, name: str, *arguments: str) -> None:
+    def _start(
+        self, name: str, *arguments: str, environment: Mapping[str, str] | None = None
+    ) -> None:
         with (self.folder / f"{name}.log").open("wb") as log:
             self._parts.append(
                 subprocess.Popen(
                     [sys.executable, "-m", "gossamer", *arguments],
+                    env={**os.environ, **(environment or {})},
                     stdin=subprocess.PIPE,
                     stdout=log,
                     stderr=log,
