@@ -11,7 +11,7 @@ from gossamer.broker.settings import Settings
 from gossamer.plus.engine import Engine
 from gossamer.plus.jobs import Job
 from gossamer.storage.memory_journal import MemoryJournal
-from gossamer.wire.packets import V5, V311, Suback
+from gossamer.wire.packets import V5, V311, Acknowledgement, Suback
 from tests.support.memory import MemoryClient, World
 from tests.support.plus import VOCABULARY
 
@@ -61,6 +61,34 @@ def test_what_passes_a_rule_keeps_its_properties(world: World) -> None:
     assert message.properties.content_type == "text/plain"
     assert message.properties.user == [("a", "b")]
     assert message.properties.subscription_ids == [7]
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+@pytest.mark.parametrize("is_read", [False, True])
+def test_a_publisher_is_told_of_a_ttl_that_cannot_be_read(
+    world: World, qos: int, is_read: bool
+) -> None:
+    if is_read:
+        world.client("r").subscribe("$AVG/t")
+    code = 0 if is_read else 0x10
+    writer = world.client("w")
+    writer.publish("t", "1", qos=qos, user=[("plus_ttl", "24/05/2031 15:36:25")])
+    answer = writer.take()[0]
+    assert isinstance(answer, Acknowledgement)
+    assert (answer.reason, answer.properties) == (code, None)
+    writer.publish("t", "2", qos=qos, packet_id=2, user=[("plus_ttl", "soon")])
+    answer = writer.take()[0]
+    assert isinstance(answer, Acknowledgement)
+    assert answer.reason == code
+    assert answer.properties is not None
+    assert "plus_ttl: 'soon' is not a time" in (answer.properties.reason_string or "")
+    silent = world.client("s", request_problem_information=0)
+    silent.publish("t", "2", qos=qos, user=[("plus_ttl", "soon")])
+    answer = silent.take()[0]
+    assert isinstance(answer, Acknowledgement)
+    assert (answer.reason, answer.properties) == (code, None)
+    skipped = world.broker.core.operators.engine.services.skipped
+    assert skipped == ({"bad_ttl": 2} if is_read else {})
 
 
 def test_windows_end_though_nothing_is_published(world: World) -> None:

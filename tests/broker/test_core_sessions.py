@@ -210,3 +210,14 @@ def test_many_short_sessions_leave_nothing(world: World) -> None:
     assert not core.sessions
     assert not core.connections
     assert len(core.routes.tree) == 0
+
+
+@pytest.mark.parametrize(("head", "first"), [("0006 4d514973647003", 0), ("0004 4d51545404", 1)])
+def test_clients_of_3_1_are_told_of_no_session(head: str, first: int) -> None:
+    world = World()
+    for expected in (0, first):
+        visitor = world.visitor(V311)
+        body = bytes.fromhex(head + "00 0000 0001 61")  # not a clean session
+        visitor.send_bytes(bytes((0x10, len(body))) + body)
+        assert visitor.sink.data == bytes((0x20, 2, expected, 0))
+        visitor.send_bytes(bytes((0xE0, 0)))

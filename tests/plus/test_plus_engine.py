@@ -318,6 +318,9 @@ def test_options_of_others_are_left_alone() -> None:
         ("1970-01-01 02:00:00+02:00", 0.0),
         ("1969-12-31T23:00:00-01:00", 0.0),
         ("2016-12-31T23:59:60Z", 1_483_228_800.0),
+        ("1970-01-02T00:00:00", 86_400.0),
+        ("2018-05-24T15:36:25", 1_527_176_185.0),
+        ("24/05/2018 15:36:25", 1_527_176_185.0),
     ],
 )
 def test_times(text: str, seconds: float) -> None:
@@ -326,7 +329,15 @@ def test_times(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "tomorrow", "2020-02-30T00:00:00Z", "2020-01-01T24:00:00Z", "2020-01-01T00:00:00", "٢020"],
+    [
+        "",
+        "tomorrow",
+        "05/24/2018 15:36:25",
+        "24/5/2018 15:36:25",
+        "2020-02-30T00:00:00Z",
+        "2020-01-01T24:00:00Z",
+        "٢020",
+    ],
 )
 def test_what_is_no_time(text: str) -> None:
     with pytest.raises(ValueError):

@@ -67,6 +67,17 @@ def test_explicit_ttl_by_expiry_and_by_property() -> None:
     assert bench.publish("c/temp", 1) == [("$COUNT/$AGGREGATE/temp", "1")]
 
 
+@pytest.mark.parametrize("ttl", ["24/05/2018 15:36:25", "2018-05-24T15:36:25"])
+def test_explicit_ttl_as_printed(ttl: str) -> None:
+    """Section 3.2 writes dd/mm/yyyy HH:MM:SS, Table 2 a time without a zone."""
+    bench = Bench("$COUNT/+/temp", now=1_527_176_000.0)
+    bench.publish("sens1/temp", 22.5, user=[("plus_ttl", ttl)])
+    bench.now = 1_527_176_184.0
+    assert bench.publish("sens2/temp", 13.8) == [("$COUNT/$AGGREGATE/temp", "2")]
+    bench.now = 1_527_176_185.0
+    assert bench.publish("sens2/temp", 13.8) == [("$COUNT/$AGGREGATE/temp", "1")]
+
+
 def test_daily_average() -> None:
     bench = Bench("$DAILYAVG/sens123/currcons")
     for hour in range(24):

@@ -50,6 +50,7 @@ def test_mqtt_31_is_served_as_311() -> None:
     connect = decode(0x10, spelled("00 06 'MQIsdp' 03 02 00 00 00 01 'a'"), 0)
     assert isinstance(connect, Connect)
     assert connect.version == V311
+    assert connect.is_of_3_1
 
 
 @pytest.mark.parametrize(

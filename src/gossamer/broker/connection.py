@@ -354,14 +354,17 @@ class Connection(Timer):
         if qos == 0:  # [MQTT-3.3.4-1]
             return
         outbox = self.outbox
-        if self.version != V5 or reason == reasons.SUCCESS:
+        if not self.wants_problems:  # [MQTT-3.1.2-29]
+            text = ""
+        if self.version != V5 or (reason == reasons.SUCCESS and not text):
             outbox.acknowledge(qos, packet_id, is_kept)
             return
-        if reason == reasons.NO_MATCHING_SUBSCRIBERS and outbox.maximum_packet >= UNWANTED_BYTES:
+        is_short = outbox.maximum_packet >= UNWANTED_BYTES and not text
+        if reason == reasons.NO_MATCHING_SUBSCRIBERS and is_short:
             outbox.acknowledge(qos, packet_id, is_kept, is_wanted=False)
             return
         properties: Properties | None = None
-        if text and self.wants_problems:  # [MQTT-3.1.2-29]
+        if text:
             properties = Properties()
             properties.reason_string = text
         kind = PUBACK if qos == 1 else PUBREC

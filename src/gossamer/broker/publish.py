@@ -22,6 +22,7 @@ from gossamer.broker.routes import Route
 from gossamer.geo.areas import GlpError
 from gossamer.geo.earth import Point
 from gossamer.geo.geolocation import Place
+from gossamer.plus.publication import ttl_trouble
 from gossamer.session.incoming import accept_incoming, is_incoming
 from gossamer.session.message import Message
 from gossamer.session.session import Session
@@ -75,7 +76,7 @@ def publish_plain(
     if route.audience.sure:  # what came in can go out as it is, but for the packet identifier
         tail = data[after_topic + 2 : stop] if version == V5 else content
         message.preset_head(version, data[start:after_topic], tail)
-    take(connection, route, message, packet_id, False, None, now)
+    take(connection, route, message, packet_id, False, None, "", now)
     return True
 
 
@@ -106,6 +107,7 @@ def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
         return
     place: Place | None = None
     position: Point | None = None
+    note = ""
     if packet.properties is not None and packet.properties.user:
         try:
             place, position = core.locations.read_publication(session, packet.properties, now)
@@ -113,9 +115,10 @@ def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
             core.locations.refused(session, f"a publication to {topic!r}", error)
             connection.answer(packet.qos, packet.packet_id, error.reason, error.text, False)
             return
+        note = ttl_trouble(packet.properties.user) if packet.qos else ""
     message = message_from(packet, topic, session, b"", now)
     core.locations.keep_place(message, place)
-    take(connection, route, message, packet.packet_id, packet.dup, position, now)
+    take(connection, route, message, packet.packet_id, packet.dup, position, note, now)
 
 
 def take(
@@ -125,11 +128,12 @@ def take(
     packet_id: int,
     is_dup: bool,
     position: Point | None,
+    note: str,
     now: float,
 ) -> None:
     """What a client may publish there: taken in, delivered and answered, or refused.
 
-    `position` is where the client says it is.
+    `position` is where the client says it is. `note` goes with the answer.
     """
     core = connection.core
     session = connection.session
@@ -170,7 +174,10 @@ def take(
     is_kept = core.journal.accepts or (
         qos == 2 or is_dup or message.retain or route.archived or len(audience.taps) > 0
     )
-    if qos and audience.is_anybody():
+    if note:
+        reason = reasons.SUCCESS if audience.is_anybody() else reasons.NO_MATCHING_SUBSCRIBERS
+        connection.answer(qos, packet_id, reason, note, is_kept)
+    elif qos and audience.is_anybody():
         connection.outbox.acknowledge(qos, packet_id, is_kept)
     else:
         connection.answer(qos, packet_id, reasons.NO_MATCHING_SUBSCRIBERS, "", is_kept)

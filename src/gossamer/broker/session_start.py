@@ -118,7 +118,8 @@ def enter(login: AcceptedLogin, now: float) -> None:
         # A session that the client was told about must not vanish, nor a discarded one come back.
         # With a full store, a session that is on disk may be served before its changes are.
         connection.outbox.hold_back()
-    answer.session_present = is_present  # [MQTT-3.2.2-2], [MQTT-3.2.2-3]
+    # [MQTT-3.2.2-2], [MQTT-3.2.2-3]; in 3.1 that byte is reserved.
+    answer.session_present = is_present and not connect.is_of_3_1
     # The first packet but AUTH [MQTT-3.2.0-1], and once, since this stage is left [MQTT-3.2.0-2].
     connection.outbox.put(encode(answer, connect.version))  # [MQTT-3.1.4-5]
     core.counters.connections_accepted += 1

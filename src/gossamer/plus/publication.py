@@ -45,10 +45,14 @@ PROCESSOR_FAILED: Final = "processor_failed"
 
 _UNREAD: Final = object()
 
-_RFC3339 = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(\.\d{1,9})?(?:[Zz]|([+-])(\d\d):(\d\d))",
+# RFC 3339, in UTC where it names no zone.
+_TIME = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(\.\d{1,9})?"
+    r"(?:[Zz]|([+-])(\d\d):(\d\d))?",
     re.ASCII,
 )
+# As the paper writes it: dd/mm/yyyy HH:MM:SS, in UTC.
+_PRINTED_TIME = re.compile(r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d)", re.ASCII)
 
 
 class Publication:
@@ -180,10 +184,16 @@ class Publication:
 
 
 def read_time(text: str) -> float:
-    """Seconds of the wall clock for an RFC 3339 time; raises ValueError for anything else."""
-    found = _RFC3339.fullmatch(text)
+    """Seconds of the wall clock for an RFC 3339 time, with or without a zone, or one as the paper
+    writes it; raises ValueError for anything else."""
+    printed = _PRINTED_TIME.fullmatch(text)
+    if printed is not None:
+        text = f"{printed[3]}-{printed[2]}-{printed[1]}T{printed[4]}"
+    found = _TIME.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text[:40]!r} is not an RFC 3339 time")
+        raise ValueError(
+            f"{text[:40]!r} is not a time such as 2031-05-24T15:36:25Z or 24/05/2031 15:36:25"
+        )
     year, month, day, hour, minute, second = [int(found[n]) for n in range(1, 7)]
     date(year, month, day)  # refuses the 30th of February
     if hour > 23 or minute > 59 or second > 60:
@@ -195,6 +205,17 @@ def read_time(text: str) -> float:
         offset = int(found[9]) * 3600 + int(found[10]) * 60
         seconds += -offset if found[8] == "+" else offset
     return seconds
+
+
+def ttl_trouble(user: list[tuple[str, str]]) -> str:
+    """What is wrong with a `plus_ttl` among these; "" if nothing is."""
+    for name, value in user:
+        if name == TTL_PROPERTY:
+            try:
+                read_time(value)
+            except ValueError as error:
+                return f"{TTL_PROPERTY}: {error}; the value is valid as long as one without it"
+    return ""
 
 
 def valid_until(

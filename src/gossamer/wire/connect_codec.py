@@ -16,11 +16,13 @@ from gossamer.wire.reasons import (
 from gossamer.wire.scalars import Reader, binary, check_topic_name, text, two_bytes
 
 # Protocol name and level together, as they stand at the start of a CONNECT. MQTT 3.1 differs from
-# 3.1.1 in the limits it sets clients, not in its bytes, so its clients are served as 3.1.1.
+# 3.1.1 in the limits it sets clients, and in the first byte of a CONNACK, which is reserved there:
+# its clients are served as 3.1.1, and never told that a session is present.
+_NAME_OF_3_1: Final = "MQIsdp"
 _VERSION_OF: Final[dict[tuple[str, int], int]] = {
     ("MQTT", 4): V311,
     ("MQTT", 5): V5,
-    ("MQIsdp", 3): V311,
+    (_NAME_OF_3_1, 3): V311,
 }
 
 _RESERVED: Final = 0x01
@@ -76,6 +78,7 @@ def decode_connect(body: bytes, max_user_properties: int) -> Connect:
         password,
         will,
         properties,
+        name == _NAME_OF_3_1,
     )
 
 

@@ -65,6 +65,7 @@ class Connect(Packet):
         password: bytes | None = None,
         will: Will | None = None,
         properties: Properties | None = None,
+        is_of_3_1: bool = False,
     ) -> None:
         self.kind = CONNECT
         self.client_id = client_id
@@ -75,6 +76,7 @@ class Connect(Packet):
         self.password = password
         self.will = will
         self.properties = properties
+        self.is_of_3_1 = is_of_3_1  # MQTT 3.1, otherwise served as 3.1.1
 
 
 class Connack(Packet):

@@ -31,9 +31,11 @@ _TINY: Final = {
 _PLAIN_FROM: Final = -4
 _PLAIN_TO: Final = 15
 
-_RFC3339: Final = (
-    r"\A(\d{4}-\d\d-\d\d)[Tt ](\d\d):(\d\d):(\d\d)(\.\d{1,9})?(?:[Zz]|([+-])(\d\d):(\d\d))\z"
+# As `plus/publication.py` reads them: RFC 3339, and dd/mm/yyyy, in UTC where no zone is named.
+_TIME: Final = (
+    r"\A(\d{4}-\d\d-\d\d)[Tt ](\d\d):(\d\d):(\d\d)(\.\d{1,9})?(?:[Zz]|([+-])(\d\d):(\d\d))?\z"
 )
+_PRINTED_TIME: Final = r"\A(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d)\z"
 
 
 def is_number(text: Column) -> Column:
@@ -128,15 +130,16 @@ def valid_until(implicit: float) -> Column:
 
 
 def read_time(text: Column) -> Column:
-    """Null unless it is an RFC 3339 time."""
+    """Null unless it is a time that the broker reads."""
+    common = F.regexp_replace(text, _PRINTED_TIME, "$3-$2-$1T$4")
     return once(
-        F.when(text.rlike(_RFC3339), text), lambda good: F.when(good.isNotNull(), _read(good))
+        F.when(common.rlike(_TIME), common), lambda good: F.when(good.isNotNull(), _read(good))
     )
 
 
 def _read(text: Column) -> Column:
     def group(at: int) -> Column:
-        return F.regexp_extract(text, _RFC3339, at)
+        return F.regexp_extract(text, _TIME, at)
 
     day = group(1).try_cast("date")
     hour, minute, second = (group(at).try_cast("int") for at in (2, 3, 4))
