@@ -7,11 +7,11 @@ import pytest
 from gossamer.broker.broker import Broker
 from gossamer.broker.policy import Permissions
 from gossamer.broker.ports import ProcessorPort
-from gossamer.broker.settings import Settings
 from gossamer.plus.engine import Engine
 from gossamer.plus.jobs import Job
 from gossamer.storage.memory_journal import MemoryJournal
 from gossamer.wire.packets import V5, V311, Acknowledgement, Suback
+from tests.support.lives import Life
 from tests.support.memory import MemoryClient, World
 from tests.support.plus import VOCABULARY
 
@@ -324,26 +324,6 @@ def test_processors_answer_later() -> None:
         ("$CNTPPL/a/image", "2"),
         ("$SUM$CNTPPL/$AGGREGATE/image", "2.0"),
     ]
-
-
-class Life:
-    """A broker with a store in memory that can crash."""
-
-    def __init__(self, journal: MemoryJournal, now: float) -> None:
-        settings = Settings()
-        settings.sys_interval = 0.0
-        self.journal = journal
-        journal.durable = False  # answers need not wait; what is lost is what was not committed
-        self.world = World(journal)
-        self.world.now = now
-        self.world.broker = Broker(settings, journal, now)
-        self.world.broker.restore(journal.snapshot, now)
-
-    def commit(self) -> None:
-        self.world.broker.committed(self.journal.commit(), self.world.now)
-
-    def next(self, seconds: float) -> "Life":
-        return Life(self.journal.restarted(), self.world.now + seconds)
 
 
 def test_what_was_counted_survives_a_crash() -> None:

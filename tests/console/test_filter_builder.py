@@ -28,6 +28,29 @@ VOCABULARY = Vocabulary(processors=[ProcessorKind("CNTPPL", "people", "value")])
             "$AVG$GT;1/a/+",
         ),
         (WantedFilter("a", window="HOURLY", over_time="MAX", field="t"), "$HOURLYMAX;;t/a"),
+        (WantedFilter("t", sequence="CHANGED", argument="0.5"), "$CHANGED;0.5/t"),
+        (WantedFilter("t", sequence="CHANGED", field="a.b"), "$CHANGED;;a.b/t"),
+        (
+            WantedFilter("t", sequence="EVERY", argument="10s", rule="GT", operand="3", field="x"),
+            "$GT;3;x$EVERY;10s/t",
+        ),
+        (
+            WantedFilter(
+                "n/+", sequence="RATE", field="x", over_topics="SUM", rule="GT", operand="1"
+            ),
+            "$GT;1$SUM$RATE;;x/n/+",
+        ),
+        (
+            WantedFilter(
+                "n/+",
+                sequence="CHANGED",
+                argument="1",
+                follows_results=True,
+                over_topics="AVG",
+                field="x",
+            ),
+            "$CHANGED;1$AVG;;x/n/+",
+        ),
         (
             WantedFilter(
                 "c/+", over_topics="SUM", window="DAILY", over_time="AVG", processor="CNTPPL"
@@ -47,6 +70,8 @@ def test_filters(wanted: WantedFilter, filter: str) -> None:
     [
         (WantedFilter(rule="GT"), "needs a value"),
         (WantedFilter(window="DAILY"), "choose a window"),
+        (WantedFilter(sequence="ABSENT"), "$ABSENT: needs a time of"),
+        (WantedFilter(sequence="CHANGED", argument="much"), "$CHANGED: needs a number"),
         (WantedFilter("a/#/b"), "#"),
         (WantedFilter(rule="GT", operand="1", areas=CIRCLE), "operators cannot be combined"),
         (WantedFilter(events=("enter",)), "need an area"),
@@ -76,6 +101,9 @@ def test_user_properties_and_the_command() -> None:
         operand=st.sampled_from(["1", "30.5", "-2"]),
         field=st.sampled_from(["", "temp", "/a/b", "x%;y"]),
         judges_values=st.booleans(),
+        sequence=st.sampled_from(["", "CHANGED", "EVERY", "RATE"]),
+        argument=st.sampled_from(["", "5", "10s"]),
+        follows_results=st.booleans(),
         over_topics=st.sampled_from(["", "AVG", "P95"]),
         names_topics=st.booleans(),
         window=st.sampled_from(["", "DAILY"]),
@@ -92,6 +120,7 @@ def test_whatever_has_no_trouble_is_taken_by_the_grammar(wanted: WantedFilter) -
 def test_capabilities_are_sorted_for_the_form() -> None:
     assert "GT" in BUILT_IN.rules
     assert "AVG" in BUILT_IN.functions
+    assert "CHANGED" in BUILT_IN.sequences
     assert BUILT_IN.windows == ("DAILY", "HOURLY", "QUARTERHOURLY")
     vocabulary = Vocabulary(
         [Window("MINUTE", 60.0)],

@@ -18,7 +18,7 @@ from gossamer.plus.plan import PlusError
 from gossamer.plus.predicate import hull as hull_of_predicates
 from gossamer.plus.predicate import read_predicate
 from gossamer.plus.publication import Publication
-from gossamer.plus.registry import AGGREGATES, DEFAULT_WINDOWS, RULES
+from gossamer.plus.registry import AGGREGATES, DEFAULT_WINDOWS, RULES, SEQUENCES
 from gossamer.session.journal import Journal
 from tests.leaks.message_paths import Paths, send
 from tests.support.leakage import Round
@@ -26,6 +26,7 @@ from tests.support.located import OSLO, PISA, ROUND_ME, ROUND_OSLO, ROUND_PISA
 from tests.support.memory import World
 from tests.support.plus import PROCESSORS, VOCABULARY
 
+WAITS = {"EVERY": ";10s", "ABSENT": ";10s"}  # those that have to be told a time
 FILTERS = {
     **{f"${rule.keyword}": f"${rule.keyword};20/s/+" for rule in RULES.values()},
     **{f"${function.keyword}": f"${function.keyword}/s/+" for function in AGGREGATES.values()},
@@ -33,6 +34,14 @@ FILTERS = {
         f"${window.keyword}{function.keyword}": f"${window.keyword}{function.keyword}/s/1"
         for window in DEFAULT_WINDOWS[1:2]
         for function in AGGREGATES.values()
+    },
+    **{f"${keyword}": f"${keyword}{WAITS.get(keyword, '')}/s/+" for keyword in SEQUENCES},
+    **{
+        f"${keyword} inside": f"$SUM$HOURLYSUM${keyword}{WAITS.get(keyword, '')}/s/+"
+        for keyword in SEQUENCES
+    },
+    **{
+        f"${keyword} around": f"${keyword}{WAITS.get(keyword, '')}$AVG/s/+" for keyword in SEQUENCES
     },
 }
 

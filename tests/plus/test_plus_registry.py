@@ -6,7 +6,14 @@ from pathlib import Path
 
 from gossamer.plus import operators
 from gossamer.plus.operators.kinds import OperatorKind
-from gossamer.plus.registry import AGGREGATES, DEFAULT_WINDOWS, OPERATORS, PROCESSORS, RULES
+from gossamer.plus.registry import (
+    AGGREGATES,
+    DEFAULT_WINDOWS,
+    OPERATORS,
+    PROCESSORS,
+    RULES,
+    SEQUENCES,
+)
 from gossamer.plus.vocabulary import Vocabulary
 from gossamer.vision.registry import load
 
@@ -28,6 +35,7 @@ def test_a_broker_offers_what_is_listed_in_that_order() -> None:
     assert [entry["keyword"] for entry in offered] == [
         *(f"${kind.keyword}" for kind in PROCESSORS),
         *(f"${keyword}" for keyword in RULES),
+        *(f"${keyword}" for keyword in SEQUENCES),
         *(f"${keyword}" for keyword in AGGREGATES),
         *(f"${one.keyword}{keyword}" for one in DEFAULT_WINDOWS for keyword in AGGREGATES),
     ]

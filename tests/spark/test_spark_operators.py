@@ -10,7 +10,7 @@ from gossamer.plus.operators.windows import Window
 from gossamer.plus.plan import PlusError
 from gossamer.plus.registry import DEFAULT_WINDOWS
 from gossamer.plus.vocabulary import Vocabulary
-from tests.support.histories import Row, engine_results, history
+from tests.support.histories import END_OF_TIME, Row, engine_results, history
 from tests.support.spark_frames import frame_of, in_files
 
 pytest.importorskip("pyspark")
@@ -55,10 +55,25 @@ SPATIAL = (
     "$SUM;RPT;t$EQ;ok;s/+/+",
     "$GT;10$FIRST$NEQ;5/a;b/x",
 )
+# Each sequence alone, with rules, with each other, inside of aggregates and around them.
+SEQUENCES = (
+    "$CHANGED;2/#",
+    "$CHANGED;;s/+/+",
+    "$EVERY;5min/#",
+    "$ABSENT;10min$GT;0/#",
+    "$GT;0$RATE;1h/+/+",
+    "$DELTA;;t/#",
+    "$EVERY;2min$CHANGED;1$DELTA/#",
+    "$SUM;RPT$ABSENT;15min/+/+",
+    "$AVG$EVERY;5min/+/x",
+    "$SUM$HOURLYSUM$DELTA/+/+",
+    "$CHANGED;5$AVG/+/+",
+    "$GT;0$DELTA$QUARTERHOURLYMAX/+/+",
+)
 
 
 def same_rows(
-    spark: "SparkSession", filters: tuple[str, ...], rows: list[Row]
+    spark: "SparkSession", filters: tuple[str, ...], rows: list[Row], until: float = END_OF_TIME
 ) -> list[tuple[str, list[object], list[object]]]:
     """Those filters for which Spark and the broker differ, in one job."""
     source = frame_of(spark, rows)
@@ -71,7 +86,7 @@ def same_rows(
     differences: list[tuple[str, list[object], list[object]]] = []
     for filter in filters:
         here = sorted(row[1:] for row in found if row[0] == filter)
-        there = sorted(engine_results(rows, filter, vocabulary))
+        there = sorted(engine_results(rows, filter, vocabulary, until=until))
         if here != there:
             missing = [row for row in here if row not in there]
             differences.append((filter, list[object](missing[:3]), list[object](there[:3])))
@@ -88,6 +103,15 @@ def collected(frame: DataFrame) -> list[tuple[str, float, str, bytes]]:
 )
 def test_same_rows_as_the_broker(spark: "SparkSession", filters: tuple[str, ...]) -> None:
     assert same_rows(spark, filters, history(7, 160)) == []
+
+
+@pytest.mark.parametrize("filter", SEQUENCES)
+def test_sequences_give_the_same_rows(spark: "SparkSession", filter: str) -> None:
+    """What falls due after the last message is not in a history, but the windows that it is in."""
+    rows = history(11, 160)
+    last = rows[-1]["time"].timestamp()
+    is_over_time = "HOURLY" in filter
+    assert same_rows(spark, (filter,), rows, END_OF_TIME if is_over_time else last) == []
 
 
 def test_streams_give_the_same_rows(spark: "SparkSession", tmp_path: Path) -> None:

@@ -69,7 +69,11 @@ def _rfc3339(time: datetime, draw: random.Random) -> str:
 
 
 def engine_results(
-    rows: list[Row], filter: str, vocabulary: Vocabulary, rpt: bool = False
+    rows: list[Row],
+    filter: str,
+    vocabulary: Vocabulary,
+    rpt: bool = False,
+    until: float = END_OF_TIME,
 ) -> list[tuple[float, str, bytes]]:
     """Time, topic and payload of everything that one subscriber of the broker would get."""
     engine = Engine(vocabulary)
@@ -94,5 +98,5 @@ def engine_results(
         expires_at = now + row["expiry"] if row["expiry"] is not None else 0.0
         publication = Publication(row["topic"], row["payload"], expires_at, properties)
         keep(state.accept(publication, now), now)
-    tick(END_OF_TIME)
+    tick(until)
     return found

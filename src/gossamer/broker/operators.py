@@ -109,7 +109,7 @@ class Operators:
         charge.lay()
         if isinstance(operation.state, OffloadedState):
             return operation
-        if plan.spatial is not None and plan.temporal is None and plan.processor is None:
+        if plan.starts_retained():
             if self.awaits_retained:
                 operation.early = set()
                 self._early.append(operation)
@@ -324,6 +324,7 @@ class Operators:
 
     def _make(self, plan: OperatorPlan, options: Options, now: float) -> Operation:
         state = self.engine.subscribe(plan, options)
+        state.begin(now)
         operation = Operation(self, state)
         self.operations[state.key] = operation
         self.core.counters.operators = len(self.operations)

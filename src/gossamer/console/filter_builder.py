@@ -11,6 +11,7 @@ from gossamer.geo.areas import GlpError
 from gossamer.geo.glp import parse
 from gossamer.net.admin.client import AdminError
 from gossamer.plus.operators.plus_every import PLUS_EVERY
+from gossamer.plus.registry import SEQUENCES
 from gossamer.plus.vocabulary import CAPABILITIES_TOPIC, Vocabulary
 from gossamer.topics.names import TopicError, check_filter
 
@@ -20,6 +21,7 @@ class Capabilities:
     """Keywords without `$`, each with what it does."""
 
     rules: dict[str, str]
+    sequences: dict[str, str]
     functions: dict[str, str]
     windows: tuple[str, ...]
     processors: dict[str, str]
@@ -43,7 +45,11 @@ def read_capabilities(text: bytes | str) -> Capabilities:
     # QUARTERHOURLYAVG ends with AVG only, but a window named XMIN would also end with MIN.
     shortest = [one for one in windows if not any(one != w and one.startswith(w) for w in windows)]
     return Capabilities(
-        kinds.get("rule", {}), functions, tuple(sorted(shortest)), kinds.get("processor", {})
+        kinds.get("rule", {}),
+        kinds.get("sequence", {}),
+        functions,
+        tuple(sorted(shortest)),
+        kinds.get("processor", {}),
     )
 
 
@@ -74,6 +80,9 @@ class WantedFilter:
     operand: str = ""
     field: str = ""
     judges_values: bool = False  # the rule sorts out what enters the aggregate, not what it gives
+    sequence: str = ""
+    argument: str = ""  # of the sequence
+    follows_results: bool = False  # the sequence follows what the aggregate gives, not what enters
     over_topics: str = ""
     names_topics: bool = False
     window: str = ""
@@ -112,10 +121,15 @@ def built(wanted: WantedFilter) -> Built:
 
 
 def _chain(wanted: WantedFilter) -> str:
-    """Outermost first: a rule, an aggregate over topics, one over time, a processor."""
-    field = _encoded(wanted.field)
+    """Outermost first: a rule, an aggregate over topics, one over time, a sequence, a processor;
+    or the sequence first, and then the rule."""
     temporal = wanted.window + wanted.over_time if wanted.window and wanted.over_time else ""
+    is_around = wanted.follows_results and bool(temporal or wanted.over_topics)
+    field = _encoded(wanted.field)
+    sequence = _sequence(wanted, "" if is_around else field)
     # Only what reads the payload has fields: the innermost of them.
+    if not is_around and wanted.sequence in SEQUENCES:
+        field = field if SEQUENCES[wanted.sequence].returns == "payload" else ""
     of_rule = field if not temporal and not wanted.over_topics else ""
     of_topics = field if not temporal else ""
     rule = ""
@@ -126,7 +140,17 @@ def _chain(wanted: WantedFilter) -> str:
         topics = _operator(wanted.over_topics, "RPT" if wanted.names_topics else "", of_topics)
     first, second = (topics, rule) if wanted.judges_values and topics else (rule, topics)
     time = _operator(temporal, "", field) if temporal else ""
-    return first + second + time + (f"${wanted.processor}" if wanted.processor else "")
+    chain = first + second + time
+    chain = sequence + chain if is_around else chain + sequence
+    return chain + (f"${wanted.processor}" if wanted.processor else "")
+
+
+def _sequence(wanted: WantedFilter, field: str) -> str:
+    if not wanted.sequence:
+        return ""
+    known = SEQUENCES.get(wanted.sequence)
+    reads = field if known is not None and known.has_field else ""
+    return _operator(wanted.sequence, _encoded(wanted.argument), reads)
 
 
 def _operator(keyword: str, argument: str, field: str) -> str:
@@ -144,6 +168,12 @@ def _encoded(text: str) -> str:
 def _trouble(wanted: WantedFilter, chain: str, filter: str) -> str:
     if wanted.rule and not wanted.operand:
         return "the condition needs a value to compare with"
+    sequence = SEQUENCES.get(wanted.sequence)
+    if sequence is not None:
+        try:
+            sequence.read(wanted.argument)
+        except ValueError as error:
+            return f"${wanted.sequence}: {error}"
     if bool(wanted.window) != bool(wanted.over_time):
         return "choose a window and a function over time, or neither"
     if wanted.judges_values and wanted.window:

@@ -19,6 +19,7 @@ from gossamer.plus.publication import IMPLICIT_TTL, Publication
 from gossamer.plus.result_topics import AGGREGATE, fallback_topic, fits
 from gossamer.plus.spatial import SpatialState
 from gossamer.plus.spelling import meant_by
+from gossamer.plus.stages import StagedState
 from gossamer.plus.state import OperatorResult, OperatorState, Services
 from gossamer.plus.temporal import SpatioTemporalState, TemporalState
 from gossamer.plus.vocabulary import Vocabulary
@@ -102,10 +103,17 @@ class Engine:
         return state
 
     def _make_state(self, key: str, plan: OperatorPlan, options: Options) -> OperatorState:
+        if self.offloads is not None and self.offloads.takes(plan):
+            return OffloadedState(key, plan, self.services)
+        if not plan.has_steps():
+            return self._make_core(key, plan, options)
+        is_alone = plan.spatial is None and plan.temporal is None
+        core = None if is_alone else self._make_core(key, plan, options)
+        return StagedState(key, plan, self.services, core)
+
+    def _make_core(self, key: str, plan: OperatorPlan, options: Options) -> OperatorState:
         services, spatial, temporal = self.services, plan.spatial, plan.temporal
         named = options.names_participants
-        if self.offloads is not None and self.offloads.takes(plan):
-            return OffloadedState(key, plan, services)
         if temporal is not None and spatial is not None:
             return SpatioTemporalState(key, plan, services, temporal, spatial, named)
         if temporal is not None:
@@ -150,8 +158,10 @@ class Engine:
         due = self.services.take_due(now)
         while due is not None:
             try:
-                for result in due.tick(now):
-                    results.append((due, result))
+                found = due.tick(now)
+                state = due if due.outer is None else due.outer
+                for result in found if state is due else state.of_core(found, now):
+                    results.append((state, result))
             except Exception as error:
                 self.failed.append((due, error))
             due = self.services.take_due(now)

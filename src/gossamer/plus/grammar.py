@@ -2,7 +2,8 @@
 
 The first level is a chain `$OP[;ARG…][$OP[;ARG…]…]`, the rest an ordinary filter. Arguments are
 percent-encoded where they hold one of `/ $ ; + # %`. Outermost first, a chain reads
-`rule* spatial? rule* temporal? processor?`. Options are MQTT 5 User Properties of the SUBSCRIBE.
+`step* spatial? rule* temporal? steps? processor?`; a step is a rule or a sequence, and `steps`
+begin with a sequence. Options are MQTT 5 User Properties of the SUBSCRIBE.
 """
 
 import re
@@ -24,10 +25,12 @@ from gossamer.plus.plan import (
     PlusError,
     ProcessorNode,
     RuleNode,
+    SequenceNode,
     SpatialNode,
+    StepNode,
     TemporalNode,
 )
-from gossamer.plus.registry import AGGREGATES, OPTIONS, RULES
+from gossamer.plus.registry import AGGREGATES, OPTIONS, RULES, SEQUENCES
 from gossamer.plus.values import parse_field, read_number
 from gossamer.plus.vocabulary import RESERVED, Vocabulary
 
@@ -44,10 +47,17 @@ _REPLIES: Final = {"": None, "SKR": False, "RPT": True}
 
 # The order in which the kinds may follow each other, outermost first.
 _RULE: Final = 0
-_SPATIAL: Final = 1
-_TEMPORAL: Final = 2
-_PROCESSOR: Final = 3
-_KIND_NAMES: Final = ("rule", "spatial operator", "temporal operator", "processor")
+_SEQUENCE: Final = 1
+_SPATIAL: Final = 2
+_TEMPORAL: Final = 3
+_PROCESSOR: Final = 4
+_KIND_NAMES: Final = (
+    "rule",
+    "sequence",
+    "spatial operator",
+    "temporal operator",
+    "processor",
+)
 
 
 def is_operator_filter(filter: str) -> bool:
@@ -120,8 +130,8 @@ def parse_rules(chain: str) -> tuple[RuleNode, ...]:
     if len(texts) > MAX_OPERATORS:
         raise PlusError(f"{len(texts)} rules in one chain; {MAX_OPERATORS} is most")
     plan = _PlanReader(_ONLY_RULES).read(chain, "#", texts)
-    if plan.spatial is not None:
-        raise PlusError(f"operator 1 to {len(texts)}: ${plan.spatial.function} is no rule")
+    if plan.spatial is not None or plan.has_steps():
+        raise PlusError(f"operator 1 to {len(texts)}: {chain[:40]!r} has more than rules")
     return plan.outer
 
 
@@ -140,11 +150,13 @@ class _PlanReader:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        self.outer: list[RuleNode] = []
-        self.inner: list[RuleNode] = []
+        self.outside: list[StepNode] = []  # of all aggregates
+        self.inner: list[RuleNode] = []  # right inside of the spatial one
+        self.before: list[StepNode] = []  # inside of all aggregates, from the first sequence on
         self.spatial: SpatialNode | None = None
         self.temporal: TemporalNode | None = None
         self.processor: ProcessorNode | None = None
+        self.field: Field | None = None  # that the nearest aggregate or sequence outside reads
         self.latest = _ChainItem(0, "")
         self.latest_kind = _RULE
 
@@ -152,17 +164,22 @@ class _PlanReader:
         items = [_ChainItem(place, text) for place, text in enumerate(texts, 1)]
         for item in items:
             self._read_item(item)
-        for item in items:
-            self._refuse_field_of_result(item)
+        self._refuse_fields_of_results(items)
+        after, outer = _split_at_last_sequence(self.outside)
+        if self.spatial is None and self.temporal is None and after:
+            self.before = self.outside
+            after, outer = [], []
         return OperatorPlan(
             chain,
             rest,
             _reads(rest) if self.spatial is not None else (rest,),
-            tuple(self.outer),
+            tuple(outer),
             self.spatial,
             tuple(self.inner),
             self.temporal,
             self.processor,
+            tuple(self.before),
+            tuple(after),
         )
 
     def _read_item(self, item: _ChainItem) -> None:
@@ -170,16 +187,20 @@ class _PlanReader:
         self._refuse_wrong_order(item, kind)
         if kind == _RULE:
             self._read_rule(item)
+        elif kind == _SEQUENCE:
+            self._read_sequence(item)
         elif kind == _SPATIAL:
             reply = item.argument()
             if reply not in _REPLIES:
                 raise item.error(f"replies as SKR or RPT, not as {reply[:40]!r}")
-            self.spatial = SpatialNode(item.keyword, item.field(), _REPLIES[reply])
+            self.field = item.field()
+            self.spatial = SpatialNode(item.keyword, self.field, _REPLIES[reply])
         elif kind == _TEMPORAL:
             if item.argument():
                 raise item.error("its first argument must be empty; the second may name a field")
             window, function = self.vocabulary.temporal[item.keyword]
-            self.temporal = TemporalNode(window, function.keyword, item.field())
+            self.field = item.field()
+            self.temporal = TemporalNode(window, function.keyword, self.field)
         else:
             if item.arguments:
                 raise item.error("takes no argument")
@@ -194,6 +215,8 @@ class _PlanReader:
         keyword = item.keyword
         if keyword in RULES:
             return _RULE
+        if keyword in SEQUENCES:
+            return _SEQUENCE
         if keyword in AGGREGATES:
             return _SPATIAL
         if keyword in self.vocabulary.temporal:
@@ -212,6 +235,10 @@ class _PlanReader:
             raise item.error(f"a spatial operator cannot stand inside another aggregate ({before})")
         if kind == _TEMPORAL and self.temporal is not None:
             raise item.error(f"a temporal operator cannot stand inside another ({before})")
+        if kind == _TEMPORAL and self.before:
+            raise item.error(
+                f"a sequence cannot stand between two aggregates ({before}): put it inside of both"
+            )
 
     def _read_rule(self, item: _ChainItem) -> None:
         operand = item.argument()
@@ -222,24 +249,58 @@ class _PlanReader:
         if number is None and RULES[item.keyword].texts is None:
             raise item.error(f"needs a number, not {operand[:40]!r}")
         field = item.field()
-        if self.spatial is None:
-            self.outer.append(RuleNode(item.keyword, operand, number, field))
-            return
-        # A rule judges what enters the aggregate, unless it names another field.
-        entering = field if field is not None else self.spatial.field
-        self.inner.append(RuleNode(item.keyword, operand, number, entering))
-
-    def _refuse_field_of_result(self, item: _ChainItem) -> None:
-        """Only what reads the payload has fields; the result of an aggregate is one number."""
-        if item.field() is None or item.keyword in self.vocabulary.temporal:
-            return
-        if self.temporal is not None:
-            result = self.temporal.window.keyword + self.temporal.function
-        elif self.spatial is not None and item.place <= len(self.outer):
-            result = self.spatial.function
+        # It judges what enters the operator around it, unless it names another field.
+        rule = RuleNode(item.keyword, operand, number, field if field is not None else self.field)
+        if self.before:
+            self.before.append(rule)
+        elif self.spatial is not None:
+            self.inner.append(rule)
         else:
-            return
-        raise item.error(f"reads the result of ${result}, which has no fields")
+            self.outside.append(rule)
+
+    def _read_sequence(self, item: _ChainItem) -> None:
+        kind = SEQUENCES[item.keyword]
+        try:
+            amount = kind.read(item.argument())
+        except ValueError as error:
+            raise item.error(str(error)) from None
+        field = item.field()
+        if not kind.has_field and len(item.arguments) > 1:
+            raise item.error("takes one argument, and reads no field")
+        if kind.has_field and field is None:
+            field = self.field
+        node = SequenceNode(item.keyword, amount, field, kind.starts_retained)
+        if self.spatial is None and self.temporal is None:
+            self.outside.append(node)
+        else:
+            self.before.append(node)
+        if kind.has_field:
+            self.field = field
+
+    def _refuse_fields_of_results(self, items: list[_ChainItem]) -> None:
+        """Only what reads the payload has fields; what others make of it is one number."""
+        made = ""
+        for item in reversed(items):
+            if made and item.field() is not None:
+                raise item.error(f"reads the result of ${made}, which has no fields")
+            sequence = SEQUENCES.get(item.keyword)
+            if (
+                item.keyword in AGGREGATES
+                or item.keyword in self.vocabulary.temporal
+                or (sequence is not None and sequence.returns == "value")
+            ):
+                made = item.keyword
+
+
+def _split_at_last_sequence(steps: list[StepNode]) -> tuple[list[StepNode], list[RuleNode]]:
+    """The steps up to it, and the rules inside of it."""
+    rules: list[RuleNode] = []
+    for at in range(len(steps) - 1, -1, -1):
+        node = steps[at]
+        if not isinstance(node, RuleNode):
+            return steps[: at + 1], rules
+        rules.insert(0, node)
+    return [], rules
 
 
 def _reads(filter: str) -> tuple[str, ...]:

@@ -26,6 +26,9 @@ class OffloadRule:
         self.archived = archived
 
     def takes(self, plan: OperatorPlan) -> bool:
+        """What follows topics by itself is computed here: no stream of Spark goes on with it."""
+        if plan.has_steps():
+            return False
         temporal = plan.temporal
         is_long = (
             temporal is not None

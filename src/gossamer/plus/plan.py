@@ -1,7 +1,7 @@
 """What an operator subscription means: small typed nodes that know nothing of who evaluates them.
 
-`rule* spatial? rule* temporal? processor?`, outermost first, is one `OperatorPlan`. A value flows
-from the publication outwards: processor, temporal, inner rules, spatial, outer rules, subscriber.
+One `OperatorPlan` is, outermost first, `after outer spatial? inner temporal? before processor?`, or
+`outer processor?`, or `before processor?`. A value flows from the publication outwards.
 """
 
 from gossamer.plus.operators.windows import Window
@@ -24,7 +24,13 @@ class Field:
         self.steps = steps
 
 
-class RuleNode:
+class StepNode:
+    """What a publication meets on its way: a rule or a sequence."""
+
+    __slots__ = ()
+
+
+class RuleNode(StepNode):
     """A condition. `number` is the operand as a number, None if it is not one."""
 
     __slots__ = ("field", "keyword", "number", "operand")
@@ -36,6 +42,20 @@ class RuleNode:
         self.operand = operand
         self.number = number
         self.field = field  # of the payload; None for the whole
+
+
+class SequenceNode(StepNode):
+    """What follows each topic by itself. `amount` is what its kind read of the argument."""
+
+    __slots__ = ("amount", "field", "keyword", "starts_retained")
+
+    def __init__(
+        self, keyword: str, amount: float, field: Field | None, starts_retained: bool
+    ) -> None:
+        self.keyword = keyword
+        self.amount = amount
+        self.field = field
+        self.starts_retained = starts_retained
 
 
 class SpatialNode:
@@ -74,10 +94,23 @@ class OperatorPlan:
 
     `chain` is the filter's first level as the subscriber wrote it, `filter` what follows it, and
     `reads` the ordinary filters whose publications it needs: more than one for explicit lists.
-    Without a spatial operator every rule is an outer one.
+    Rules are `outer` or `inner` as seen from a spatial operator; without one they are outer. Where
+    there are sequences, what stands around them are steps: `before` the aggregate, or without one,
+    and `after` it. So no publication was kept from any sequence by a rule that is outer or inner.
     """
 
-    __slots__ = ("chain", "filter", "inner", "outer", "processor", "reads", "spatial", "temporal")
+    __slots__ = (
+        "after",
+        "before",
+        "chain",
+        "filter",
+        "inner",
+        "outer",
+        "processor",
+        "reads",
+        "spatial",
+        "temporal",
+    )
 
     def __init__(
         self,
@@ -89,6 +122,8 @@ class OperatorPlan:
         inner: tuple[RuleNode, ...],
         temporal: TemporalNode | None,
         processor: ProcessorNode | None,
+        before: tuple[StepNode, ...] = (),
+        after: tuple[StepNode, ...] = (),
     ) -> None:
         self.chain = chain
         self.filter = filter
@@ -98,3 +133,25 @@ class OperatorPlan:
         self.inner = inner
         self.temporal = temporal
         self.processor = processor
+        self.before = before
+        self.after = after
+
+    def has_steps(self) -> bool:
+        """Whether it remembers what topics published before, beside an aggregate."""
+        return bool(self.before or self.after)
+
+    def starts_retained(self) -> bool:
+        """Whether it begins with the retained messages of its topics: where a last value counts,
+        and not when it came."""
+        if self.temporal is not None or self.processor is not None:
+            return False
+        for node in (*self.before, *self.after):
+            if isinstance(node, SequenceNode) and not node.starts_retained:
+                return False
+        return self.spatial is not None or bool(self.before)
+
+    def named_topics(self) -> list[str]:
+        """Those that it reads by name, without wildcards."""
+        return [
+            read for read in self.reads if not any(one in ("+", "#") for one in read.split("/"))
+        ]

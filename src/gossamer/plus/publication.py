@@ -109,6 +109,11 @@ class Publication:
         self.trouble = NOT_NUMERIC if value != value else NOT_FINITE
         return NAN
 
+    def settle_number(self, value: float) -> None:
+        """The payload was written from it."""
+        self._number = value
+        self._number_read = True
+
     def as_text(self, field: Field | None) -> str | None:
         """None with `trouble` set if there is no text."""
         if field is None:

@@ -6,13 +6,17 @@ its column expression, or the reason why there is none; a test compares the two.
 
 from typing import Final
 
+from gossamer.plus.operators.absent import ABSENT
 from gossamer.plus.operators.avg import AVG
+from gossamer.plus.operators.changed import CHANGED
 from gossamer.plus.operators.cntfemale import CNTFEMALE
 from gossamer.plus.operators.cntmale import CNTMALE
 from gossamer.plus.operators.cntppl import CNTPPL
 from gossamer.plus.operators.contains import CONTAINS
 from gossamer.plus.operators.count import COUNT
+from gossamer.plus.operators.delta import DELTA
 from gossamer.plus.operators.eq import EQ
+from gossamer.plus.operators.every import EVERY
 from gossamer.plus.operators.first import FIRST
 from gossamer.plus.operators.gt import GT
 from gossamer.plus.operators.gte import GTE
@@ -22,6 +26,7 @@ from gossamer.plus.operators.kinds import (
     OptionKind,
     ProcessorKind,
     RuleKind,
+    SequenceKind,
 )
 from gossamer.plus.operators.last import LAST
 from gossamer.plus.operators.lt import LT
@@ -33,6 +38,7 @@ from gossamer.plus.operators.neq import NEQ
 from gossamer.plus.operators.p95 import P95
 from gossamer.plus.operators.plus_every import PLUS_EVERY
 from gossamer.plus.operators.plus_reply import PLUS_REPLY
+from gossamer.plus.operators.rate import RATE
 from gossamer.plus.operators.recognize import RECOGNIZE
 from gossamer.plus.operators.stddev import STDDEV
 from gossamer.plus.operators.sum import SUM
@@ -42,6 +48,7 @@ from gossamer.plus.operators.windows import DAILY, HOURLY, QUARTERHOURLY, Window
 OPERATORS: Final[tuple[OperatorKind, ...]] = (
     *(CNTPPL, CNTMALE, CNTFEMALE, RECOGNIZE),
     *(EQ, NEQ, GT, GTE, LT, LTE, CONTAINS),
+    *(CHANGED, EVERY, ABSENT, RATE, DELTA),
     *(COUNT, SUM, AVG, MIN, MAX, STDDEV, MEDIAN, P95, FIRST, LAST),
     *(DAILY, HOURLY, QUARTERHOURLY),
     *(PLUS_REPLY, PLUS_EVERY),
@@ -49,6 +56,7 @@ OPERATORS: Final[tuple[OperatorKind, ...]] = (
 
 PROCESSORS: Final = [one for one in OPERATORS if isinstance(one, ProcessorKind)]
 RULES: Final = {one.keyword: one for one in OPERATORS if isinstance(one, RuleKind)}
+SEQUENCES: Final = {one.keyword: one for one in OPERATORS if isinstance(one, SequenceKind)}
 AGGREGATES: Final = {one.keyword: one for one in OPERATORS if isinstance(one, AggregateKind)}
 DEFAULT_WINDOWS: Final = tuple([one for one in OPERATORS if isinstance(one, Window)])
 OPTIONS: Final = {one.keyword: one for one in OPERATORS if isinstance(one, OptionKind)}

@@ -52,6 +52,7 @@ class OperatorState:
         self.due = INFINITY
         self.held = 0  # bytes of its values, charged to the account of the operators
         self.changed: set[str] = set()
+        self.outer: OperatorState | None = None  # in whose name it goes on, if in another's
 
     def accept(self, publication: Publication, now: float) -> list[OperatorResult]:
         """A publication that matches one of the plan's filters."""
@@ -67,16 +68,23 @@ class OperatorState:
         """A publication whose payload is what the operators read (a processor's answer, if any)."""
         raise NotImplementedError
 
+    def begin(self, now: float) -> None:
+        """Somebody subscribes to it, the first one."""
+
     def tick(self, now: float) -> list[OperatorResult]:
         """Called once `due` has come."""
         return []
 
-    def last_results(self, now: float) -> list[OperatorResult]:
-        """What a new subscriber is sent at once."""
-        raise NotImplementedError
+    def of_core(self, results: list[OperatorResult], now: float) -> list[OperatorResult]:
+        """What becomes of the results of a state that goes on in this one's name."""
+        return results
 
     def released(self) -> None:
         """Nobody holds it any more."""
+
+    def last_results(self, now: float) -> list[OperatorResult]:
+        """What a new subscriber is sent at once."""
+        raise NotImplementedError
 
     def clock_set(self, now: float) -> None:
         """The wall clock was set, or (if it drives the engine itself) `now` is before the last."""
@@ -89,14 +97,17 @@ class OperatorState:
 
     def reserve(self, size: int) -> bool:
         """Whether there is room for so much more; then it is charged."""
-        account = self.services.account
-        # One state may hold what one client may: it is the work of those who subscribe to it.
-        if self.held + size > account.client_most or account.held + size > account.budget:
-            account.refused += 1
+        if not self.has_room(size):
+            self.services.account.refused += 1
             self.services.skip(NO_ROOM)
             return False
         self.weigh(size)
         return True
+
+    def has_room(self, size: int) -> bool:
+        account = self.services.account
+        # One state may hold what one client may: it is the work of those who subscribe to it.
+        return self.held + size <= account.client_most and account.held + size <= account.budget
 
     def weigh(self, change: int) -> None:
         """Charged in any case: it is bounded by what was reserved before."""
@@ -106,6 +117,9 @@ class OperatorState:
     def mark(self, name: str) -> None:
         """The part has changed."""
         if self.services.saves:
+            if self.outer is not None:
+                self.outer.mark(name)
+                return
             if not self.changed:
                 self.services.changed[self.key] = self
             self.changed.add(name)

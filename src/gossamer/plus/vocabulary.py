@@ -6,7 +6,7 @@ from typing import Final
 
 from gossamer.plus.operators.kinds import AggregateKind, ProcessorKind
 from gossamer.plus.operators.windows import Window
-from gossamer.plus.registry import AGGREGATES, DEFAULT_WINDOWS, RULES
+from gossamer.plus.registry import AGGREGATES, DEFAULT_WINDOWS, RULES, SEQUENCES
 
 CAPABILITIES_TOPIC: Final = "$SYS/capabilities"
 
@@ -41,6 +41,7 @@ class Vocabulary:
     def knows(self, keyword: str) -> bool:
         return (
             keyword in RULES
+            or keyword in SEQUENCES
             or keyword in AGGREGATES
             or keyword in self.temporal
             or keyword in self.processors
@@ -50,11 +51,15 @@ class Vocabulary:
     def capabilities(self) -> bytes:
         """A JSON list of every operator, in the shape of the paper's Figure 1.
 
-        Processors first, then rules, aggregates over topics and aggregates over time.
+        Processors first, then rules, sequences, aggregates over topics and aggregates over time.
         """
         entries = [_processor(kind) for kind in self.processors.values()]
         entries += [
             _entry(rule.keyword, rule.description, "payload", "rule") for rule in RULES.values()
+        ]
+        entries += [
+            _entry(one.keyword, one.description, one.returns, "sequence")
+            for one in SEQUENCES.values()
         ]
         entries += [
             _entry(one.keyword, f"{one.description} over the topics that match", "value", "spatial")

@@ -18,6 +18,7 @@ from gossamer.plus.vocabulary import Vocabulary
 from gossamer.spark.compiler.aggregation import spatial_results, temporal_results
 from gossamer.spark.compiler.expressions import verdict
 from gossamer.spark.compiler.payloads import read
+from gossamer.spark.compiler.sequences import followed
 from gossamer.spark.compiler.spatial_stream import streamed_spatial_results
 from gossamer.spark.compiler.topics import fits, matches
 from gossamer.spark.data_source import register
@@ -83,10 +84,20 @@ def subscribe(
         return _forwarded(found, (), "")
     if plan.processor is not None:
         found = processed(found, plan.processor.keyword, processors, vision, skipped)
+    if plan.before:
+        found = _messages(followed(found, plan, plan.before, watermark))
     settled_options = settled(plan, read_options([(PLUS_REPLY.keyword, reply)]))
     if ticks and plan.temporal is not None and found.isStreaming:
         found = _ticked(found)
-    return _results(found, plan, settled_options, ttl, watermark)
+    results = _results(found, plan, settled_options, ttl, watermark)
+    return _after(results, plan, watermark) if plan.after else results
+
+
+def _after(results: DataFrame, plan: OperatorPlan, watermark: str) -> DataFrame:
+    """What the steps around an aggregate make of its results."""
+    made = followed(_messages(results), plan, plan.after, watermark)
+    made, payloads = read(made, [None])
+    return made.select("time", "topic", "payload", payloads[""].number.alias("value"))
 
 
 def _vocabulary(

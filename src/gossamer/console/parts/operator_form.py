@@ -24,6 +24,11 @@ class OperatorForm:
             self._rule = self._select("Operator")
             self._operand = self._text("Value", "30")
             self._field = self._text("JSON field", "sensor.temp")
+        self._caption("Each topic by itself")
+        with self._row():
+            self._sequence = self._select("Sequence")
+            self._argument = self._text("Change or time", "0.5 or 10s")
+            self._follows = ui.checkbox("Apply it to the result", on_change=self._tell)
         self._caption("Aggregate")
         with self._row():
             self._over_topics = self._select("Over topics")
@@ -50,6 +55,7 @@ class OperatorForm:
         """The operators that can be chosen."""
         functions = _options(capabilities.functions)
         self._rule.set_options(_options(capabilities.rules))
+        self._sequence.set_options(_options(capabilities.sequences))
         self._over_topics.set_options(functions)
         self._over_time.set_options(functions)
         self._window.set_options({"": NONE, **{name: name for name in capabilities.windows}})
@@ -64,6 +70,9 @@ class OperatorForm:
             operand=self._operand.value.strip(),
             field=self._field.value.strip(),
             judges_values=bool(self._judges.value),
+            sequence=self._sequence.value or "",
+            argument=self._argument.value.strip(),
+            follows_results=bool(self._follows.value),
             over_topics=self._over_topics.value or "",
             names_topics=bool(self._names.value),
             window=self._window.value or "",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from gossamer.net.config.section import After, Before, Bounds
+from gossamer.plus.durations import read_duration
 
 
 class ConfigError(Exception):
@@ -28,35 +29,22 @@ class Allowed:
 
 
 SIZE_UNITS: Final = {"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
-DURATION_UNITS: Final = {
-    "": 1.0,
-    "MS": 0.001,
-    "S": 1.0,
-    "MIN": 60.0,
-    "H": 3600.0,
-    "D": 86400.0,
-}
 _QUANTITY: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
-
-
-def _quantity(value: Any, units: dict[str, float] | dict[str, int], kind: str) -> Any:
-    if not isinstance(value, str):
-        return value
-    found = _QUANTITY.fullmatch(value)
-    if found is None or found[2].upper() not in units:
-        raise ValueError(f"not a {kind}")
-    return float(found[1]) * units[found[2].upper()]
 
 
 def parse_size(value: Any) -> Any:
     """`"1 MiB"` is 1048576; anything that is not a text is left to the model."""
-    size = _quantity(value, SIZE_UNITS, "size")
-    return int(size) if isinstance(value, str) else size
+    if not isinstance(value, str):
+        return value
+    found = _QUANTITY.fullmatch(value)
+    if found is None or found[2].upper() not in SIZE_UNITS:
+        raise ValueError("not a size")
+    return int(float(found[1]) * SIZE_UNITS[found[2].upper()])
 
 
 def parse_duration(value: Any) -> Any:
     """`"5 min"` is 300.0; anything that is not a text is left to the model."""
-    return _quantity(value, DURATION_UNITS, "duration")
+    return read_duration(value) if isinstance(value, str) else value
 
 
 def parse_network(value: str) -> str:

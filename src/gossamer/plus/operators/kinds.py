@@ -4,13 +4,24 @@ The grammar, the broker, `$SYS/capabilities` and with it the console's form, and
 Spark all read this, so that an operator is described in one place.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from gossamer.plus.operators.aggregate import Aggregate
 
+if TYPE_CHECKING:
+    from gossamer.plus.plan import Field
+    from gossamer.plus.sequence import TopicStep
+
 NumberTest = Callable[[float, float], bool]
 TextTest = Callable[[str, str], bool]
+
+# Times that a sequence may be told: shorter ones are no time to a sensor, longer ones than a year
+# of 366 days outlive what a broker should remember.
+SHORTEST_WAIT: Final = 0.1
+LONGEST_WAIT: Final = 366 * 86_400.0
 
 # Whatever begins with it is an option of an operator, known to this version or not.
 OPTION_PREFIX: Final = "plus_"
@@ -33,6 +44,32 @@ class RuleKind(OperatorKind):
         super().__init__(keyword, description)
         self.numbers = numbers
         self.texts = texts
+
+
+class SequenceKind(OperatorKind):
+    """Follows each topic by itself: `$CHANGED;0.5`. `returns` is "payload" where it passes what it
+    takes, "value" where it makes a number of it.
+
+    `read` makes a number of its first argument ("" if there is none) and raises ValueError for one
+    that is not allowed; `make` has the name of its parts, the field that it reads, and that number.
+    """
+
+    def __init__(
+        self,
+        keyword: str,
+        description: str,
+        returns: str,
+        read: Callable[[str], float],
+        make: Callable[[str, Field | None, float], TopicStep],
+        has_field: bool = True,
+        starts_retained: bool = True,
+    ) -> None:
+        super().__init__(keyword, description)
+        self.returns = returns
+        self.read = read
+        self.make = make
+        self.has_field = has_field
+        self.starts_retained = starts_retained  # it may begin with what is retained
 
 
 class AggregateKind(OperatorKind):

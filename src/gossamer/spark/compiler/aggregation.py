@@ -65,7 +65,10 @@ def _over_topics(
     names = participants(plan, F.col("topic")) if names_participants else []
     groups = aggregated(frame, [F.col(group)], function, False, *names)
     topic = reply_topic(plan, names_participants)
-    return results_of(groups, plan, function, F.col(time), topic)
+    # Several results may have one time: what comes after them needs their order.
+    is_ordered = bool(plan.after) and group == "point"
+    more = [F.col("point.broker"), F.col("point.offset")] if is_ordered else []
+    return results_of(groups, plan, function, F.col(time), topic, *more)
 
 
 def order() -> Column:

@@ -160,13 +160,15 @@ def aggregated(
 
 
 def results_of(
-    groups: DataFrame, plan: OperatorPlan, keyword: str, time: Column, topic: Column
+    groups: DataFrame, plan: OperatorPlan, keyword: str, time: Column, topic: Column, *more: Column
 ) -> DataFrame:
     """The groups' values that pass the outer rules, as rows of time, topic, payload and value."""
     value = F.col(VALUE)
     passed = groups.where(value.isNotNull() & admits(plan.outer, value))
     text = _compiled(AGGREGATES, keyword).write(value).cast("binary")
-    named = passed.select(time.alias("time"), topic.alias("topic"), text.alias("payload"), value)
+    named = passed.select(
+        time.alias("time"), topic.alias("topic"), text.alias("payload"), value, *more
+    )
     return named.where(fits(F.col("topic")))
 
 

@@ -146,7 +146,7 @@ def _read(text: Column) -> Column:
     exists = (
         day.isNotNull() & ~text.startswith("0000") & (hour <= 23) & (minute <= 59) & (second <= 60)
     )
-    whole = F.unix_date(day) * F.lit(86_400) + hour * 3600 + minute * 60 + second
+    whole = F.unix_date(day).cast("bigint") * F.lit(86_400) + hour * 3600 + minute * 60 + second
     fraction = F.coalesce(group(5).try_cast("double"), F.lit(0.0))
     away = group(7).try_cast("int") * 3600 + group(8).try_cast("int") * 60
     offset = F.when(group(6) == "+", -away).when(group(6) == "-", away).otherwise(0)

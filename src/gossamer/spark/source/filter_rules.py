@@ -24,9 +24,9 @@ def read_rules(filter: str) -> OperatorPlan:
         plan = parse(filter, Vocabulary())
     except ValueError as problem:
         raise ValueError(f"{filter!r}: {problem}; {_way_out(filter)}") from None
-    if plan.spatial is not None or plan.temporal is not None:
+    if plan.spatial is not None or plan.temporal is not None or plan.has_steps():
         raise ValueError(
-            f"{filter!r} makes one value of several messages, and a source reads them one by one; "
+            f"{filter!r} looks at several messages, and a source reads them one by one; "
             + _way_out(filter)
         )
     return plan
