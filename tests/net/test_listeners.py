@@ -208,6 +208,7 @@ def _first(data: bytes) -> tuple[object, bytes]:
 def test_websocket() -> None:
     with live('[[listener]]\nkind = "ws"\nport = 0') as broker:
         talk_over_websocket(f"ws://127.0.0.1:{broker.port()}/mqtt")
+        talk_over_websocket(f"ws://127.0.0.1:{broker.port()}")
 
 
 def test_a_websocket_at_another_path_or_protocol_is_refused() -> None:
@@ -218,7 +219,7 @@ def test_a_websocket_at_another_path_or_protocol_is_refused() -> None:
         except websockets.InvalidStatus as error:
             return error.response.status_code
 
-    with live('[[listener]]\nkind = "ws"\nport = 0') as broker:
+    with live('[[listener]]\nkind = "ws"\nport = 0\npath = "/mqtt"') as broker:
         url = f"ws://127.0.0.1:{broker.port()}"
         assert asyncio.run(refused(url + "/other", "mqtt")) == 404
         assert asyncio.run(refused(url + "/mqtt", "chat")) == 400

@@ -187,3 +187,13 @@ def _flags(kind: str) -> list[str]:
 )
 def test_damaged_hashes_are_none(text: str) -> None:
     assert not is_mosquitto_hash(text)
+
+
+def test_a_file_of_something_else_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("hello world\nsecond line\n")
+    assert run(["migrate", "mosquitto", str(file), "--to", str(tmp_path / "o")]) == 2
+    assert "no line of it is a setting of mosquitto.conf" in capsys.readouterr().err
+    assert not (tmp_path / "o").exists()

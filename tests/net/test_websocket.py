@@ -61,11 +61,18 @@ REFUSED = [
 
 @pytest.mark.parametrize(("change", "status"), REFUSED)
 def test_refused_handshakes(change: tuple[str, str], status: int) -> None:
-    server = WebSocketServer(HandshakePolicy())
+    server = WebSocketServer(HandshakePolicy("/mqtt"))
     assert server.receive(REQUEST.replace(*change, 1).encode("latin-1")) == b""
     assert server.closing
     assert not server.is_open
     assert server.output.startswith(f"HTTP/1.1 {status} ".encode())
+
+
+@pytest.mark.parametrize("path", ["/", "/mqtt", "/other?token=1"])
+def test_any_path_is_good_where_none_is_configured(path: str) -> None:
+    server = WebSocketServer(HandshakePolicy())
+    server.receive(REQUEST.replace("/mqtt", path, 1).encode())
+    assert server.is_open
 
 
 @given(st.binary(max_size=60), st.integers(0, 7))

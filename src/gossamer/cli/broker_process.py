@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gossamer import __version__
 from gossamer.archive.folder import ArchiveError
 from gossamer.broker.broker import Broker
 from gossamer.broker.restore import CLOCK_KEY, CLOCK_ROOM, resumed
@@ -24,7 +25,7 @@ from gossamer.cli.signals import InputEnd
 from gossamer.net.assembly import engine_of, installed_processors, open_archive, open_pool
 from gossamer.net.clock import Clock
 from gossamer.net.config import Config, ConfigError, load
-from gossamer.net.config.reporting import warnings
+from gossamer.net.config.reporting import warnings, who_gets_in
 from gossamer.net.connection_limits import raise_descriptors
 from gossamer.net.event_loop import GcSchedule, count_as_old, run
 from gossamer.net.file_pages import give_back_file_pages
@@ -37,6 +38,7 @@ from gossamer.session.journal import Journal
 from gossamer.storage.files import StoreError, default_folder
 from gossamer.storage.sqlite_store import SYNC_MODES, SqliteStore
 from gossamer.vision.registry import Installed
+from gossamer.wire import codec
 
 if TYPE_CHECKING:
     from gossamer.archive.archive import Archive, ArchiveOnlyStore
@@ -65,6 +67,24 @@ def serve_broker(options: ServeOptions) -> None:
 def _say(line: str) -> None:
     """At once: who started the broker may wait for it."""
     print(line, flush=True)
+
+
+def _about(config: Config) -> list[str]:
+    """What else a person who starts a broker wants to know."""
+    compiled = not codec.__file__.endswith(".py")
+    way = "compiled" if compiled else "from its sources, several times slower (see docs/install.md)"
+    lines = [f"gossamer {__version__} runs {way}"]
+    by_words: dict[str, list[str]] = {}
+    for listener in config.listener:
+        by_words.setdefault(who_gets_in(config, listener), []).append(listener.name)
+    for words, names in by_words.items():
+        place = "" if len(by_words) == 1 else f" at {', '.join(names)}"
+        lines.append(f"gossamer lets in{place}: {words}")
+    store = config.store
+    folder = store.folder or default_folder()
+    is_kept = store.kind == "disk"
+    lines.append(f"gossamer keeps {f'its data in {folder}' if is_kept else 'nothing on disk'}")
+    return lines
 
 
 def _resolved(options: ServeOptions) -> ResolvedConfig:
@@ -214,6 +234,8 @@ async def _serve(resolved: ResolvedConfig, options: ServeOptions) -> None:
     logger.info("%s", resolved.budgets.line())  # not before: a failure to start is one line
     for listener in listeners.listeners:
         _say(f"gossamer listens on {describe(listener.listener, listener.port)}")
+    for line in _about(resolved.config):
+        _say(line)
     replay = None if server.archive_service is None else server.archive_service.replay
     if replay is not None:
         _say(f"gossamer's replay service is at port {replay.port}")

@@ -93,7 +93,7 @@ class OpenListener:
             from gossamer.net.websocket.sink import WebSocketSink
 
             handshake = HandshakePolicy(
-                self.listener.path, self.listener.origins, self._guards_origins
+                self.listener.path or "", self.listener.origins, self._guards_origins
             )
             return lambda address, ticket: WebSocketSink(
                 self._host, self.policy, handshake, address, ticket

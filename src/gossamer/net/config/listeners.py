@@ -46,8 +46,8 @@ class Listener(Section):
     """Path of the socket of a `unix` listener."""
     socket_mode: Mode = "660"
     """Permission bits of that socket, in octal."""
-    path: UrlPath = "/mqtt"
-    """Path for WebSocket clients."""
+    path: UrlPath | None = None
+    """Path that WebSocket clients have to ask for; by default any."""
     origins: tuple[str, ...] = ()
     """Web origins whose pages may connect, `*` for all. If empty, any may connect, except where
     clients are accepted by address (`anonymous` is `local`) or by certificate: then only the

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_origin
 
+from gossamer.net.config.listeners import Listener
 from gossamer.net.config.loading import allowed, section_of
 from gossamer.net.config.root import Config
 from gossamer.net.config.section import Key, Section
@@ -38,6 +39,18 @@ def in_force(config: Config) -> list[str]:
         if isinstance(section, Section):
             lines += _table(f"[{key}]", key, section)
     return lines
+
+
+def who_gets_in(config: Config, listener: Listener) -> str:
+    """In words, for whoever starts the broker."""
+    methods = ", ".join(config.methods_of(listener))
+    ways = [f"who logs in by {methods}"] if methods else []
+    anonymous = config.anonymous_on(listener)
+    if anonymous == "always":
+        ways.append("anybody without a login")
+    elif anonymous == "local":
+        ways.append("clients of this machine without a login")
+    return ", and ".join(ways) or "nobody"
 
 
 def warnings(config: Config) -> list[str]:

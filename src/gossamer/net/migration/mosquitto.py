@@ -33,13 +33,15 @@ class Migrated:
 
 
 def migrate(path: Path) -> Migrated:
-    """Everything that the file and those it names say."""
+    """Everything that the file and those it names say. ValueError if no line is Mosquitto's."""
     done = Migrated()
     file = read_mosquitto(path)
     allows_anonymous = _take_general(done, file)
     _take_listeners(done, file, allows_anonymous)
     for bridge in file.bridges:
         _take_bridge(done, bridge)
+    if done.report.is_all_unknown():
+        raise ValueError("no line of it is a setting of mosquitto.conf")
     done.report.advice += ADVICE
     return done
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from gossamer.net.migration.mosquitto_file import MosquittoSection
 from gossamer.net.migration.mosquitto_keys import MISSING, NEEDLESS
-from gossamer.net.migration.report import MigrationReport, ReportLine
+from gossamer.net.migration.report import UNKNOWN, MigrationReport, ReportLine
 
 _TRUE: Final = ("true", "1")
 _EVERYWHERE: Final = "0.0.0.0"
@@ -60,7 +60,7 @@ def take_other(line: ReportLine, report: MigrationReport) -> None:
     if line.key in NEEDLESS:
         report.needless.append((line, NEEDLESS[line.key]))
     else:
-        way = MISSING.get(line.key, "unknown here; see docs/configuration.md")
+        way = MISSING.get(line.key, UNKNOWN)
         report.missing.append((line, way))
 
 

@@ -3,8 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from gossamer.net.config.loading import read_text
+
+UNKNOWN: Final = "unknown here; see docs/configuration.md"
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,15 @@ class MigrationReport:
     )  # with why it is not needed
     missing: list[tuple[ReportLine, str]] = field(default_factory=list)  # with the way out
     advice: list[str] = field(default_factory=list)  # what differs though the setting is the same
+
+    def is_all_unknown(self) -> bool:
+        """Whether there are lines, and none that any Mosquitto would understand."""
+        is_said = any(line.number for line, _ in self.taken)  # a listener that nobody wrote has 0
+        return (
+            bool(self.missing)
+            and not (is_said or self.needless)
+            and all(way == UNKNOWN for _, way in self.missing)
+        )
 
     def text(self) -> str:
         """For a person to read, what needs a decision first."""

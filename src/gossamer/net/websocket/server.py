@@ -27,7 +27,7 @@ SILENT: Final = logging.Logger("websockets", logging.CRITICAL + 1)
 
 
 class HandshakePolicy:
-    """What a listener accepts: the path, and the origins of web pages.
+    """What a listener accepts: the path ("" is any), and the origins of web pages.
 
     With `origins` only pages of these may connect. Without, pages of any may, unless the listener
     is `guarded`: it lets clients in by where they are or by what their browser holds, and then
@@ -37,7 +37,7 @@ class HandshakePolicy:
     __slots__ = ("is_guarded", "origins", "path")
 
     def __init__(
-        self, path: str = "/mqtt", origins: tuple[str, ...] = (), is_guarded: bool = False
+        self, path: str = "", origins: tuple[str, ...] = (), is_guarded: bool = False
     ) -> None:
         self.path = path
         self.origins = frozenset(origin.lower() for origin in origins)
@@ -178,7 +178,7 @@ def _judge(request: Request, policy: HandshakePolicy) -> tuple[int, str]:
     host = ", ".join(headers.get_all("Host"))
     if not host:
         return 400, "a WebSocket needs a Host header"
-    if request.path.partition("?")[0] != policy.path:
+    if policy.path and request.path.partition("?")[0] != policy.path:
         return 404, f"MQTT is at {policy.path}"
     if "Upgrade" in headers and headers.get_all("Sec-WebSocket-Version") != ["13"]:
         return 426, "only WebSocket version 13 is spoken here"
