@@ -118,14 +118,6 @@ def test_a_connect_with_bad_glp_is_refused(world: World) -> None:
     assert reader.connack.reason == reasons.PAYLOAD_FORMAT_INVALID
 
 
-def test_operators_have_no_place(world: World) -> None:
-    reader = world.client("r")
-    assert reader.subscribe("$AVG/t", "t", user=[ROUND_PISA]) == [
-        reasons.IMPLEMENTATION_SPECIFIC_ERROR,
-        0,
-    ]
-
-
 # Hints --------------------------------------------------------------------------------------------
 
 

@@ -136,6 +136,29 @@ def located() -> Round:
     return go
 
 
+def located_operators() -> Round:
+    """Around a client that comes, moves, asks for another area and goes."""
+    world = World()
+    writer = world.client("w")
+
+    def go() -> None:
+        reader = world.client("r")
+        for filter in ("$SUM/+/t", "$GT;1/+/t", "$DAILYAVG/+/t"):
+            reader.subscribe(filter, qos=1, user=[PISA, ROUND_ME])
+        for place in (PISA, OSLO):
+            writer.publish("a/t", "5", qos=1, user=[place])
+        writer.take()
+        reader.publish("position", "", user=[OSLO])
+        reader.subscribe("$SUM/+/t", qos=1, user=[ROUND_OSLO])
+        reader.subscribe("$SUM/+/t", qos=1, user=[("gpl_circleDynamic", "3;km;0;5")])
+        reader.messages()
+        reader.disconnect()
+        world.wait(400.0)
+        world.wait(400.0)
+
+    return go
+
+
 def predicates() -> Round:
     """Read, compared, merged and asked."""
     chains = ("$GT;30$LT;50", "$GTE;20$LT;40", "$EQ;on;state", "$CONTAINS;alarm$NEQ;false alarm")
@@ -178,6 +201,7 @@ COMPUTING: Paths = {
     **{f"${kind.keyword}": partial(processor, kind.keyword) for kind in PROCESSORS},
     "fence events": fenced,
     "areas and positions": located,
+    "operators with areas": located_operators,
     "predicates": predicates,
     "coverages": coverages,
 }

@@ -116,15 +116,19 @@ def charge_of(
     nodes = 0 if is_operator else NODE_BYTES * core.routes.tree.growth(filter)
     if not is_located:
         return Charge(core.ledger.subscriptions, size, nodes, session.owner)
-    size += LOCATED_BYTES
-    for name, text in record.user:
-        if name.startswith(PREFIX):
-            size += COORDINATE_BYTES * (1 + text.count(";") + text.count(","))
-    return Charge(core.ledger.geo, size + nodes, 0, session.owner)
+    return Charge(core.ledger.geo, size + nodes + located_bytes(record.user), 0, session.owner)
+
+
+def located_bytes(user: list[tuple[str, str]]) -> int:
+    """What areas cost that are written so."""
+    numbers = [
+        1 + text.count(";") + text.count(",") for name, text in user if name.startswith(PREFIX)
+    ]
+    return LOCATED_BYTES + COORDINATE_BYTES * sum(numbers)
 
 
 def charge_of_operation(core: Core, asked: AskedOperator, key: str, owner: Owner) -> Charge:
-    size = OPERATION_BYTES + 4 * getsizeof(key)
+    size = OPERATION_BYTES + 4 * getsizeof(key) + (0 if asked.area is None else asked.area.size)
     nodes = _common_nodes(asked)
     for read in asked.plan.reads:
         size += READ_BYTES + 2 * getsizeof(read)

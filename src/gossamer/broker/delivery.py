@@ -166,9 +166,9 @@ def deliver_guarded(
     with_place.distant = audience.distant  # whoever serves them guards it there
     with_place.groups = [one for one in audience.groups if _all_see(core, one, message)]
     without.groups = [one for one in audience.groups if one not in with_place.groups]
-    # An operator has subscribers of its own, whom it does not tell apart.
-    with_place.taps = [tap for tap in audience.taps if isinstance(tap, LocatedFilter)]
-    without.taps = [tap for tap in audience.taps if not isinstance(tap, LocatedFilter)]
+    # An operator has subscribers of its own, whom it does not tell apart unless it has an area.
+    with_place.taps = [tap for tap in audience.taps if tap.guards_places()]
+    without.taps = [tap for tap in audience.taps if not tap.guards_places()]
     if message.retain:
         last = deliver_retained(core, message, with_place, origin, now)
     else:

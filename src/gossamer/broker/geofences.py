@@ -88,6 +88,9 @@ class LocatedFilter(Tap):
         self._awaited = math.inf  # when the alarm goes
         self._alarm = _FenceTimer(self)
 
+    def guards_places(self) -> bool:
+        return True
+
     def add(self, subscription: LocatedSubscription) -> None:
         self.subscriptions[subscription.session.client_id] = subscription
         self.index.add(subscription.interest)

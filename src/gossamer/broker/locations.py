@@ -11,6 +11,8 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.geofences import LocatedFilter, LocatedSubscription
+from gossamer.broker.located_operators import LocatedOperation
+from gossamer.broker.operator_subscriptions import OperatorSubscription
 from gossamer.geo.areas import MAX_FOLLOWING, GlpError, refused
 from gossamer.geo.earth import Point
 from gossamer.geo.geolocation import NOT_LOCATED, Located, Place, place_of
@@ -37,7 +39,7 @@ _ROOM: Final = "position"
 class ClientPosition:
     """The last position of one client, and its subscriptions that follow it."""
 
-    __slots__ = ("at", "followers", "is_saved", "point", "saved_at")
+    __slots__ = ("at", "followers", "is_saved", "operations", "point", "saved_at")
 
     def __init__(self, point: Point | None, at: float) -> None:
         self.point = point
@@ -45,6 +47,7 @@ class ClientPosition:
         self.saved_at = at
         self.is_saved = True  # as far as there is anything to save
         self.followers: list[LocatedSubscription] = []
+        self.operations: list[LocatedOperation] = []
 
 
 class Locations:
@@ -121,7 +124,7 @@ class Locations:
         known = self._client(session.client_id)
         is_first = known.point is None
         known.is_saved = False
-        self._put(known, point, now)
+        self._put(known, point, now, now)
         if is_first or not 0.0 <= now - known.saved_at < SAVE_SECONDS:
             self._save(session, known, now)
 
@@ -131,7 +134,7 @@ class Locations:
             known = self._clients[client_id] = ClientPosition(None, 0.0)
         return known
 
-    def _put(self, known: ClientPosition, point: Point, at: float) -> None:
+    def _put(self, known: ClientPosition, point: Point, at: float, now: float) -> None:
         """Moves the client, and what follows it."""
         known.point = point
         known.at = at
@@ -140,6 +143,8 @@ class Locations:
                 subscription.interest.move(point, at)
             else:
                 self._filters[subscription.filter].index.move(subscription.interest, point, at)
+        for operation in known.operations:
+            operation.moved(point, at, now)
 
     def last_seen(self, client_id: str) -> tuple[Point, float] | None:
         """Where the client was last, and when by the wall clock, however long ago."""
@@ -154,7 +159,7 @@ class Locations:
         at = min(seen_at - self.core.wall_offset, now)
         known = self._client(session.client_id)
         if known.point is None or known.at < at:
-            self._put(known, point, at)
+            self._put(known, point, at, now)
             self._save(session, known, now)
 
     def left(self, session: Session, now: float) -> None:
@@ -219,14 +224,20 @@ class Locations:
         Raises GlpError.
         """
         known = session.subscriptions.get(filter)
-        before = known.located if isinstance(known, LocatedSubscription) else NOT_LOCATED
-        changed = before.changed(glp)
+        before: Located | None = None
+        if isinstance(known, LocatedSubscription | OperatorSubscription):
+            before = known.located
+        changed = (NOT_LOCATED if before is None else before).changed(glp)
         changed.areas.check_points()
         whereabouts = self._clients.get(session.client_id)
         following = changed.areas.following()
         if following and whereabouts is not None:
             for follower in whereabouts.followers:
                 following += follower.located.areas.following() if follower is not known else 0
+            own = known.operation if isinstance(known, OperatorSubscription) else None
+            for operation in whereabouts.operations:
+                if operation is not own:
+                    following += operation.area.located.areas.following()
             if following > MAX_FOLLOWING:
                 raise refused(
                     POSITION, f"more than {MAX_FOLLOWING} areas that move with one client"
@@ -279,6 +290,20 @@ class Locations:
         whereabouts = self._clients.get(subscription.session.client_id)
         if whereabouts is not None and subscription in whereabouts.followers:
             whereabouts.followers.remove(subscription)
+
+    def follow(self, operation: LocatedOperation, now: float) -> None:
+        """From now on, if its area goes with its client."""
+        if operation.area.located.areas.follows:
+            known = self._client(operation.area.owner)
+            if operation not in known.operations:
+                known.operations.append(operation)
+                if known.point is not None:
+                    operation.moved(known.point, known.at, now)
+
+    def unfollow(self, operation: LocatedOperation) -> None:
+        known = self._clients.get(operation.area.owner)
+        if known is not None and operation in known.operations:
+            known.operations.remove(operation)
 
     # Sessions -----------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from mypy_extensions import mypyc_attr
 from gossamer.broker.sharing import Group, give_to_group
 from gossamer.broker.subscription_tree import Tap
 from gossamer.budget.ledger import Charge
+from gossamer.geo.geolocation import Located
 from gossamer.plus.state import OperatorResult, OperatorState
 from gossamer.plus.values import INFINITY
 from gossamer.session.message import Message
@@ -32,7 +33,7 @@ RESULT_QOS: Final = 2
 class OperatorSubscription(Subscription):
     """A session's subscription to an operation."""
 
-    __slots__ = ("operation",)
+    __slots__ = ("located", "operation")
 
     def __init__(
         self,
@@ -41,9 +42,11 @@ class OperatorSubscription(Subscription):
         share: str,
         filter: str,
         operation: Operation,
+        located: Located | None = None,
     ) -> None:
         super().__init__(session, record, share, filter)
         self.operation = operation
+        self.located = located  # what it said about places
 
     def reads(self) -> tuple[str, ...]:
         return self.operation.state.plan.reads
@@ -90,15 +93,23 @@ class Operation(Tap):
         owner.core.counters.operators_bytes_read += self._bytes_for_all(message)
         if self.early is not None:
             self.early.add(message.topic)
-            state.accept(owner.publication(message, now), now)
+            self.accept(message, now)
             owner.settle(state, message.qos > 0)
             return
-        for result in state.accept(owner.publication(message, now), now):
+        for result in self.accept(message, now):
             if result.forwarded:
                 self._send(forwarded(message, result), origin, now)
             else:
                 self.send(result, now)
         owner.settle(state, message.qos > 0)
+
+    def accept(self, message: Message, now: float) -> list[OperatorResult]:
+        """What the state makes of it."""
+        return self.state.accept(self.owner.publication(message, now), now)
+
+    def admits(self, message: Message, now: float) -> bool:
+        """Whether the message is about places that the subscription is interested in."""
+        return True
 
     def send(
         self, result: OperatorResult, now: float, user: list[tuple[str, str]] | None = None

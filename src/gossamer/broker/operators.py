@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.charges import charge_of_operation
 from gossamer.broker.delivery import is_shown
+from gossamer.broker.located_operators import LocatedOperation, OperatorArea
 from gossamer.broker.offload import ANSWER, OffloadAnswers, want, want_no_more
 from gossamer.broker.operator_memory import OperatorMemory
 from gossamer.broker.operator_subscriptions import Operation, OperatorSubscription, forwarded, made
@@ -20,9 +21,9 @@ from gossamer.plus.counted_windows import COUNTED, CountedWindows
 from gossamer.plus.engine import AskedOperator, Engine, read_key
 from gossamer.plus.filter_operator import FilterOperator
 from gossamer.plus.jobs import Job
+from gossamer.plus.located import LOCATED_KEY
 from gossamer.plus.memory import REMEMBERED
 from gossamer.plus.offload import OffloadedState
-from gossamer.plus.operators.kinds import Options
 from gossamer.plus.plan import OperatorPlan, PlusError
 from gossamer.plus.publication import Publication
 from gossamer.plus.state import OperatorResult, OperatorState, Services
@@ -58,7 +59,7 @@ class Operators:
         self.memory: OperatorMemory | None = None
         if engine.memory is not None:
             self.memory = OperatorMemory(core, engine.memory)
-        # What an earlier process counted for the mesh, by name, until somebody counts on.
+        # What an earlier process counted for the mesh, or in areas, until somebody counts on.
         self._counted: dict[str, list[tuple[str, bytes]]] = {}
         self._awaited = INFINITY  # when the alarm goes
         self._alarm = _WindowTimer(self)
@@ -101,12 +102,18 @@ class Operators:
         """
         known = self.operations.get(self._key(asked))
         if known is not None:
+            self._put_area(known, asked, now)
             return known
         plan = asked.plan
         charge = charge_of_operation(self.core, asked, self._key(asked), session.owner)
-        operation = self._make(plan, asked.options, now)
+        operation = self._make(asked, now)
         operation.charge = charge
         charge.lay()
+        if isinstance(operation, LocatedOperation):
+            operation.reader = session
+            self.core.locations.follow(operation, now)
+            if self._count_on(operation, now):
+                return operation
         if isinstance(operation.state, OffloadedState):
             return operation
         if plan.starts_retained():
@@ -115,8 +122,8 @@ class Operators:
                 self._early.append(operation)
             else:
                 self._begin_with_retained(operation, set(), now)
-        if self.memory is not None:
-            self.memory.show(operation, now)
+        if self.memory is not None and not isinstance(operation, LocatedOperation):
+            self.memory.show(operation, now)  # it does not know where that was
         return operation
 
     def all_retained(self, now: float) -> None:
@@ -138,18 +145,39 @@ class Operators:
         state = operation.state
         for message in self._retained(state.plan, now):
             if message.topic not in known:
-                state.accept(self.publication(message, now), now)
+                operation.accept(message, now)
         self.settle(state, False)
+
+    def _put_area(self, known: Operation, asked: AskedOperator, now: float) -> None:
+        """Somebody asks for it again, for the areas that it has now."""
+        if isinstance(known, LocatedOperation) and isinstance(asked.area, OperatorArea):
+            known.put_areas(asked.area.located, now)
+            self.core.locations.follow(known, now)
+
+    def _count_on(self, operation: LocatedOperation, now: float) -> bool:
+        """Whether an earlier process left something of it."""
+        state = operation.state
+        parts = self._counted.pop(state.key, None)
+        if parts is None:
+            return False
+        state.restore(parts, now)
+        operation.area_changed(now)
+        self.settle(state, True)
+        return True
 
     def attach(self, subscription: OperatorSubscription) -> None:
         subscription.operation.add(subscription)
 
-    def detach(self, subscription: OperatorSubscription) -> None:
-        """The last one leaves behind what was counted, for a while."""
+    def detach(self, subscription: OperatorSubscription, is_replaced: bool = False) -> None:
+        """The last one leaves behind what was counted, for a while; not if it asked for another
+        area instead."""
         operation = subscription.operation
         operation.remove(subscription)
         operation.pass_on(subscription.session)
-        if operation.is_idle() and not operation.state.remembers:
+        comes_back = operation.state.remembers and not (
+            is_replaced and isinstance(operation, LocatedOperation)
+        )
+        if operation.is_idle() and not comes_back:
             self._dismiss(operation)
 
     def group(self, name: str) -> Group | None:
@@ -162,12 +190,15 @@ class Operators:
 
     def last_messages(self, subscription: OperatorSubscription, now: float) -> list[Message]:
         """What a new subscriber is sent at once: the last results, and retained ones that pass."""
-        state = subscription.operation.state
-        if subscription.operation.early is not None:
+        operation = subscription.operation
+        state = operation.state
+        if operation.early is not None:
             return []  # it has no results yet
         messages = {result.topic: made(result) for result in state.last_results(now)}
         if isinstance(state, FilterOperator) and state.plan.processor is None:
             for message in self._retained(state.plan, now):
+                if not operation.admits(message, now):
+                    continue
                 result = state.judge(self.publication(message, now))
                 if result is not None and result.topic not in messages:
                     messages[result.topic] = forwarded(message, result)
@@ -186,8 +217,8 @@ class Operators:
                 self._parts.drop(key)
                 self.core.journal.dirty = True
         for key, named in by_key.items():
-            if key.startswith(COUNTED):
-                self._counted[key[len(COUNTED) :]] = named
+            if key.startswith((COUNTED, LOCATED_KEY)):
+                self._counted[key] = named
                 continue
             try:
                 filter, options = read_key(key)
@@ -208,7 +239,7 @@ class Operators:
         known = self.operations.get(self._key(asked))
         if known is not None:
             return known
-        operation = self._make(asked.plan, asked.options, now)
+        operation = self._make(asked, now)
         charge = charge_of_operation(self.core, asked, operation.state.key, NOBODY)
         operation.charge = charge
         charge.lay()
@@ -230,7 +261,7 @@ class Operators:
     def count(self, name: str, plan: OperatorPlan, now: float) -> CountedWindows:
         """Goes on with what an earlier process counted by that name."""
         state = self.engine.count(name, plan, now)
-        parts = self._counted.pop(name, None)
+        parts = self._counted.pop(COUNTED + name, None)
         if parts is not None:
             state.restore(parts, now)
         if self.memory is not None:
@@ -245,8 +276,8 @@ class Operators:
 
     def drop_counted(self) -> None:
         """What nobody counts on with."""
-        for name in self._counted:
-            self._parts.drop(COUNTED + name)
+        for key in self._counted:
+            self._parts.drop(key)
             self.core.journal.dirty = True
         self._counted.clear()
 
@@ -311,7 +342,7 @@ class Operators:
             self.core.timers.add(due, self._alarm)
 
     def _key(self, asked: AskedOperator) -> str:
-        return self.engine.key(asked.plan, asked.options)
+        return self.engine.key(asked.plan, asked.options, asked.area)
 
     def _retained(self, plan: OperatorPlan, now: float) -> list[Message]:
         found: list[Message] = []
@@ -322,10 +353,16 @@ class Operators:
                     found.append(message)
         return found
 
-    def _make(self, plan: OperatorPlan, options: Options, now: float) -> Operation:
-        state = self.engine.subscribe(plan, options)
+    def _make(self, asked: AskedOperator, now: float) -> Operation:
+        plan = asked.plan
+        area = asked.area
+        state = self.engine.subscribe(plan, asked.options, area)
         state.begin(now)
-        operation = Operation(self, state)
+        operation = (
+            LocatedOperation(self, state, area)
+            if isinstance(area, OperatorArea)
+            else Operation(self, state)
+        )
         self.operations[state.key] = operation
         self.core.counters.operators = len(self.operations)
         if isinstance(state, OffloadedState):
@@ -339,6 +376,8 @@ class Operators:
     def _dismiss(self, operation: Operation) -> None:
         state = operation.state
         self.core.neighbours.operation_closed(operation)
+        if isinstance(operation, LocatedOperation):
+            self.core.locations.unfollow(operation)
         del self.operations[state.key]
         if operation.charge is not None:
             operation.charge.lift()

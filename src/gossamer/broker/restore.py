@@ -22,7 +22,7 @@ from gossamer.broker.retained_delivery import restore as restore_owed
 from gossamer.broker.revocation import revoke
 from gossamer.broker.session_end import end_session, expect_expiry, expect_will, will_delay
 from gossamer.broker.session_start import AcceptedLogin, bound_queue, bound_unread, resume
-from gossamer.broker.subscriptions import asked_of, enter, make
+from gossamer.broker.subscriptions import asked_of, enter, limit, make
 from gossamer.broker.timers import Timer
 from gossamer.geo.areas import GlpError
 from gossamer.geo.geolocation import read_located
@@ -223,6 +223,7 @@ def _restore_session(core: Core, stored: StoredSession, now: float) -> Session:
         try:
             asked = asked_of(core, split_share(record.filter)[1], record.user)
             located = read_located(record.user)
+            limit(core, session, record.filter, asked, located)
         except (PlusError, GlpError):
             # The window or the processor that it needs is configured no more.
             core.journal.subscription_removed(session.client_id, record.filter)

@@ -10,7 +10,7 @@ from gossamer.broker.mesh_port import SHARED_TOPICS
 from gossamer.broker.offload import may_use
 from gossamer.broker.replies import promise, refuse
 from gossamer.broker.retained_delivery import owe
-from gossamer.broker.subscriptions import asked_of, enter, make, remove_subscription
+from gossamer.broker.subscriptions import asked_of, enter, limit, make, remove_subscription
 from gossamer.geo.areas import GlpError
 from gossamer.geo.geolocation import Located
 from gossamer.geo.glp import Glp, misspelt, parse_sent
@@ -175,7 +175,7 @@ class _SubscribeWork(_FilterWork):
     def _answer(self, connection: Connection, request: Request, now: float) -> int:
         try:
             granted, is_new = _subscribe(
-                connection, request, self._identifier, self._user, self._glp, now
+                connection, request, self._identifier, self._user, self._glp, self._grants, now
             )
         except Refusal as refusal:
             self._text = self._text or refusal.text
@@ -199,8 +199,6 @@ class _SubscribeWork(_FilterWork):
             promise(connection.outbox, answer)
         else:  # with a full store only that was granted which is on disk already, or never will be
             refuse(connection.outbox, answer)
-        if self._glp is not None and self._grants:
-            core.locations.learn(session, self._glp, now)
         if self._wanted:
             owe(core, session, self._wanted, now)
 
@@ -245,8 +243,10 @@ def _subscribe(
     identifier: int,
     user: list[tuple[str, str]],
     glp: Glp | None,
+    is_learned: bool,
     now: float,
 ) -> tuple[Subscription, bool]:
+    """`is_learned` if the packet's position is known by now: it counts if anything is granted."""
     core = connection.core
     session = connection.session
     assert session is not None
@@ -307,6 +307,8 @@ def _subscribe(
         if is_new or not _is_on_disk(core, session.subscriptions[request.filter].record, record):
             raise Refusal(reasons.QUOTA_EXCEEDED, "the store is full")
         record.saved_in = session.subscriptions[request.filter].record.saved_in
+    if glp is not None and not is_learned:
+        core.locations.learn(session, glp, now)
     subscription = make(core, session, record, asked, located, now)
     enter(core, subscription)
     if session.persistent and core.journal.accepts:
@@ -332,15 +334,14 @@ def _is_on_disk(core: Core, known: SubscriptionRecord, asked: SubscriptionRecord
 def _located(
     core: Core, session: Session, filter: str, asked: AskedOperator | None, glp: Glp
 ) -> Located:
-    if asked is not None:
-        raise Refusal(
-            reasons.IMPLEMENTATION_SPECIFIC_ERROR,
-            "an operator subscription cannot have an area (GLP)",
-        )
     try:
-        return core.locations.asked(session, filter, glp)
+        located = core.locations.asked(session, filter, glp)
+        limit(core, session, filter, asked, located)
     except GlpError as error:
         raise Refusal(reasons.IMPLEMENTATION_SPECIFIC_ERROR, error.text) from None
+    except PlusError as error:
+        raise Refusal(reasons.IMPLEMENTATION_SPECIFIC_ERROR, str(error)) from None
+    return located
 
 
 def _wants_retained(subscription: Subscription, is_new: bool) -> bool:

@@ -27,6 +27,10 @@ class Tap:
     def take(self, message: Message, origin: Session | None, now: float) -> None:
         """`origin` is the publishing session, if it has one."""
 
+    def guards_places(self) -> bool:
+        """Whether it gets places that not everybody may see, and keeps them from those others."""
+        return False
+
 
 @mypyc_attr(acyclic=True)
 class FilterEntry(TreeEntry):

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Final
 from gossamer.broker.charges import charge_of
 from gossamer.broker.chores import Chore
 from gossamer.broker.geofences import LocatedSubscription
+from gossamer.broker.located_operators import area_for
 from gossamer.broker.operator_subscriptions import OperatorSubscription
 from gossamer.broker.retained_delivery import forgive
 from gossamer.broker.sharing import Group
 from gossamer.geo.geolocation import Located
 from gossamer.plus.engine import AskedOperator
 from gossamer.plus.grammar import is_operator_filter
+from gossamer.plus.plan import PlusError
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
 from gossamer.session.subscription import Subscription
@@ -31,6 +33,26 @@ def asked_of(core: Core, filter: str, user: list[tuple[str, str]]) -> AskedOpera
     return core.operators.engine.ask(filter, user) if is_operator_filter(filter) else None
 
 
+def limit(
+    core: Core,
+    session: Session,
+    filter: str,
+    asked: AskedOperator | None,
+    located: Located | None,
+) -> None:
+    """What was asked for to the areas that came with it, if it is an operator. Raises PlusError."""
+    if asked is None or located is None:
+        return
+    if located.events:
+        raise PlusError("an operator subscription has results, no events of areas (gpl_events)")
+    if located.areas.follows and split_share(filter)[0]:
+        raise PlusError(
+            "the members of a shared group are at different places: an operator for all of them "
+            "takes static areas only"
+        )
+    core.operators.engine.limit(asked, area_for(core.locations, session, located))
+
+
 def make(
     core: Core,
     session: Session,
@@ -40,12 +62,19 @@ def make(
     now: float,
 ) -> Subscription:
     share, filter = split_share(record.filter)
+    if asked is not None:
+        operation = core.operators.open(asked, session, now)
+        return OperatorSubscription(session, record, share, filter, operation, located)
     if located is not None:
         return core.locations.subscription(session, record, located)
-    if asked is None:
-        return Subscription(session, record, share, filter)
-    operation = core.operators.open(asked, session, now)
-    return OperatorSubscription(session, record, share, filter, operation)
+    return Subscription(session, record, share, filter)
+
+
+def located_in(subscription: Subscription) -> Located | None:
+    """What the subscription said about places."""
+    if isinstance(subscription, LocatedSubscription | OperatorSubscription):
+        return subscription.located
+    return None
 
 
 def enter(core: Core, subscription: Subscription) -> None:
@@ -57,7 +86,7 @@ def enter(core: Core, subscription: Subscription) -> None:
         core,
         subscription.session,
         subscription.record,
-        isinstance(subscription, LocatedSubscription),
+        located_in(subscription) is not None,
         isinstance(subscription, OperatorSubscription),
     )
     if known is not None and known.charge is not None:
@@ -78,7 +107,7 @@ def enter(core: Core, subscription: Subscription) -> None:
             isinstance(known, OperatorSubscription)
             and known.operation is not subscription.operation
         ):
-            core.operators.detach(known)
+            core.operators.detach(known, True)
     else:
         core.routes.add(subscription)
     subscription.session.subscriptions[subscription.record.filter] = subscription

@@ -11,6 +11,8 @@ from gossamer.plus.filter_operator import FilterOperator
 from gossamer.plus.grammar import parse, read_options, settled
 from gossamer.plus.jobs import Job
 from gossamer.plus.limits import MAX_TOPIC_BYTES, OperatorLimits
+from gossamer.plus.located import LOCATED_KEY, AreaTest
+from gossamer.plus.located_spatial import LocatedSpatialState
 from gossamer.plus.memory import Memory, MemoryLimits
 from gossamer.plus.offload import OffloadedState, OffloadRule
 from gossamer.plus.operators.kinds import Options
@@ -29,11 +31,13 @@ MAX_SHOWN: Final = 80
 
 
 class AskedOperator:
-    """An operator subscription as a client asked for it."""
+    """An operator subscription as a client asked for it. `area` is what it is limited to, if
+    anything; it comes with the SUBSCRIBE, and not with the filter."""
 
     def __init__(self, plan: OperatorPlan, options: Options) -> None:
         self.plan = plan
         self.options = options
+        self.area: AreaTest | None = None
 
 
 class Engine:
@@ -82,13 +86,25 @@ class Engine:
             self.offloads.check(asked.plan, asked.options)
         return asked
 
-    def subscribe(self, plan: OperatorPlan, options: Options | None = None) -> OperatorState:
+    def limit(self, asked: AskedOperator, area: AreaTest) -> None:
+        """To what is published about places in the area. Raises PlusError."""
+        plan = asked.plan
+        if plan.processor is not None and self.offloads is not None and self.offloads.takes(plan):
+            raise PlusError(
+                f"{plan.chain} is computed elsewhere, where nobody knows the area: subscribe "
+                "without one"
+            )
+        asked.area = area
+
+    def subscribe(
+        self, plan: OperatorPlan, options: Options | None = None, area: AreaTest | None = None
+    ) -> OperatorState:
         """The state for it, made if it is the first; `release` gives it back."""
         asked = settled(plan, options if options is not None else Options())
-        key = _key(plan, asked)
+        key = _key(plan, asked, area)
         state = self.states.get(key)
         if state is None:
-            state = self.states[key] = self._make_state(key, plan, asked)
+            state = self.states[key] = self._make_state(key, plan, asked, area)
         state.references += 1
         return state
 
@@ -102,29 +118,39 @@ class Engine:
         state.references += 1
         return state
 
-    def _make_state(self, key: str, plan: OperatorPlan, options: Options) -> OperatorState:
-        if self.offloads is not None and self.offloads.takes(plan):
+    def _make_state(
+        self, key: str, plan: OperatorPlan, options: Options, area: AreaTest | None
+    ) -> OperatorState:
+        if area is None and self.offloads is not None and self.offloads.takes(plan):
             return OffloadedState(key, plan, self.services)
         if not plan.has_steps():
-            return self._make_core(key, plan, options)
+            return self._make_core(key, plan, options, area)
         is_alone = plan.spatial is None and plan.temporal is None
-        core = None if is_alone else self._make_core(key, plan, options)
+        core = None if is_alone else self._make_core(key, plan, options, area)
         return StagedState(key, plan, self.services, core)
 
-    def _make_core(self, key: str, plan: OperatorPlan, options: Options) -> OperatorState:
+    def _make_core(
+        self, key: str, plan: OperatorPlan, options: Options, area: AreaTest | None
+    ) -> OperatorState:
         services, spatial, temporal = self.services, plan.spatial, plan.temporal
         named = options.names_participants
         if temporal is not None and spatial is not None:
             return SpatioTemporalState(key, plan, services, temporal, spatial, named)
         if temporal is not None:
             return TemporalState(key, plan, services, temporal)
+        if (
+            spatial is not None
+            and area is not None
+            and (area.changes or plan.processor is not None)
+        ):
+            return LocatedSpatialState(key, plan, services, spatial, named, options.every, area)
         if spatial is not None:
             return SpatialState(key, plan, services, spatial, named, options.every)
         return FilterOperator(key, plan, services)
 
-    def key(self, plan: OperatorPlan, options: Options) -> str:
+    def key(self, plan: OperatorPlan, options: Options, area: AreaTest | None = None) -> str:
         """Under which `states` has it, if it is there."""
-        return _key(plan, settled(plan, options))
+        return _key(plan, settled(plan, options), area)
 
     def release(self, state: OperatorState) -> bool:
         """Whether it was the last holder, and the state is gone."""
@@ -198,13 +224,17 @@ class Engine:
         return results
 
 
-def _key(plan: OperatorPlan, options: Options) -> str:
+def _key(plan: OperatorPlan, options: Options, area: AreaTest | None) -> str:
+    where = "" if area is None else f"{LOCATED_KEY}{area.key} "
     reply = "rpt" if options.names_participants else "skr"
-    return f"{reply} {options.every!r} {plan.chain}/{plan.filter}"
+    return f"{where}{reply} {options.every!r} {plan.chain}/{plan.filter}"
 
 
 def read_key(key: str) -> tuple[str, Options]:
-    """The filter and the options that make this key, which may come from a store."""
+    """The filter and the options that make this key, which may come from a store. ValueError for
+    one with an area: that cannot be told from the key."""
+    if key.startswith(LOCATED_KEY):
+        raise ValueError("a subscription with an area")
     reply, _, rest = key.partition(" ")
     every, _, filter = rest.partition(" ")
     return filter, Options(reply == "rpt", float(every))

@@ -116,12 +116,12 @@ class SpatialState(OperatorState):
             self.services.skip(publication.trouble)
             return []
         expires_at = self.valid_until(publication, now)
-        if verdict == PASSES and expires_at > now:
-            self._order += 1
-            is_put = self._put(publication.topic, value, expires_at, self._order)
-            return self._send(now) if is_put else []
-        # The topic's last value is one that takes no part: whatever it had before is outdated.
-        return self._send(now) if self._leave(publication.topic) else []
+        takes_part = verdict == PASSES and expires_at > now
+        return self._enter_value(publication.topic, value, expires_at, takes_part, now)
+
+    def leave(self, topic: str, now: float) -> list[OperatorResult]:
+        self._expire(now)
+        return self._send(now) if self._leave(topic) else []
 
     def begin_after(self, order: int) -> None:
         """What was published before it began has an order up to that."""
@@ -177,6 +177,16 @@ class SpatialState(OperatorState):
             self._order = order
             if self._put(topic, value, expires_at, order):
                 self.changed.discard(topic)
+
+    def _enter_value(
+        self, topic: str, value: float, expires_at: float, takes_part: bool, now: float
+    ) -> list[OperatorResult]:
+        if takes_part:
+            self._order += 1
+            is_put = self._put(topic, value, expires_at, self._order)
+            return self._send(now) if is_put else []
+        # The topic's last value is one that takes no part: whatever it had before is outdated.
+        return self._send(now) if self._leave(topic) else []
 
     def _put(self, topic: str, value: float, expires_at: float, order: int) -> bool:
         """False if there is no room for another topic."""

@@ -139,6 +139,12 @@ class StagedState(OperatorState):
         self._expect()
         return results
 
+    def leave(self, topic: str, now: float) -> list[OperatorResult]:
+        return [] if self._core is None else self.of_core(self._core.leave(topic, now), now)
+
+    def aggregate(self) -> OperatorState | None:
+        return self._core
+
     def tick(self, now: float) -> list[OperatorResult]:
         results: list[OperatorResult] = []
         for late in self._before.tick(self, now):

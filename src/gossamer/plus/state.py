@@ -71,6 +71,10 @@ class OperatorState:
     def begin(self, now: float) -> None:
         """Somebody subscribes to it, the first one."""
 
+    def leave(self, topic: str, now: float) -> list[OperatorResult]:
+        """The topic has published something that is outside the area of the subscription."""
+        return []
+
     def tick(self, now: float) -> list[OperatorResult]:
         """Called once `due` has come."""
         return []

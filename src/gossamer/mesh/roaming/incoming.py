@@ -18,6 +18,7 @@ from gossamer.broker.subscriptions import (
     asked_of,
     enter,
     find_group,
+    limit,
     make,
     remove_subscription,
 )
@@ -188,6 +189,7 @@ class IncomingSessions(DirectedHandler):
             try:
                 asked = asked_of(core, split_share(record.filter)[1], record.user)
                 located = read_located(record.user)
+                limit(core, session, record.filter, asked, located)
             except (PlusError, GlpError):
                 continue  # the window or the processor that it needs is not configured here
             enter(core, make(core, session, record, asked, located, now))

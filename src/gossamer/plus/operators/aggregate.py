@@ -126,6 +126,10 @@ class LazyHeap:
         self._gone: set[int] = set()
 
     def push(self, key: float, number: int) -> None:
+        """A number that was removed may come back, with the key that it had."""
+        if number in self._gone:
+            self._gone.discard(number)  # it was not found out that it went
+            return
         heappush(self._heap, (key, number))
 
     def forget(self, number: int) -> None:
