@@ -14,6 +14,8 @@ from gossamer.plus.temporal import TemporalState
 COUNTED: Final = "counted "
 # Of the windows that ended while the broker was down, so many are told of.
 MOST_LATE: Final = 16
+# A clock that a restart finds set back by more than this, and by a window, was wrong before.
+MOST_BACK_SECONDS: Final = 60.0
 
 
 class EndedWindow:
@@ -38,6 +40,15 @@ class CountedWindows(TemporalState):
         self.next_number = self._number(self._window.start(self.since))
         self._ended: list[EndedWindow] = []
         self.mark("")
+
+    def tick(self, now: float) -> list[OperatorResult]:
+        """Nothing: a window that has ended is on disk until it is taken, and told with that."""
+        return []
+
+    def is_over(self, now: float) -> bool:
+        """Whether a window has ended that counted something: it is to be taken before a value of
+        the next one enters."""
+        return bool(self._topics) and now + self.services.wall_offset >= self._end
 
     def fire(self) -> list[OperatorResult]:
         number = self._number(self._start)
@@ -84,7 +95,11 @@ class CountedWindows(TemporalState):
                 try:
                     said = json.loads(part)
                     self.since = min(self.since, float(said[3]))
-                    self.next_number = min(self.next_number, int(said[4]))
+                    # A clock that was set back does not open a window that was told, unless it had
+                    # been wrong by much.
+                    told = int(said[4])
+                    if (told - self.next_number - 1) * self._window.seconds <= MOST_BACK_SECONDS:
+                        self.next_number = told
                 except (ValueError, TypeError, IndexError, KeyError):
                     self.mark(name)
         super().restore(parts, now)

@@ -12,7 +12,8 @@ one of the same function shows it.
 """
 
 import struct
-from typing import Final
+from operator import itemgetter
+from typing import Final, TypeVar
 
 from gossamer.plus.limits import MAX_TOPIC_BYTES
 from gossamer.plus.operators.aggregate import Aggregate, Saved
@@ -27,6 +28,7 @@ _MOST_VARINT: Final = 640
 _FLOAT: Final = struct.Struct(">d")
 
 Counts = dict[str, Aggregate]
+Item = TypeVar("Item")
 
 
 def packed_pieces(topics: Counts) -> list[bytes]:
@@ -35,22 +37,22 @@ def packed_pieces(topics: Counts) -> list[bytes]:
     piece = bytearray()
     count = 0
     before = b""
-    for topic, aggregate in _sorted(topics):
+    for topic, aggregate in sorted_by_topic(topics):
         if count >= PIECE_TOPICS or len(piece) >= PIECE_BYTES:
             pieces.append(bytes(piece))
             piece = bytearray()
             count = 0
             before = b""
-        _put_topic(piece, topic, before)
+        put_topic(piece, topic, before)
         for item in aggregate.save():
             if isinstance(item, list):
-                _put_size(piece, len(item))
+                put_size(piece, len(item))
                 for number in item:
-                    _put_integer(piece, number)
+                    put_integer(piece, number)
             elif isinstance(item, int):
-                _put_integer(piece, item)
+                put_integer(piece, item)
             else:
-                piece += _FLOAT.pack(item)
+                put_float(piece, item)
         before = topic
         count += 1
     pieces.append(bytes(piece))
@@ -60,37 +62,27 @@ def packed_pieces(topics: Counts) -> list[bytes]:
 def unpacked_piece(data: bytes, function: AggregateKind) -> Counts:
     """The counts of one piece; ValueError for what `packed_pieces` made of no such function."""
     shape = _shape(function)
-    reader = _Reader(data)
+    reader = PartReader(data)
     topics: Counts = {}
     before = b""
     while reader.at < len(data):
         if len(topics) >= PIECE_TOPICS:
             raise ValueError("too many topics")
         topic = reader.topic(before)
-        if topic <= before:
-            raise ValueError("topics out of order")
         saved: Saved = [reader.item(kind) for kind in shape]
         aggregate = function.running()
         try:
             aggregate.restore(saved)
         except (TypeError, IndexError) as error:
             raise ValueError(str(error)) from None
-        name = topic.decode()
-        if "\0" in name or "+" in name or "#" in name:
-            raise ValueError("a topic that is none")
-        topics[name] = aggregate
+        topics[topic.decode()] = aggregate
         before = topic
     return topics
 
 
-def _sorted(topics: Counts) -> list[tuple[bytes, Aggregate]]:
-    named = [(topic.encode(), aggregate) for topic, aggregate in topics.items()]
-    named.sort(key=_topic_of)
-    return named
-
-
-def _topic_of(item: tuple[bytes, Aggregate]) -> bytes:
-    return item[0]
+def sorted_by_topic(topics: dict[str, Item]) -> list[tuple[bytes, Item]]:
+    """By their bytes, as pieces have them."""
+    return sorted([(topic.encode(), item) for topic, item in topics.items()], key=itemgetter(0))
 
 
 def _shape(function: AggregateKind) -> str:
@@ -102,7 +94,7 @@ def _shape(function: AggregateKind) -> str:
     return "".join(kinds)
 
 
-def _put_topic(piece: bytearray, topic: bytes, before: bytes) -> None:
+def put_topic(piece: bytearray, topic: bytes, before: bytes) -> None:
     most = min(len(topic), len(before))
     head = 0
     while head < most and topic[head] == before[head]:
@@ -110,25 +102,29 @@ def _put_topic(piece: bytearray, topic: bytes, before: bytes) -> None:
     tail = 0
     while tail < most - head and topic[-1 - tail] == before[-1 - tail]:
         tail += 1
-    _put_size(piece, head)
-    _put_size(piece, tail)
+    put_size(piece, head)
+    put_size(piece, tail)
     middle = topic[head : len(topic) - tail]
-    _put_size(piece, len(middle))
+    put_size(piece, len(middle))
     piece += middle
 
 
-def _put_integer(piece: bytearray, number: int) -> None:
-    _put_size(piece, number << 1 if number >= 0 else (-number << 1) - 1)
+def put_float(piece: bytearray, number: float) -> None:
+    piece += _FLOAT.pack(number)
 
 
-def _put_size(piece: bytearray, number: int) -> None:
+def put_integer(piece: bytearray, number: int) -> None:
+    put_size(piece, number << 1 if number >= 0 else (-number << 1) - 1)
+
+
+def put_size(piece: bytearray, number: int) -> None:
     while number > 127:
         piece.append(number & 127 | 128)
         number >>= 7
     piece.append(number)
 
 
-class _Reader:
+class PartReader:
     __slots__ = ("_data", "at")
 
     def __init__(self, data: bytes) -> None:
@@ -136,9 +132,10 @@ class _Reader:
         self.at = 0
 
     def topic(self, before: bytes) -> bytes:
-        head = self._size()
-        tail = self._size()
-        middle = self._size()
+        """Behind that one in their order."""
+        head = self.size()
+        tail = self.size()
+        middle = self.size()
         start = self.at
         self.at += middle
         if (
@@ -148,27 +145,40 @@ class _Reader:
         ):
             raise ValueError("a topic that is cut off")
         ending = before[len(before) - tail :]
-        return before[:head] + self._data[start : self.at] + ending
+        topic = before[:head] + self._data[start : self.at] + ending
+        name = topic.decode()  # a UnicodeDecodeError is a ValueError
+        if topic <= before or "\0" in name or "+" in name or "#" in name:
+            raise ValueError("a topic that is none, or out of order")
+        return topic
 
     def item(self, kind: str) -> int | float | list[int]:
         if kind == "i":
-            return self._integer()
+            return self.integer()
         if kind == "f":
-            self.at += _FLOAT.size
-            if self.at > len(self._data):
-                raise ValueError("a number that is cut off")
-            value: float = _FLOAT.unpack_from(self._data, self.at - _FLOAT.size)[0]
-            return value
-        count = self._size()
+            return self.float()
+        count = self.size()
         if count > 2 * MAX_BUCKETS:
             raise ValueError("a list that is too long")
-        return [self._integer() for _ in range(count)]
+        return [self.integer() for _ in range(count)]
 
-    def _integer(self) -> int:
-        number = self._size()
+    def byte(self) -> int:
+        if self.at >= len(self._data):
+            raise ValueError("a byte that is cut off")
+        self.at += 1
+        return self._data[self.at - 1]
+
+    def float(self) -> float:
+        self.at += _FLOAT.size
+        if self.at > len(self._data):
+            raise ValueError("a number that is cut off")
+        value: float = _FLOAT.unpack_from(self._data, self.at - _FLOAT.size)[0]
+        return value
+
+    def integer(self) -> int:
+        number = self.size()
         return -((number + 1) >> 1) if number & 1 else number >> 1
 
-    def _size(self) -> int:
+    def size(self) -> int:
         data = self._data
         number = 0
         shift = 0

@@ -19,6 +19,10 @@ from gossamer.broker.policy import Origin
 from gossamer.broker.settings import Settings
 from gossamer.mesh.mesh import Mesh
 from gossamer.mesh.settings import MeshSettings
+from gossamer.plus.engine import Engine
+from gossamer.plus.operators.windows import Window
+from gossamer.plus.registry import DEFAULT_WINDOWS
+from gossamer.plus.vocabulary import Vocabulary
 from gossamer.session.journal import Journal
 from gossamer.session.records import Snapshot
 from gossamer.sim.known_links import KnownLinks, LinkMap
@@ -121,6 +125,7 @@ class SimulatedHost(Party):
         tick: float = 0.25,
         is_joint: bool = False,
         links: LinkMap | None = None,
+        windows: tuple[Window, ...] = DEFAULT_WINDOWS,
     ) -> None:
         super().__init__(timeline)
         self.name = name
@@ -135,6 +140,7 @@ class SimulatedHost(Party):
         self.is_joint = is_joint
         self.roaming_seconds = 5.0
         self.links = links
+        self.windows = windows
         self.is_up = True
         self.departure = 0.0  # when the work of this turn is done
         self.life = 0  # grows with each start: what belongs to an earlier one is void
@@ -247,7 +253,8 @@ class SimulatedHost(Party):
 
     def _started(self) -> Broker:
         now = self.clock.at(self.timeline.now)
-        broker = Broker(self.settings, self.disk.journal, now)
+        engine = Engine(Vocabulary(self.windows))
+        broker = Broker(self.settings, self.disk.journal, now, engine)
         broker.restore(self.disk.snapshot(), now)
         return broker
 

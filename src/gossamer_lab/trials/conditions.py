@@ -21,6 +21,7 @@ from gossamer.plus.grammar import is_operator_filter, parse
 from gossamer.plus.rules import PASSES, checks_of, judge_all
 from gossamer.plus.vocabulary import Vocabulary
 from gossamer_lab.trials.publications import Entries, TrialPublication
+from gossamer_lab.trials.windows import is_window_filter
 
 NOWHERE: Final = ""  # the position of a client that has none
 # For a subscription that is interested in the place where its client is, wherever that is.
@@ -140,8 +141,24 @@ class PlaceCondition(Condition):
         return positions if located_by(areas).areas.follows or HERE in areas else (NOWHERE,)
 
 
+class WindowCondition(Condition):
+    """Nothing that is published is delivered; results are (`trials/window_oracle.py`)."""
+
+    def __init__(self, filter: str) -> None:
+        chain, _, self.reads = filter.partition("/")
+        self.prefix = chain + "/"
+
+    def requires(self, publication: TrialPublication) -> bool:
+        return False
+
+    def allows(self, publication: TrialPublication) -> bool:
+        return False
+
+
 def condition_of(filter: str, where: Entries, whereabouts: Possible[str]) -> Condition | None:
     """None for a plain subscription."""
+    if is_window_filter(filter):
+        return WindowCondition(filter)
     if is_operator_filter(filter):
         return RuleCondition(filter)
     return PlaceCondition(filter, where, whereabouts) if where else None

@@ -28,7 +28,13 @@ from zlib import crc32
 from gossamer.topics.names import matches, split_share
 from gossamer.wire.packets import Publish
 from gossamer.wire.reasons import SERVER_BUSY
-from gossamer_lab.trials.conditions import NOWHERE, Condition, Possible, condition_of
+from gossamer_lab.trials.conditions import (
+    NOWHERE,
+    Condition,
+    Possible,
+    WindowCondition,
+    condition_of,
+)
 from gossamer_lab.trials.publications import (
     Entries,
     PublicationKey,
@@ -36,6 +42,7 @@ from gossamer_lab.trials.publications import (
     TrialPublication,
 )
 from gossamer_lab.trials.retained_oracle import RetainedOracle
+from gossamer_lab.trials.window_oracle import WindowOracle
 
 _TRY_AGAIN: Final = f"was refused with 0x{SERVER_BUSY:02x}"
 
@@ -105,6 +112,7 @@ class Oracle:
         members: Sequence[str] = (),
     ) -> None:
         self._keep = trace
+        self.windows = WindowOracle(self.fault)
         self._is_ordered = is_ordered
         self._group = group
         self._members = members
@@ -149,6 +157,7 @@ class Oracle:
         )
         key = publication.key
         self._of_this_round.append(publication)
+        self.windows.publishing(publication, self._surely_counted_for())
         if retain:
             self.retained.wrote(topic, publisher, publication.payload.decode())
         self.trace(
@@ -167,6 +176,7 @@ class Oracle:
     def acknowledged(self, key: PublicationKey) -> None:
         publication = self.publication(key)
         publication.acknowledged = True
+        self.windows.acknowledged(key)
         self.trace(f"{key.publisher}:{key.number} is acknowledged")
 
     def leaving_will(self, client: str, topic: str, qos: int) -> PublicationKey:
@@ -186,6 +196,7 @@ class Oracle:
         reader.stable.pop(filter, None)
         reader.ever.add(split_share(filter)[1])
         reader.ended.pop(split_share(filter)[1], None)
+        self.windows.touched(reader.identifier)
         self.trace(f"{client} asks about {filter}")
 
     def asking(self, client: str, filter: str, qos: int, where: Entries) -> None:
@@ -259,6 +270,7 @@ class Oracle:
         for reader in self._readers_of(client):
             reader.held.clear()
             reader.stable.clear()
+            self.windows.touched(reader.identifier)
 
     def received(self, client: str, packet: Publish) -> None:
         if not packet.payload:
@@ -269,6 +281,9 @@ class Oracle:
         )
         reader = self._addressee(client, packet)
         if reader is None:
+            return
+        if isinstance(reader.condition, WindowCondition):
+            self.windows.received(client, reader.identifier, reader.condition.prefix, packet)
             return
         prefix = "" if reader.condition is None else reader.condition.prefix
         topic = packet.topic.removeprefix(prefix)
@@ -295,6 +310,14 @@ class Oracle:
         if not publication.is_will and not reader.may_get(publication):
             self.fault(f"{what} on {packet.topic}, published after it had unsubscribed from it")
         self._count(reader, packet, publication, what)
+
+    def _surely_counted_for(self) -> set[int]:
+        """The subscriptions to windows that all brokers have known since before this round."""
+        return {
+            reader.identifier
+            for reader in self._conditional.values()
+            if reader.stable and isinstance(reader.condition, WindowCondition)
+        }
 
     def _addressee(self, client: str, packet: Publish) -> TrialReader | None:
         """Whose the delivery is: what has a condition has an identifier, and is delivered alone."""

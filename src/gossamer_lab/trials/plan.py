@@ -13,6 +13,7 @@ from random import Random
 
 from gossamer.mesh.settings import MODES
 from gossamer_lab.trials.conditions import HERE
+from gossamer_lab.trials.windows import is_window_filter
 
 # A few names in few levels, so that filters meet, contain each other and overlap all the time.
 NAMES = ("a", "b", "c")
@@ -38,6 +39,8 @@ BURST_SIZES = (2, 3, 8, 8, 40)
 GROUP_FILTERS = ("#", "+/b", "a/#", "a", "+/+/+")
 MOVE = "move"
 WALK = "walk"  # to a position, with the client's connection
+# What clients do of their own accord.
+CALM = frozenset(("subscribe", "unsubscribe", "publish", "burst", "clear", WALK))
 
 
 @dataclass
@@ -99,6 +102,11 @@ class TrialPlan:
         return any(
             step.verb == MOVE or step.topic == self.group for steps in self.rounds for step in steps
         )
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether anybody subscribes to windows of time."""
+        return any(is_window_filter(step.topic) for steps in self.rounds for step in steps)
 
     @property
     def walkers(self) -> set[str]:

@@ -19,6 +19,7 @@ from gossamer.mesh.settings import MODES
 from gossamer_lab.trials.operator_plan import with_operators
 from gossamer_lab.trials.plan import TrialPlan, make_plan, make_roaming_plan
 from gossamer_lab.trials.trial import run_trial
+from gossamer_lab.trials.window_plan import with_windows
 
 # Besides the modes there is the mode that a seed chooses, with changes in the middle of trouble.
 MIXED: Final = "mixed"
@@ -40,7 +41,7 @@ class Case(NamedTuple):
     def plan(self) -> TrialPlan:
         make = make_roaming_plan if self.is_roaming else make_plan
         plan = make(self.seed, "" if self.mode == MIXED else self.mode, self.has_bursts)
-        return with_operators(plan) if self.has_operators else plan
+        return with_windows(with_operators(plan)) if self.has_operators else plan
 
     def command(self) -> str:
         """What repeats it."""

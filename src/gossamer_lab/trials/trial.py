@@ -5,16 +5,21 @@ from collections.abc import Container
 from dataclasses import dataclass, replace
 from random import Random
 
+from gossamer.broker.operator_subscriptions import OperatorSubscription
+from gossamer.mesh.aggregates.subscribed import START_SECONDS
 from gossamer.mesh.interest.branch_sums import branch_of
 from gossamer.mesh.link import Link
 from gossamer.mesh.settings import WITHOUT_FILTERS
+from gossamer.session.subscription import Subscription
 from gossamer.sim.host import SimulatedHost
 from gossamer.topics.containment import canonical, contains
 from gossamer.wire.errors import ProtocolError
-from gossamer_lab.trials.plan import ROUND_SECONDS, WALK, TrialPlan, TrialStep
+from gossamer_lab.trials.plan import CALM, ROUND_SECONDS, TrialPlan, TrialStep
+from gossamer_lab.trials.windows import TICK
 from gossamer_lab.trials.world import World
 
-CALM = ("subscribe", "unsubscribe", "publish", "burst", "clear", WALK)
+# Until the last windows have ended, and brokers that started late are not waited for any more.
+WINDOWS_SECONDS = 4 * TICK.seconds + START_SECONDS
 
 
 @dataclass
@@ -55,6 +60,11 @@ def run_world(world: World) -> TrialOutcome:
                     oracle.fault(f"{host.name} noted {host.broker.core.faults.by_place}")
             for fault in wrong_owners(world) if plan.is_roaming else ():
                 oracle.fault(fault)
+        if plan.has_windows:
+            # What the last ones counted, and what waited for brokers that were away.
+            world.timeline.run(world.timeline.now + WINDOWS_SECONDS)
+            _settle(world)
+            oracle.windows.judge()
         for fault in oracle.retained.judge({each.name: retained_of(each) for each in world.up()}):
             oracle.fault(fault)
     except ProtocolError as error:
@@ -113,7 +123,8 @@ def wrong_interests(world: World) -> list[str]:
             for session in host.broker.core.sessions.values():
                 if session is not link.session:
                     for each in session.subscriptions.values():
-                        needed.update(() if each.share else each.reads())
+                        is_drawn = not (each.share or is_counted_elsewhere(each))
+                        needed.update(each.reads() if is_drawn else ())
             flooded = host.mesh.auto.flooded
             needed = {_collapsed(filter, flooded) for filter in needed}
             back = up[name].mesh.by_name[host.name]
@@ -124,6 +135,11 @@ def wrong_interests(world: World) -> list[str]:
             if expected != held:
                 faults.append(f"{name} holds {sorted(held)} of {host.name}, not {sorted(expected)}")
     return faults
+
+
+def is_counted_elsewhere(subscription: Subscription) -> bool:
+    """Whether every broker counts its part of it, and nothing that is published is sent for it."""
+    return isinstance(subscription, OperatorSubscription) and not subscription.operation.draws
 
 
 def wrong_trees(world: World) -> list[str]:

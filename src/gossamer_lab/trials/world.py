@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import ceil
 from random import Random
 from typing import Final
 
 from gossamer.broker.retained_stamps import STAMP_PROPERTY
+from gossamer.mesh.aggregates.windows import COUNTING_MODES
+from gossamer.plus.registry import DEFAULT_WINDOWS
 from gossamer.session.link_properties import without_name
 from gossamer.session.message_names import NAME_BYTES, single_names
 from gossamer.sim.cable import Cable
@@ -20,8 +23,9 @@ from gossamer.sim.timeline import Timeline
 from gossamer.wire.frames import header_length, packet_length
 from gossamer.wire.packets import PUBLISH
 from gossamer_lab.trials.oracle import Oracle
-from gossamer_lab.trials.plan import MOVE, WALK, TrialPlan, TrialStep, is_firm
+from gossamer_lab.trials.plan import CALM, MOVE, WALK, TrialPlan, TrialStep, is_firm
 from gossamer_lab.trials.trial_client import Deferred, Sending, TrialClient, losing
+from gossamer_lab.trials.windows import TICK
 
 # Virtual seconds after which a mesh that was healed must be at rest.
 REST_SECONDS: Final = 60.0
@@ -46,6 +50,7 @@ class World:
         names = [client.name for client in plan.clients]
         self.oracle = Oracle(names, self.trace, self._is_ordered, group, members)
         self.hosts = [self._host(f"b{number}") for number in range(plan.brokers)]
+        self._expect_windows()
         self.cables = [self._cable(*link) for link in plan.links]
         self.left: set[SimulatedHost] = set()  # brokers that are down until they join again
         self._firm: dict[tuple[int, int], bool] = {}
@@ -281,6 +286,21 @@ class World:
         changes = sum(host.mesh.tree_links.changes for host in self.hosts)
         return changes + 1_000_000 * sum(host.life for host in self.hosts)
 
+    def _expect_windows(self) -> None:
+        plan = self.plan
+        windows = self.oracle.windows
+        windows.whereabouts = self._whereabouts
+        windows.brokers = plan.brokers
+        windows.slack = ceil(2 * plan.skew / TICK.seconds) + 1 if plan.skew else 0
+        windows.is_partial = plan.mode in COUNTING_MODES
+        verbs = {step.verb for steps in plan.rounds for step in steps}
+        windows.is_calm = not plan.skew and not plan.loss and verbs <= CALM
+
+    def _whereabouts(self, client: str) -> tuple[str, float]:
+        """The broker of a client, and what its clock shows."""
+        host = self.clients[client].host
+        return host.name, host.clock.at(self.timeline.now)
+
     # Parts ----------------------------------------------------------------------------------------
 
     def _host(self, name: str) -> SimulatedHost:
@@ -288,6 +308,7 @@ class World:
         host = SimulatedHost(
             *(self.timeline, name, self.plan.mode, self._disk(name), clock, WorkCost()),
             is_joint=True,
+            windows=(*DEFAULT_WINDOWS, TICK),
         )
         if self.plan.is_roaming:
             host.roaming_seconds = ROAMING_SECONDS

@@ -7,6 +7,7 @@ counts go to each broker that wants them, if it has counted nothing, too: so the
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gossamer.broker.charges import charge_of_operation
@@ -23,12 +24,18 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# Tells what windows counted that have ended.
+Report = Callable[["OwnCounts", float], None]
+
 
 class OwnCounts(Tap):
     """Of one wanted window."""
 
-    def __init__(self, core: Core, wanted: WantedWindow, state: CountedWindows) -> None:
+    def __init__(
+        self, core: Core, wanted: WantedWindow, state: CountedWindows, report: Report
+    ) -> None:
         self._core = core
+        self._report = report
         self.wanted = wanted
         self.state = state
         self.charge: Charge | None = None
@@ -36,6 +43,8 @@ class OwnCounts(Tap):
     def take(self, message: Message, origin: Session | None, now: float) -> None:
         if origin is not None and origin.is_peer:
             return
+        if self.state.is_over(now):
+            self._report(self, now)
         operators = self._core.operators
         self.state.accept(operators.publication(message, now), now)
         operators.settle(self.state, message.qos > 0)
@@ -44,8 +53,9 @@ class OwnCounts(Tap):
 class Counting:
     """All that is counted here, by the name of the window. `changes` grows with what it reads."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, report: Report) -> None:
         self._core = core
+        self._report = report
         self.counts: dict[str, OwnCounts] = {}
         self.changes = 0
 
@@ -63,7 +73,8 @@ class Counting:
             logger.warning("%s is not counted for other brokers: %s", wanted.key, refusal)
             return False
         charge.lay()
-        counts = OwnCounts(core, wanted, core.operators.count(wanted.name, wanted.plan, now))
+        state = core.operators.count(wanted.name, wanted.plan, now)
+        counts = OwnCounts(core, wanted, state, self._report)
         counts.charge = charge
         self.counts[wanted.name] = counts
         for read in wanted.plan.reads:

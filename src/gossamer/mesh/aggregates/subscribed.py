@@ -33,6 +33,8 @@ GRACE_SECONDS: Final = 2.0
 # After a start links have to come up first.
 START_SECONDS: Final = 10.0
 LEAD_SECONDS: Final = 2.0
+# How far ahead another broker's clock may be: what it counted waits for the window to end here.
+_EARLY_SECONDS: Final = 60.0
 # How long a window may still be corrected: so many seconds, or windows, whichever is longer.
 _KEPT_SECONDS: Final = 600.0
 _KEPT_WINDOWS: Final = 3
@@ -59,6 +61,7 @@ class SubscribedWindow:
         self.wanted = wanted
         self.gatherings: dict[int, Gathering] = {}
         self._kept_windows = math.ceil(kept_seconds(wanted.seconds) / wanted.seconds)
+        self._early_windows = math.ceil(_EARLY_SECONDS / wanted.seconds)
         self._done: dict[int, None] = {}  # windows that are complete
         self._last = -1  # the latest window with a result
         self.missing: list[str] = []  # in the last window that ended
@@ -135,7 +138,8 @@ class SubscribedWindow:
         if not operation.gathers_from <= number * seconds < operation.gathers_until:
             return False
         current = self._current(now)
-        if number in self._done or not current - self._kept_windows <= number <= current + 1:
+        latest = current + self._early_windows
+        if number in self._done or not current - self._kept_windows <= number <= latest:
             self.late += 1
             return False
         gathering = self.gatherings.get(number)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.operator_subscriptions import Operation
 from gossamer.broker.timers import Timer
-from gossamer.mesh.aggregates.counting import Counting
+from gossamer.mesh.aggregates.counting import Counting, OwnCounts
 from gossamer.mesh.aggregates.directory import WantedWindow, WindowDirectory, wanted_window
 from gossamer.mesh.aggregates.partial import KIND, MOST_PIECES, Partial, read_partial
 from gossamer.mesh.aggregates.subscribed import (
@@ -43,8 +43,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# What is counted leaves when the store has it: told earlier, it might be counted once more by a
+# broker that was killed and does not know that it told it.
+_QOS: Final = 2
+
 # The modes in which neighbours are told what is wanted; the others stay as the papers have them.
-_MODES: Final = ("ssf", "bloom", "auto")
+COUNTING_MODES: Final = ("ssf", "bloom", "auto")
 
 
 class MeshWindows(DirectedHandler):
@@ -55,7 +59,7 @@ class MeshWindows(DirectedHandler):
         self._core = mesh.core
         self._name = mesh.settings.name
         self.directory = WindowDirectory(mesh)
-        self.counting = Counting(mesh.core)
+        self.counting = Counting(mesh.core, self._report_ended)
         self.subscribed: dict[str, SubscribedWindow] = {}  # by the name of the window
         self.ignored = 0  # counts of windows that nobody here asked for
         self._by_key: dict[str, SubscribedWindow] = {}
@@ -164,7 +168,7 @@ class MeshWindows(DirectedHandler):
         mesh = self._mesh
         return (
             mesh.settings.aggregates != "raw"
-            and mesh.settings.mode in _MODES
+            and mesh.settings.mode in COUNTING_MODES
             and all(self.directory.counts(name, now) for name in mesh.tree_links.view.tree)
         )
 
@@ -193,8 +197,8 @@ class MeshWindows(DirectedHandler):
             self._core.timers.add(at, self._look)
 
     def clock_set(self, now: float) -> None:
-        for seconds in self._ends:
-            self._expect_end(seconds, now)
+        for seconds, timer in self._ends.items():
+            self._core.timers.add(self._next_end(seconds, now), timer)
 
     def forget(self, broker: str, now: float) -> None:
         """That broker will not come back."""
@@ -217,6 +221,8 @@ class MeshWindows(DirectedHandler):
         if timer is None:
             timer = self._ends[seconds] = _WindowEnds(self, seconds)
             due = now  # after a start, windows may have ended already
+        elif timer.ticket:
+            due = min(due, timer.due)
         self._core.timers.add(due, timer)
 
     def _next_end(self, seconds: float, now: float) -> float:
@@ -227,8 +233,7 @@ class MeshWindows(DirectedHandler):
         """Windows of this length have ended. When the next ones do; 0.0 if there are none."""
         counts = [each for each in self.counting.counts.values() if each.wanted.seconds == seconds]
         for each in counts:
-            for ended in each.state.take_ended(now):
-                self._report(each.wanted, ended, each.state.since, now)
+            self._report_ended(each, now)
         subscribed = [each for each in self.subscribed.values() if each.wanted.seconds == seconds]
         for one in subscribed:
             self._choose(one, now)
@@ -270,6 +275,11 @@ class MeshWindows(DirectedHandler):
 
     # Counts -------------------------------------------------------------------------------------
 
+    def _report_ended(self, counts: OwnCounts, now: float) -> None:
+        """In the turn in which they are taken: a killed broker has told them, or still has them."""
+        for ended in counts.state.take_ended(now):
+            self._report(counts.wanted, ended, counts.state.since, now)
+
     def _report(self, wanted: WantedWindow, ended: EndedWindow, since: float, now: float) -> None:
         """To all who want it."""
         packed = packed_pieces(ended.topics)[:MOST_PIECES]
@@ -282,7 +292,7 @@ class MeshWindows(DirectedHandler):
             if broker != self._name:
                 for partial in partials:
                     directed = partial.directed(broker, kept_seconds(wanted.seconds), now)
-                    self._mesh.router.send(directed, 1, now)
+                    self._mesh.router.send(directed, _QOS, now)
         if own is not None and own.accepts(partials[0], now):
             own.take_own(partials, ended.topics)
             own.end(ended.number, now + GRACE_SECONDS, True)
