@@ -9,12 +9,12 @@ from tests.support.memory import MemoryClient
 from tests.support.meshes import Net
 
 
-def line(mode: str) -> Net:
+def line(mode: str, compresses: bool = False) -> Net:
     net = Net(mode)
     for name in "abc":
         net.node(name)
-    net.join("a", "b")
-    net.join("c", "b")
+    net.join("a", "b", compresses)
+    net.join("c", "b", compresses)
     return net
 
 
@@ -69,9 +69,9 @@ def retained(mode: str) -> Round:
     return go
 
 
-def links(mode: str) -> Round:
+def links(mode: str, compresses: bool = False) -> Round:
     """A link breaks with messages waiting for it, and comes again."""
-    net = line(mode)
+    net = line(mode, compresses)
     writer = net.nodes["a"].client("w")
     reader = net.nodes["c"].client("r")
     reader.subscribe("t/#", qos=1)
@@ -81,11 +81,15 @@ def links(mode: str) -> Round:
         net.cut("a", "b")
         writer.publish("t/x", qos=1)
         settle(net, writer, reader)
-        net.join("a", "b")
+        net.join("a", "b", compresses)
         later(net, 1.0)
         settle(net, writer, reader)
 
     return go
+
+
+def compressed_links(mode: str) -> Round:
+    return links(mode, True)
 
 
 def broken_links_on_the_way(mode: str) -> Round:
@@ -171,6 +175,7 @@ MESH: Paths = {
         messages,
         retained,
         links,
+        compressed_links,
         broken_links_on_the_way,
         roaming,
         windows,

@@ -78,13 +78,13 @@ class Net:
         self.nodes[name] = Node(name, self.mode, **options)  # type: ignore[arg-type]
         return self.nodes[name]
 
-    def join(self, a: str, b: str) -> Dial:
+    def join(self, a: str, b: str, compresses: bool = False) -> Dial:
         """`a` dials `b`."""
         dialler, acceptor = self.nodes[a], self.nodes[b]
         near, far = Wire(self.queue), Wire(self.queue)
         near.other, far.other = far, near
         far.end = acceptor.broker.open(far, Origin("127.0.0.1", "mesh"), acceptor.now)
-        dial = Dial(dialler.mesh, near, Origin("127.0.0.1", "mesh"), dialler.now)
+        dial = Dial(dialler.mesh, near, Origin("127.0.0.1", "mesh"), dialler.now, compresses)
         near.end = dial
         self.links[a, b] = (near, far)
         self.run()

@@ -197,6 +197,8 @@ class Broker:
                 else:
                     left -= 1
                     self._write(outbox, now)
+        while hub.unwritten and not self.divides:
+            self.write_more(now)
 
     def _write(self, outbox: Outbox, now: float) -> None:
         try:

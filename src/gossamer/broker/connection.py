@@ -33,6 +33,7 @@ from gossamer.session.outbox import UNWANTED_BYTES, Outbox
 from gossamer.session.session import Session
 from gossamer.session.sink import Sink
 from gossamer.wire import reasons
+from gossamer.wire.compression import Decompressor
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.frames import header_length, packet_length
 from gossamer.wire.packets import (
@@ -73,6 +74,7 @@ class Connection(Timer):
         "core",
         "exchange",
         "identity",
+        "inflater",
         "is_dialled",
         "is_peer",
         "keep_alive",
@@ -115,6 +117,7 @@ class Connection(Timer):
         self.bytes_received = 0
         self.messages_received = 0
         self.unfinished: Unfinished | None = None  # of a packet that is more than one turn of work
+        self.inflater: Decompressor | None = None  # of a neighbour that compresses
         self._pieces: list[bytes] | None = None  # of packets that are not handled yet
         self._missing = 0
         # Of four bytes or one, and so together: between wider fields each would take eight.
@@ -131,16 +134,43 @@ class Connection(Timer):
     def receive(self, data: bytes, now: float) -> None:
         """Handles every whole packet and keeps the rest for the next call."""
         self.last_seen = now
+        if self.inflater is not None:
+            self.inflater.feed(data)
+        else:
+            self._receive(data, now)
+        if self.inflater is not None:
+            self._inflate(self.inflater, now)
+
+    def _receive(self, data: bytes, now: float) -> None:
+        """The same, of what is not compressed."""
         self.core.counters.bytes_received += len(data)
         self.bytes_received += len(data)
-        if self._missing > 0 or self.stage == DECIDING or self.is_unfinished():
+        if self._missing > 0 or self.stage == DECIDING or self.unfinished is not None:
             self._put_by(data)
             self._missing -= len(data)
-            if self._missing > 0 or self.stage == DECIDING or self.is_unfinished():
+            if self._missing > 0 or self.stage == DECIDING or self.unfinished is not None:
                 return
             data = self._take_pieces()
             self.free_packet()
         self._handle(data, now)
+
+    def begin_inflating(self) -> None:
+        """What follows the packet that is being handled is compressed."""
+        if self.inflater is not None:
+            raise ProtocolError(reasons.PROTOCOL_ERROR, "compressed bytes are compressed again")
+        self.inflater = Decompressor()
+
+    def _inflate(self, inflater: Decompressor, now: float) -> None:
+        """Handles what was compressed: all of it, or a part and the next one in its next turn."""
+        while self.stage != CLOSED and self.unfinished is None and inflater.has_more():
+            try:
+                part = inflater.read()
+            except ProtocolError as error:
+                self._violated(error, now)
+                return
+            self._receive(part, now)
+            if self.outbox.sink.takes_turns():
+                return
 
     def begin(self, work: Unfinished, now: float) -> None:
         """Of the packet that is being handled: its first part, and all if the shell does not come
@@ -173,16 +203,21 @@ class Connection(Timer):
         return max(self._missing, 0)
 
     def is_unfinished(self) -> bool:
-        """Whether it waits for another turn with the packet that it has; see `proceed`."""
-        return self.unfinished is not None
+        """Whether it waits for another turn with what it has; see `proceed`."""
+        if self.unfinished is not None:
+            return True
+        return self.inflater is not None and self.stage != CLOSED and self.inflater.has_more()
 
     def proceed(self, now: float) -> None:
         """The login was decided, or it is the turn of what is unfinished: its next part and, after
         the last, what arrived in the meantime."""
-        data = self._take_pieces()
-        self._missing = 0
-        if data or self.is_unfinished():
-            self._handle(data, now)
+        if self.unfinished is not None or self.inflater is None:
+            data = self._take_pieces()
+            self._missing = 0
+            if data or self.unfinished is not None:
+                self._handle(data, now)
+        if self.inflater is not None:
+            self._inflate(self.inflater, now)
 
     def _handle(self, data: bytes, now: float) -> None:
         counters = self.core.counters
@@ -190,18 +225,7 @@ class Connection(Timer):
         try:
             position = self._handle_packets(data, now)
         except ProtocolError as error:
-            counters.protocol_errors += 1
-            # Clients do it all day; a neighbour that does is one that somebody must look at.
-            logger.log(
-                logging.WARNING if self.is_peer else logging.DEBUG,
-                "protocol error by client %r from %s (0x%02x): %s",
-                self.identity.client_id,
-                self.origin.address,
-                error.reason,
-                error.text,
-                extra={"client": self.identity.client_id, "address": self.origin.address},
-            )
-            self._end_with(error.reason, error.text, now)
+            self._violated(error, now)
             return
         except Exception as fault:  # a name of its own: mypyc gives each name one type
             self.fault("a packet", fault, now)
@@ -209,6 +233,20 @@ class Connection(Timer):
         self.messages_received += counters.messages_received - before
         if position < len(data) and self.stage != CLOSED:
             self._put_by(data[position:] if position else data)
+
+    def _violated(self, error: ProtocolError, now: float) -> None:
+        self.core.counters.protocol_errors += 1
+        # Clients do it all day; a neighbour that does is one that somebody must look at.
+        logger.log(
+            logging.WARNING if self.is_peer else logging.DEBUG,
+            "protocol error by client %r from %s (0x%02x): %s",
+            self.identity.client_id,
+            self.origin.address,
+            error.reason,
+            error.text,
+            extra={"client": self.identity.client_id, "address": self.origin.address},
+        )
+        self._end_with(error.reason, error.text, now)
 
     def _put_by(self, data: bytes) -> None:
         pieces = self._pieces
@@ -232,7 +270,7 @@ class Connection(Timer):
             if (
                 self.stage >= CLOSED
                 or self.stage == DECIDING  # [MQTT-3.1.4-6]
-                or self.is_unfinished()
+                or self.unfinished is not None
             ):
                 self._missing = 0
                 return position
@@ -262,7 +300,11 @@ class Connection(Timer):
                 self._missing = stop - end
                 return position
             if self.is_peer:
+                inflater = self.inflater
                 position = self._handle_from_peer(data, position, body, stop, now)
+                if self.inflater is not None and inflater is None:
+                    self.inflater.feed(data[position:])
+                    position = end
             else:
                 position = self._handle_packet(data, position, body, stop, now)
         self._missing = 0
@@ -442,8 +484,7 @@ class Connection(Timer):
         self._end_work()
         outbox = self.outbox
         if not outbox.closed:
-            outbox.flush()
-            outbox.closed = True  # [MQTT-3.14.4-1], [MQTT-3.14.4-2]
+            outbox.finish()  # [MQTT-3.14.4-1], [MQTT-3.14.4-2]
             outbox.sink.close()
         end_connection(self, is_normal, now)
 

@@ -31,6 +31,7 @@ MEASURES: Final = 0x6D  # `m`: sums of what was measured here and behind my othe
 FLOOD: Final = 0x66  # `f`: a gossip item, for everybody
 FLOOD_DIGEST: Final = 0x64  # `d`: a digest of the lasting gossip items I have
 FLOOD_LIST: Final = 0x6C  # `l`: which ones those are
+COMPRESSED: Final = 0x7A  # `z`: what follows on this connection is compressed
 # 0x77 (`w`) is taken: in 0.1.0 it said who was reached, in a mesh with topology = "tree".
 # What changes the interests that are held of a neighbour.
 INTERESTS: Final = (ADD, REMOVE, RESTART, COMPLETE, SUMMARY, ALL)

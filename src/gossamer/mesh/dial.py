@@ -61,7 +61,10 @@ ANSWER_SECONDS: Final = 10.0
 class Dial:
     """One attempt to reach a neighbour. `failure` says why it ended, "" while it has not."""
 
-    def __init__(self, mesh: Mesh, sink: Sink, origin: Origin, now: float) -> None:
+    def __init__(
+        self, mesh: Mesh, sink: Sink, origin: Origin, now: float, compresses: bool = False
+    ) -> None:
+        """`compresses`: the link is to be compressed, if the neighbour can."""
         self.mesh = mesh
         self.sink = sink
         self.origin = origin
@@ -75,8 +78,8 @@ class Dial:
         properties.session_expiry = NEVER
         client_id = PEER_PREFIX + mesh.settings.name
         connect = Connect(client_id, V5, False, KEEP_ALIVE_SECONDS, properties=properties)
-        own = introduce(mesh.settings)
-        proving = Dialling(mesh.settings, own, origin.certificate_user, self._proved)
+        self._own = introduce(mesh.settings, compresses)
+        proving = Dialling(mesh.settings, self._own, origin.certificate_user, self._proved)
         login = Login(connect, proving)
         self._login: Login | None = login  # until it is certain what becomes of the attempt
         sink.write(login.request)
@@ -141,7 +144,7 @@ class Dial:
         if not neighbours.collisions.begin(peer.name):
             raise HandshakeError(f"{peer.name} is already being connected by another link")
         self.name = peer.name
-        neighbours.met(peer)
+        neighbours.met(peer, self._own)
 
     def _open(self, connack: Connack, now: float) -> Connection:
         if connack.reason != reasons.SUCCESS:

@@ -19,7 +19,7 @@ from gossamer.broker.mesh_port import PEER_METHOD
 from gossamer.broker.policy import AuthStep, Exchange, Verdict
 from gossamer.client.login import EnhancedAuthentication
 from gossamer.mesh.gossip.item import is_name
-from gossamer.mesh.settings import FIRST, NOTHING, MeshSettings
+from gossamer.mesh.settings import FIRST, NOTHING, ZSTD, MeshSettings
 from gossamer.wire import reasons
 
 _NONCE_BYTES: Final = 16
@@ -67,7 +67,8 @@ class Introduction:
         ).encode()
 
 
-def introduce(settings: MeshSettings) -> Introduction:
+def introduce(settings: MeshSettings, compresses: bool = False) -> Introduction:
+    """`compresses`: the neighbour may compress what it sends."""
     nonce = secrets.token_hex(_NONCE_BYTES)
     return Introduction(
         settings.mesh,
@@ -75,7 +76,7 @@ def introduce(settings: MeshSettings) -> Introduction:
         settings.mode,
         nonce,
         settings.speaks,
-        settings.capabilities,
+        settings.capabilities | {ZSTD} if compresses else settings.capabilities,
     )
 
 

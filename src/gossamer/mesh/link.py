@@ -50,13 +50,22 @@ class AdvertisedInterest(NeighbourInterest):
 class Traffic:
     """Publications and all bytes, both ways, since the link is known."""
 
-    __slots__ = ("bytes_received", "bytes_sent", "messages_received", "messages_sent")
+    __slots__ = (
+        "bytes_received",
+        "bytes_sent",
+        "messages_received",
+        "messages_sent",
+        "saved_received",
+        "saved_sent",
+    )
 
     def __init__(self) -> None:
         self.messages_received = 0
         self.messages_sent = 0
         self.bytes_received = 0
         self.bytes_sent = 0
+        self.saved_received = 0  # of these bytes, those that did not cross: they were compressed
+        self.saved_sent = 0
 
     def copy(self) -> Traffic:
         copied = Traffic()
@@ -64,6 +73,8 @@ class Traffic:
         copied.messages_sent = self.messages_sent
         copied.bytes_received = self.bytes_received
         copied.bytes_sent = self.bytes_sent
+        copied.saved_received = self.saved_received
+        copied.saved_sent = self.saved_sent
         return copied
 
     def add(self, connection: Connection) -> None:
@@ -73,6 +84,10 @@ class Traffic:
         self.messages_sent += outbox.messages_sent
         self.bytes_received += connection.bytes_received
         self.bytes_sent += outbox.bytes_sent
+        if connection.inflater is not None:
+            self.saved_received += connection.inflater.saved
+        if outbox.compressor is not None:
+            self.saved_sent += outbox.compressor.saved
 
 
 class Link:

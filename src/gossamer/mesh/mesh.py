@@ -41,6 +41,7 @@ from gossamer.session.message import Message
 from gossamer.session.session import Session
 from gossamer.session.subscription import Receiver, Subscription
 from gossamer.wire import reasons
+from gossamer.wire.compression import can_compress
 from gossamer.wire.errors import ProtocolError
 
 if TYPE_CHECKING:
@@ -184,8 +185,9 @@ class Mesh(MeshPort):
     # Neighbours -----------------------------------------------------------------------------------
 
     def begin_exchange(self, origin: Origin) -> Exchange | None:
-        own = introduce(self.settings)
-        return Accepting(self.settings, own, origin.certificate_user, self.neighbour_table.met)
+        own = introduce(self.settings, can_compress())
+        met = self.neighbour_table.met
+        return Accepting(self.settings, own, origin.certificate_user, lambda peer: met(peer, own))
 
     def refuses(self, name: str) -> str:
         return self.neighbour_table.refuses(name)
@@ -306,9 +308,19 @@ def listen(mesh: Mesh, link: Link, payload: bytes, now: float) -> None:
         mesh.tree_links.heartbeat.ping(link, payload)
     elif kind == control.PONG:
         mesh.tree_links.heartbeat.pong(link, payload, now)
+    elif kind == control.COMPRESSED:
+        _begin_inflating(link)
     elif kind == control.LEAVE:
         link.is_compared = False
     else:
         raise ProtocolError(
             reasons.PROTOCOL_ERROR, f"{link.name} sent a control message of kind {kind}"
         )
+
+
+def _begin_inflating(link: Link) -> None:
+    """It may, if this broker has ever said that it can be sent such bytes."""
+    connection = link.connection
+    if connection is None or not can_compress():
+        raise ProtocolError(reasons.PROTOCOL_ERROR, f"{link.name} compresses, and nobody asked")
+    connection.begin_inflating()

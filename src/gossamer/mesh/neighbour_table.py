@@ -19,11 +19,11 @@ from gossamer.broker.core import Core
 from gossamer.broker.mesh_port import PEER_PREFIX
 from gossamer.broker.session_end import end_session
 from gossamer.budget.ledger import NOBODY
-from gossamer.mesh.control_messages import EPOCH, control_packet
+from gossamer.mesh.control_messages import COMPRESSED, EPOCH, control_packet
 from gossamer.mesh.dial import Collisions
 from gossamer.mesh.handshake import Introduction
 from gossamer.mesh.link import Link
-from gossamer.mesh.settings import ENVELOPES, FIRST, NOTHING, PUBLISHERS, RUNS
+from gossamer.mesh.settings import ENVELOPES, FIRST, NOTHING, PUBLISHERS, RUNS, ZSTD
 from gossamer.session.publish_run import LARGEST_RUN_PACKET
 from gossamer.session.queue import call_back_runs
 from gossamer.session.queue_policy import DROP_NEWEST, NO_BYTES_LIMIT, REFUSE, queue_limits
@@ -31,6 +31,7 @@ from gossamer.session.records import SessionRecord
 from gossamer.session.session import NEVER, Session
 from gossamer.session.subscription import Receiver
 from gossamer.wire import reasons
+from gossamer.wire.compression import can_compress
 from gossamer.wire.errors import ProtocolError
 
 if TYPE_CHECKING:
@@ -117,10 +118,10 @@ class NeighbourTable:
             return f"{self._name} has already dialled"
         return ""
 
-    def met(self, peer: Introduction) -> None:
-        """A neighbour has proved who it is."""
+    def met(self, peer: Introduction, own: Introduction) -> None:
+        """A neighbour has proved who it is; `own` is what it was told of this broker."""
         self._speaks[peer.name] = peer.speaks
-        self._can[peer.name] = peer.capabilities & self._mesh.settings.capabilities
+        self._can[peer.name] = peer.capabilities & own.capabilities
 
     def opened(self, connection: Connection, now: float) -> None:
         """Both sides say what they hold; whoever sees a difference tells everything."""
@@ -141,6 +142,8 @@ class NeighbourTable:
         if not session.takes_runs:
             call_back_runs(session)
         link.is_dialled = connection.is_dialled
+        if ZSTD in link.can and can_compress():
+            connection.outbox.compress(control_packet(COMPRESSED, b""))
         connection.outbox.names = True
         connection.outbox.publishers = PUBLISHERS in link.can
         link.since = now

@@ -22,6 +22,9 @@ PUBLISHERS: Final = "publishers"  # who published what says where it is
 RUNS: Final = "runs"  # many messages as one
 WINDOWS: Final = "windows"  # what one broker counted in a window of time
 CAPABILITIES: Final = frozenset((PUBLISHERS, RUNS, WINDOWS))
+# Whoever names this one is sent compressed bytes. The end that dials names it where its
+# configuration wants that, the other one where it has the library.
+ZSTD: Final = "zstd"
 NOTHING: Final[frozenset[str]] = frozenset()
 
 

@@ -35,6 +35,8 @@ def link_counts(mesh: Mesh, link: Link) -> dict[str, int]:
         "messages_sent": traffic.messages_sent,
         "bytes_received": traffic.bytes_received,
         "bytes_sent": traffic.bytes_sent,
+        "wire_bytes_received": traffic.bytes_received - traffic.saved_received,
+        "wire_bytes_sent": traffic.bytes_sent - traffic.saved_sent,
         "control_messages_received": link.control_messages_heard,
         "control_messages_sent": link.control_messages,
         "control_bytes_received": link.control_bytes_heard,

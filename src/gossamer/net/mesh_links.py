@@ -11,7 +11,7 @@ from typing import Final
 from gossamer.broker.policy import Origin
 from gossamer.mesh.dial import Dial
 from gossamer.mesh.mesh import Mesh
-from gossamer.mesh.settings import KEEP_ALIVE_SECONDS
+from gossamer.mesh.settings import KEEP_ALIVE_SECONDS, ZSTD
 from gossamer.net.config.mesh import Peer
 from gossamer.net.outbound import Outbound, OutboundSink, backoff
 from gossamer.net.turns import Host
@@ -26,7 +26,8 @@ STOOD_SECONDS: Final = 1.0
 class Dialler(Outbound[Dial]):
     """Keeps one configured neighbour connected."""
 
-    def __init__(self, host: Host, mesh: Mesh, peer: Peer) -> None:
+    def __init__(self, host: Host, mesh: Mesh, peer: Peer, compression: str) -> None:
+        self._compresses = (peer.compression or compression) == ZSTD
         self.where = f"{peer.host}:{peer.port}"
         super().__init__(host, "mesh", self.where, peer)
         self._mesh = mesh
@@ -35,10 +36,17 @@ class Dialler(Outbound[Dial]):
         self._neighbour = ""  # who it was last
 
     def begin(self, sink: OutboundSink[Dial], origin: Origin, now: float) -> Dial:
-        return Dial(self._mesh, sink, origin, now)
+        return Dial(self._mesh, sink, origin, now, self._compresses)
 
     def accepted(self, attempt: Dial) -> None:
-        logger.info("link to %s is up", attempt.name)
+        connection = attempt.connection
+        is_compressed = connection is not None and connection.outbox.compressor is not None
+        shown = ", compressed" if is_compressed else ""
+        logger.info("link to %s is up%s", attempt.name, shown)
+        if self._compresses and not is_compressed:
+            logger.warning(
+                "the link to %s is not compressed: install gossamer[zstd] there", attempt.name
+            )
 
     def cut(self) -> None:
         """Takes the link down and keeps it so until `heal`."""
@@ -75,10 +83,17 @@ class MeshLinks:
     """All neighbours that this broker dials, those that are added while it runs among them."""
 
     def __init__(
-        self, host: Host, mesh: Mesh, peers: tuple[Peer, ...], seeds: tuple[str, ...] = ()
+        self,
+        host: Host,
+        mesh: Mesh,
+        peers: tuple[Peer, ...],
+        seeds: tuple[str, ...] = (),
+        compression: str = "none",
     ) -> None:
+        """`compression` is of the links that have none of their own."""
         self.mesh = mesh
         self._host = host
+        self._compression = compression
         self._tls = next((peer.tls for peer in peers if peer.tls is not None), None)
         self._dialled: dict[str, tuple[Dialler, asyncio.Task[None]]] = {}
         for peer in peers:
@@ -104,7 +119,7 @@ class MeshLinks:
         return True
 
     def _dial(self, peer: Peer) -> bool:
-        dialler = Dialler(self._host, self.mesh, peer)
+        dialler = Dialler(self._host, self.mesh, peer, self._compression)
         if dialler.where in self._dialled:
             return False
         task = self._host.loop.create_task(dialler.run(), name=f"dial {peer.host}")

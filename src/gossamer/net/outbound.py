@@ -72,8 +72,10 @@ class OutboundSink(SocketSink, Generic[A]):
         self._attempt = self._outbound.begin(self, origin, self.host.clock.now())
 
     def takes_turns(self) -> bool:
-        """A neighbour is no stranger: what it says is handled at once."""
-        return False
+        """A neighbour is no stranger: what it says is handled at once. But what it has compressed
+        may be any amount."""
+        connection = self.connection
+        return connection is not None and connection.inflater is not None
 
     def data_received(self, data: bytes) -> None:
         now = self.host.clock.at(self.host.begin_turn())
@@ -81,6 +83,9 @@ class OutboundSink(SocketSink, Generic[A]):
         if self.connection is None and self.attempt.connection is not None:
             self.connection = self.attempt.connection
             self._outbound.accepted(self.attempt)
+        connection = self.connection
+        if connection is not None and connection.is_unfinished():
+            self.wait_for_turn()
         self.host.after_chunk(now)
         self.host.link_turn_over(self._outbound.place)
 

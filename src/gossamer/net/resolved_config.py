@@ -16,7 +16,7 @@ from gossamer.broker.permission_rules import RuleBook
 from gossamer.broker.policy import Permissions
 from gossamer.broker.settings import Settings
 from gossamer.mesh.bridges.bridge import BridgeSettings
-from gossamer.mesh.settings import MeshSettings
+from gossamer.mesh.settings import ZSTD, MeshSettings
 from gossamer.net.auth.from_config import REPLAY, login_rules
 from gossamer.net.auth.logins import LoginRules
 from gossamer.net.budgets import Budgets, budgets_of
@@ -34,6 +34,7 @@ from gossamer.plus.vocabulary import Vocabulary
 from gossamer.session.queue_policy import POLICIES
 from gossamer.storage.files import default_folder
 from gossamer.vision.registry import installed_places
+from gossamer.wire.compression import can_compress
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -128,6 +129,7 @@ def read_resolved(config: Config) -> ResolvedConfig:
         distinct("mesh.stock", [bridge.name for bridge in config.mesh.stock])
         for bridge in config.mesh.stock:
             tried(bridge_settings, bridge)
+        tried(_check_compression, config.mesh)
         for tls in [one.tls for one in config.mesh.peer] + [one.tls for one in config.mesh.stock]:
             if tls is not None:
                 tried(client_context, tls)
@@ -168,6 +170,14 @@ def mesh_settings(mesh: MeshSection) -> MeshSettings:
     settings.silence = mesh.silence_seconds
     settings.aggregates = mesh.aggregates
     return settings
+
+
+def _check_compression(mesh: MeshSection) -> None:
+    wanted = (mesh.compression, *(peer.compression for peer in mesh.peer))
+    if ZSTD in wanted and not can_compress():
+        raise ConfigError(
+            "mesh: compression = \"zstd\" needs a library: pip install 'gossamer[zstd]'"
+        )
 
 
 def bridge_settings(section: BridgeSection) -> BridgeSettings:

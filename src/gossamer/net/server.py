@@ -93,7 +93,9 @@ class Server:
         self.listeners = listeners
         section = resolved.config.mesh
         if self.mesh is not None and section is not None:
-            self.mesh_links = MeshLinks(self.host, self.mesh, section.peer, section.seeds)
+            self.mesh_links = MeshLinks(
+                self.host, self.mesh, section.peer, section.seeds, section.compression
+            )
             if section.stock:
                 self._bridges = BridgeLinks(self.host, self.mesh, section.stock)
         if self.archive is not None:

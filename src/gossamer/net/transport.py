@@ -402,6 +402,11 @@ class SocketSink(Sink):
         if not self._pauses & OVER_RATE:
             self.host.stand_in_line(self, is_first)
 
+    def wait_for_turn(self) -> None:
+        """The core has not finished with what it was given."""
+        if not self._pauses & TURN_OVER:
+            self._wait_for_turn(b"", 0)
+
     def next_turn(self) -> None:
         connection = self.connection
         if connection is None or not self._pauses & TURN_OVER:

@@ -21,6 +21,7 @@ from gossamer.session.publish_run import PublishRun
 from gossamer.session.publisher import told_publisher
 from gossamer.session.sink import Sink
 from gossamer.session.subscription import NO_IDENTIFIERS
+from gossamer.wire.compression import Compressor
 from gossamer.wire.packets import V5
 from gossamer.wire.publish_codec import (
     ACKNOWLEDGEMENT_BYTES,
@@ -188,6 +189,7 @@ class Outbox:
         "bytes_sent",
         "chunks",
         "closed",
+        "compressor",
         "hub",
         "maximum_packet",
         "messages",
@@ -219,6 +221,7 @@ class Outbox:
         self._gate = 0  # the transaction before which nothing at all goes out, 0 for none
         self._held_batches: list[int] | None = None
         self._held_chunks: list[bytes] | None = None
+        self.compressor: Compressor | None = None  # of a link that is compressed
         self.maximum_packet = 268_435_460  # more than the protocol's largest packet
         # A byte each, and so together: between wider fields each would take eight.
         self.version: u8 = version
@@ -441,9 +444,11 @@ class Outbox:
         return self._held_chunks is not None
 
     def waiting_bytes(self) -> int:
-        """Of what is collected, and of what waits for the disk."""
+        """Of what is collected, and of what waits for the disk or to be compressed."""
         held = self._held_chunks
-        return self.size + (0 if held is None else sum([len(chunk) for chunk in held]))
+        compressor = self.compressor
+        waiting = self.size + (0 if compressor is None else compressor.waiting)
+        return waiting + (0 if held is None else sum([len(chunk) for chunk in held]))
 
     def is_behind(self, unsent: int, most: int) -> bool:
         """The socket has not taken so many bytes; whether it is to get no more for now.
@@ -467,6 +472,8 @@ class Outbox:
         self.pending = False
         chunks = self.chunks
         if not chunks:
+            if self.compressor is not None:
+                self._compress(self.compressor, b"")
             return
         data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         self.chunks = []
@@ -477,5 +484,36 @@ class Outbox:
         self.messages_sent += self.messages
         self.size = 0
         self.messages = 0
-        if not self.closed:
+        if self.compressor is not None:
+            self._compress(self.compressor, data)
+        elif not self.closed:
             self.sink.write(data)
+
+    def compress(self, announcement: bytes) -> None:
+        """What is written next is the last that goes as it is, with this announcement behind it."""
+        self.compressor = Compressor(announcement)
+
+    def _compress(self, compressor: Compressor, data: bytes) -> None:
+        """Writes one part; if there is more, the rest has turns of its own."""
+        if self.closed:
+            return
+        announcement = compressor.announcement
+        if announcement:
+            compressor.announcement = b""
+            self.bytes_sent += len(announcement)
+            self.sink.write(data + announcement)
+            return
+        compressor.give(data)
+        if compressor.waiting:
+            self.sink.write(compressor.take())
+        if compressor.waiting:
+            self.pending = True
+            self.hub.unwritten.append(self)
+
+    def finish(self) -> None:
+        """Writes everything, and nothing after that."""
+        self.flush()
+        compressor = self.compressor
+        while compressor is not None and compressor.waiting and not self._gate:
+            self.sink.write(compressor.take())
+        self.closed = True

@@ -46,6 +46,8 @@ class LinkView(TypedDict):
     messages_sent: int
     bytes_received: int
     bytes_sent: int
+    wire_bytes_received: int
+    wire_bytes_sent: int
     control_messages_received: int
     control_messages_sent: int
     control_bytes_received: int

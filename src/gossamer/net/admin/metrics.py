@@ -182,8 +182,10 @@ MEMORY_GAUGES: Final = (
 LINK_TOTALS: Final = (
     ("messages_received", "PUBLISH packets from the neighbour."),
     ("messages_sent", "PUBLISH packets to the neighbour."),
-    ("bytes_received", "Bytes read from the neighbour."),
-    ("bytes_sent", "Bytes written to the neighbour."),
+    ("bytes_received", "Bytes from the neighbour, before compression."),
+    ("bytes_sent", "Bytes to the neighbour, before compression."),
+    ("wire_bytes_received", "Bytes read from the neighbour, compressed if the link is."),
+    ("wire_bytes_sent", "Bytes written to the neighbour, compressed if the link is."),
     ("control_messages_received", "Control messages from the neighbour."),
     ("control_messages_sent", "Control messages to the neighbour."),
     ("control_bytes_received", "Bytes of control messages from the neighbour."),

@@ -87,6 +87,8 @@ class Peer(Section):
     """The port of one of its listeners."""
     tls: PeerTls | None = None
     """Dial with TLS."""
+    compression: Literal["none", "zstd"] | None = None
+    """Whether this link is compressed, if not as `mesh.compression` says."""
 
 
 class MeshSection(Section):
@@ -114,6 +116,9 @@ class MeshSection(Section):
     """How windows of time (`$DAILYAVG/...`) are counted that clients of several brokers publish to:
     `partial`, each broker counts its own clients' part, and parts cross the links; `raw`, every
     message crosses them; `auto`, partial."""
+    compression: Literal["none", "zstd"] = "none"
+    """Whether the links that this broker dials are compressed: fewer bytes, for more processor
+    time. Both ends need the extra `gossamer[zstd]`; a neighbour without it gets plain bytes."""
     roaming_seconds: float = setting(default=5.0, ge=0.0, le=60.0)
     """How long the CONNECT of a client waits for its session on another broker; 0 leaves sessions
     where they are. The same on all brokers of the mesh."""
