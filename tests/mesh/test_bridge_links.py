@@ -2,6 +2,8 @@
 
 from itertools import pairwise
 
+import pytest
+
 from gossamer.broker.policy import Origin
 from gossamer.mesh.bridges.bridge import Bridge, BridgeSettings
 from gossamer.mesh.bridges.bridge_dial import BridgeDial
@@ -170,6 +172,38 @@ def test_exports_wait_and_follow_the_owner() -> None:
     writer.publish("t", "by a again", qos=1, packet_id=3)
     plant.run()
     assert outside.payloads() == ["by a again"]
+
+
+def test_no_more_cross_twice_than_are_in_flight_when_the_owner_dies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It has passed them on, and its answers never reach the other broker."""
+    monkeypatch.setattr(SETTINGS, "inflight", 5)
+    plant = Plant("a", "b")
+    plant.pass_time(5.0)
+    reader = plant.node("b").client("reader")
+    reader.subscribe("t", qos=2)
+    plant.run()
+    near, _ = plant.wires["a"]
+    near.other = None
+    writer = plant.bridge.client("writer")
+    for number in range(30):
+        writer.publish("t", str(number), qos=2, packet_id=number + 1)
+    found: list[str] = []
+
+    def read() -> None:
+        for _ in range(5):
+            plant.run()
+            found.extend(reader.payloads())
+
+    read()
+    assert found == [str(number) for number in range(5)]
+    plant.net.cut("a", "b")
+    plant.lose("a")
+    plant.pass_time(SILENCE_SECONDS + 2.0)
+    read()
+    assert plant.bridge_of("b").is_owner
+    assert found[5:] == [str(number) for number in range(30)]
 
 
 def test_neighbours_that_name_no_filters_want_all_that_may_come() -> None:

@@ -39,6 +39,9 @@ logger = logging.getLogger(__name__)
 
 _DISCONNECT: Final = b"\xe0\x00"
 _LAST_PACKET_ID: Final = 65_535
+INFLIGHT: Final = 100  # messages on their way, if nobody configures another number
+# Fewer than there are packet identifiers, some of which our requests need.
+MOST_INFLIGHT: Final = 10_000
 _FILTERS_A_PACKET: Final = 200  # of any length; a bridged broker may limit its packets
 # Somebody else took our place there, unknown to this part of the mesh: it is left to them a while.
 _YIELD_SECONDS: Final = 60.0
@@ -358,5 +361,7 @@ class BridgeSettings:
         self.imports = imports  # the most that is ever subscribed there
         self.exports = exports  # what is published there
         self.qos = qos  # the highest that crosses
+        # QoS 1 and 2 messages on their way, each way: no more of them cross twice if the owner dies.
+        self.inflight = INFLIGHT
         self.username: str | None = None
         self.password: bytes | None = None

@@ -42,8 +42,6 @@ from gossamer.wire.publish_codec import IDENTIFIERS, PUBACK_HEAD, PUBREC_HEAD
 _PINGREQ: Final = b"\xc0\x00"
 _ANSWERS: Final = (PUBACK, PUBREC, PUBREL, PUBCOMP)
 _DEFAULT_WINDOW: Final = 65_535
-# Fewer than there are packet identifiers, some of which our requests need.
-_LARGEST_WINDOW: Final = 10_000
 
 
 class BridgeDial:
@@ -62,7 +60,7 @@ class BridgeDial:
         properties: Properties | None = None
         if self._version == V5:
             properties = Properties()
-            properties.receive_maximum = core.settings.receive_maximum
+            properties.receive_maximum = settings.inflight
             if bridge.is_owner:
                 properties.session_expiry = BRIDGE_SESSION_SECONDS
         connect = Connect(
@@ -210,9 +208,11 @@ class BridgeDial:
         if offered.maximum_packet_size is not None:
             connection.outbox.maximum_packet = offered.maximum_packet_size - growth(mark)
         connection.settings.receive_maximum = core.settings.receive_maximum
+        if self._version == V5:  # which is how it was told
+            connection.settings.receive_maximum = bridge.settings.inflight
         connection.unreleased_before = 0 if session.incoming is None else len(session.incoming)
         session.identity = connection.identity
-        session.window = min(offered.receive_maximum or _DEFAULT_WINDOW, _LARGEST_WINDOW)
+        session.window = min(offered.receive_maximum or _DEFAULT_WINDOW, bridge.settings.inflight)
         self.connection = connection
         bridge.opened(connection, packet.session_present, now)
         resume_session(session, now)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from gossamer.mesh.bridges.bridge import BridgeSettings
+from gossamer.mesh.bridges.bridge import INFLIGHT, MOST_INFLIGHT, BridgeSettings
 from gossamer.mesh.bridges.loop_prevention import echoes
 from gossamer.net.config.section import Bounds, Section, setting
 from gossamer.net.config.value_types import Allowed, FilePath, Name
@@ -44,6 +44,9 @@ class BridgeSection(Section):
     """Filters of what is exported. MQTT has no way to ask a broker what its clients want."""
     qos: Literal[0, 1, 2] = 2
     """Maximum QoS across the bridge."""
+    inflight: int = setting(default=INFLIGHT, ge=1, le=MOST_INFLIGHT)
+    """Unacknowledged QoS 1 and 2 messages in each direction (with 3.1.1, to the other broker only):
+    if the owner of the bridge dies, no more than these cross twice."""
     username: str | None = None
     """The user name to log in with."""
     password_file: FilePath | None = None
@@ -69,6 +72,7 @@ class BridgeSection(Section):
         """The core's, without the password."""
         version = _VERSIONS[self.protocol]
         settings = BridgeSettings(self.name, version, self.imports, self.exports, self.qos)
+        settings.inflight = self.inflight
         settings.username = self.username
         return settings
 
