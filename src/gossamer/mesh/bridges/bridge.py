@@ -361,7 +361,7 @@ class BridgeSettings:
         self.imports = imports  # the most that is ever subscribed there
         self.exports = exports  # what is published there
         self.qos = qos  # the highest that crosses
-        # QoS 1 and 2 messages on their way, each way: no more of them cross twice if the owner dies.
+        # Messages on their way, each way: no more cross twice at QoS 2 if the owner dies.
         self.inflight = INFLIGHT
         self.username: str | None = None
         self.password: bytes | None = None
