@@ -1,4 +1,5 @@
-"""Brokers of a mesh that remember: each what its own clients publish."""
+"""Brokers of a mesh that remember, or catch up from their archives: each what its own clients
+publish."""
 
 from itertools import pairwise
 
@@ -6,6 +7,7 @@ import pytest
 
 from gossamer.plus.engine import Engine
 from gossamer.plus.memory import MemoryLimits
+from tests.broker.test_catching_up import Readers, RowsInMemory
 from tests.mesh.test_mesh_windows import end_window, later, noted
 from tests.support.meshes import Net
 
@@ -56,3 +58,47 @@ def test_windows_have_what_entered_at_any_broker_before_the_subscription(mode: s
         ("$MAX$QUARTERHOURLYCOUNT/$AGGREGATE/t", "1.0", []),
         ("$QUARTERHOURLYSUM/x/t", "1.0", []),
     ]
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_each_broker_catches_up_from_its_archive(is_late: bool) -> None:
+    net = Net("ssf")
+    ports: dict[str, Readers] = {}
+    for name in "abc":
+        broker = net.node(name).broker
+        archive = RowsInMemory()
+        ports[name] = Readers(archive)
+        broker.begin_archiving(archive, ["#"])
+        broker.core.operators.begin_catching_up(ports[name], net.nodes[name].now)
+    for one, other in pairwise("abc"):
+        net.join(one, other)
+    later(net, 1.0)
+    end_window(net)
+    writers = {name: node.client("w" + name) for name, node in net.nodes.items()}
+    for name in "abc":
+        writers[name].publish("x/t", "1")
+    reader = net.nodes["b"].client("reader")
+    reader.subscribe("$QUARTERHOURLYSUM/+/t")
+    net.run()
+    for name in "abc":
+        writers[name].publish("x/t", "10")
+
+    def answer(name: str) -> None:
+        node = net.nodes[name]
+        for request in ports[name].asked:
+            ports[name].read(request)
+            node.broker.caught_up(request, node.now)
+        net.run()
+
+    answer("b")
+    answer("c")
+    if is_late:
+        end_window(net)
+        later(net, 3.0)
+        assert noted(reader) == [("$QUARTERHOURLYSUM/x/t", "22.0", [("plus_missing", "a")])]
+        answer("a")
+        assert noted(reader) == [("$QUARTERHOURLYSUM/x/t", "33.0", [("plus_correction", "")])]
+    else:
+        answer("a")
+        end_window(net)
+        assert noted(reader) == [("$QUARTERHOURLYSUM/x/t", "33.0", [])]

@@ -453,6 +453,6 @@ def test_results_are_those_of_one_broker(
 
 
 def written(wall: float) -> str:
-    from gossamer.mesh.aggregates.subscribed import _written
+    from gossamer.plus.temporal import written_time
 
-    return _written(wall)
+    return written_time(wall)

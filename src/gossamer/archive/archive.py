@@ -60,6 +60,7 @@ class Archive:
         except BaseException:
             os.close(self._lock)
             raise
+        self.collector.begin_at(self.catalog.next)
         self.reader = ArchiveReader(self.catalog, settings.broker)
         self._writing = threading.Lock()
         self._grown = threading.Condition()
@@ -179,6 +180,8 @@ class Archive:
         where = self.settings.logs
         if self.settings.on_full == "refuse":
             raise ArchiveFull(f"the archive {where} cannot be written: {error}") from error
+        for block in blocks:
+            block.end.offset = self.catalog.next
         rows = sum(len(block.payloads) for block in blocks)
         collector.unwritten += rows
         logger.error(

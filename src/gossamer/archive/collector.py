@@ -7,7 +7,7 @@ block is written, so that what is never written leaves no gap.
 
 from typing import Final
 
-from gossamer.broker.archive_port import ArchivePort
+from gossamer.broker.archive_port import ArchivePlace, ArchivePort
 
 # A block is closed past this many bytes of payload: readers hold a whole block in memory.
 MOST_BLOCK_BYTES: Final = 32 * 1024 * 1024
@@ -21,6 +21,7 @@ class Block:
     __slots__ = (
         "_known_sources",
         "_known_topics",
+        "end",
         "extra_rows",
         "extras",
         "payloads",
@@ -46,6 +47,7 @@ class Block:
         self.sources: list[tuple[str, str]] = []  # client id and user
         self.extra_rows: list[int] = []  # rows that have properties
         self.extras: list[bytes] = []  # their properties, as PUBLISH carries them
+        self.end = ArchivePlace()  # where it ends, once it is written
         self._known_topics: dict[bytes, int] = {}
         self._known_sources: dict[tuple[str, str], int] = {}
 
@@ -74,6 +76,7 @@ class Collector(ArchivePort):
 
     __slots__ = (
         "_block",
+        "_end",
         "_flags",
         "_full",
         "_now",
@@ -89,6 +92,7 @@ class Collector(ArchivePort):
         self.keeps_publishers = True
         self._full: list[Block] = []
         self._block = Block()
+        self._end = ArchivePlace()  # of the block that was closed last
         self._waiting = 0  # bytes in the full blocks
         # The run that goes on; compared by identity, which is quick and errs to the safe side.
         self._topic = b""
@@ -158,6 +162,15 @@ class Collector(ArchivePort):
             self._close_block()
         return True
 
+    def begin_at(self, offset: int) -> None:
+        """What is collected first will have that offset."""
+        self._end = ArchivePlace(offset)
+
+    def place(self) -> ArchivePlace:
+        if self._block.payloads:
+            self._close_block()
+        return self._end
+
     def waiting_bytes(self) -> int:
         return self._waiting + self._block.size
 
@@ -188,6 +201,7 @@ class Collector(ArchivePort):
 
     def _close_block(self) -> None:
         self._full.append(self._block)
+        self._end = self._block.end
         self._waiting += self._block.size
         self._block = Block()
         self._flags = -1

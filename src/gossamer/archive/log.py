@@ -129,6 +129,7 @@ class LogFile:
                 _write_all(self._descriptor, piece)
                 self.position += len(piece)
             self.next += len(block.payloads)
+            block.end.offset = self.next
 
     def sync(self) -> None:
         os.fdatasync(self._descriptor)

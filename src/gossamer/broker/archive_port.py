@@ -28,6 +28,16 @@ RETAIN_FLAG: Final = 0x04  # beside the QoS in the two bits below
 MOST_WAITING_BYTES: Final = 128 * 1024 * 1024
 
 
+class ArchivePlace:
+    """Behind all that was archived up to a moment: the offset that comes next, which is known once
+    that is on disk, and negative until then."""
+
+    __slots__ = ("offset",)
+
+    def __init__(self, offset: int = -1) -> None:
+        self.offset = offset
+
+
 class ArchivePort:
     """Takes rows, which belong to the journal's transaction. The base is that of a broker without
     an archive: it takes nothing.
@@ -83,6 +93,10 @@ class ArchivePort:
     ) -> bool:
         """QoS 0 packets of one size from `start` to `end`, each a header and a payload."""
         return False
+
+    def place(self) -> ArchivePlace:
+        """Where the archive ends now."""
+        return ArchivePlace(0)
 
     def missing(self) -> int:
         """Rows that the archive does not have, and should."""

@@ -3,6 +3,7 @@
 from itertools import islice
 
 from gossamer.broker.archive_port import ArchivePort
+from gossamer.broker.catch_up import CatchUpRequest
 from gossamer.broker.connect import decide
 from gossamer.broker.connection import Connection
 from gossamer.broker.core import CLOSED, DECIDING, Core
@@ -309,6 +310,14 @@ class Broker:
             self.core.operators.processed(job, answer, now)
         except Exception as error:
             self.core.faults.note("a processor's answer", error, "", now)
+        self.flush(now)
+
+    def caught_up(self, request: CatchUpRequest, now: float) -> None:
+        """What was asked of the archive for an operator that has begun is there, or cannot be."""
+        try:
+            self.core.operators.catching_up.finish(request, now)
+        except Exception as error:
+            self.core.faults.note("what was read for an operator", error, "", now)
         self.flush(now)
 
     def disconnect(self, client_id: str, now: float, discard: bool = False) -> bool:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gossamer.broker.connection import Connection
     from gossamer.broker.operator_subscriptions import Operation
     from gossamer.broker.session_start import AcceptedLogin
+    from gossamer.plus.counted_windows import CountedWindows
 
 # Client ids of neighbours begin with this, and no client's may.
 PEER_PREFIX: Final = NEIGHBOUR_PREFIX
@@ -77,6 +78,9 @@ class MeshPort:
 
     def operation_opened(self, operation: Operation, now: float) -> None:
         """Somebody will subscribe to an operator that nobody here had subscribed to."""
+
+    def counted(self, state: CountedWindows, now: float) -> None:
+        """What was counted for others before this moment is all there now."""
 
     def operation_closed(self, operation: Operation) -> None:
         """Nobody has subscribed to it for a while."""

@@ -188,9 +188,9 @@ class Operation(Tap):
 
 def made(result: OperatorResult, user: list[tuple[str, str]] | None = None) -> Message:
     properties: Properties | None = None
-    if user:
+    if user or result.user:
         properties = Properties()
-        properties.user = user
+        properties.user = result.user + (user or [])
     return Message(result.topic, result.payload, RESULT_QOS, False, properties, 0.0, "", "")
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from gossamer.broker.catch_up import CatchingUp, CatchUpPort
 from gossamer.broker.charges import charge_of_operation
 from gossamer.broker.delivery import is_shown
 from gossamer.broker.located_operators import LocatedOperation, OperatorArea
@@ -56,6 +57,7 @@ class Operators:
         self._message: Message | None = None
         self._message_at = 0.0
         self._publication = Publication("", b"")
+        self.catching_up = CatchingUp(core)
         self.memory: OperatorMemory | None = None
         if engine.memory is not None:
             self.memory = OperatorMemory(core, engine.memory)
@@ -122,9 +124,33 @@ class Operators:
                 self._early.append(operation)
             else:
                 self._begin_with_retained(operation, set(), now)
-        if self.memory is not None and not isinstance(operation, LocatedOperation):
-            self.memory.show(operation, now)  # it does not know where that was
+        if not isinstance(operation, LocatedOperation):  # nobody knows where that was
+            self._look_back(operation, now)
         return operation
+
+    def _look_back(self, operation: Operation, now: float) -> None:
+        """It takes up what was published before: from memory if that has all of it, else from the
+        archive if that has."""
+        state = operation.state
+        memory = self.memory
+        if memory is not None and memory.memory.covers(state.plan):
+            memory.show(operation, now)
+        elif self.catching_up.serves(state.plan):
+            if not isinstance(state, TemporalState) or operation.gathers_from == INFINITY:
+                self.catching_up.begin(state, operation, now)
+                self.settle(state, True)
+        elif memory is not None:
+            memory.show(operation, now)
+
+    def begin_catching_up(self, port: CatchUpPort, now: float) -> None:
+        """From now on there is somebody who reads the archive."""
+        port.is_on = True
+        self.catching_up.port = port
+        for operation in self.operations.values():
+            state = operation.state
+            if isinstance(state, TemporalState) and state.is_to_be_read_again():
+                self.catching_up.begin(state, operation, now)
+                self.settle(state, True)
 
     def all_retained(self, now: float) -> None:
         """All retained messages are known now: what was opened before begins with them."""
@@ -264,7 +290,11 @@ class Operators:
         parts = self._counted.pop(COUNTED + name, None)
         if parts is not None:
             state.restore(parts, now)
-        if self.memory is not None:
+        if self.memory is not None and self.memory.memory.covers(plan):
+            self.memory.show_counts(state, now)
+        elif parts is None and self.catching_up.serves(plan):
+            self.catching_up.begin(state, None, now)
+        elif self.memory is not None:
             self.memory.show_counts(state, now)
         self.settle(state, True)
         return state

@@ -88,7 +88,6 @@ class RouteTable:
     """All subscriptions of this broker's clients and neighbours, by filter."""
 
     __slots__ = (
-        "_archived",
         "_branches",
         "_hand",
         "_missed",
@@ -96,6 +95,7 @@ class RouteTable:
         "_routes",
         "_sweep_at",
         "account",
+        "archived",
         "audiences",
         "changes",
         "permissions",
@@ -110,7 +110,7 @@ class RouteTable:
         self.permissions = Permissions()
         self.audiences = AudienceTable(self.account)
         self.changes = 0  # of filters that begin with a wildcard, and of what concerns all topics
-        self._archived: list[str] = []
+        self.archived: list[str] = []  # filters
         self._branches: dict[str, Branch] = {}
         self._routes: dict[bytes, Route] = {}
         self._ring: list[Route] = []
@@ -305,13 +305,13 @@ class RouteTable:
 
     def archive_under(self, filters: list[str]) -> None:
         """What clients publish there is archived; never what the broker says of itself."""
-        self._archived = filters
+        self.archived = filters
         self.changes += 1
 
     def _is_archived(self, topic: str) -> bool:
-        if not self._archived or topic.startswith(LOCAL_TOPICS):
+        if not self.archived or topic.startswith(LOCAL_TOPICS):
             return False
-        return any(matches(filter, topic) for filter in self._archived)
+        return any(matches(filter, topic) for filter in self.archived)
 
     # Subscriptions ------------------------------------------------------------------------------
 

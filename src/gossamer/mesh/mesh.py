@@ -46,6 +46,7 @@ from gossamer.wire.errors import ProtocolError
 
 if TYPE_CHECKING:
     from gossamer.mesh.bridges.bridges import Bridges
+    from gossamer.plus.counted_windows import CountedWindows
 
 
 class Mesh(MeshPort):
@@ -140,6 +141,9 @@ class Mesh(MeshPort):
     def operation_opened(self, operation: Operation, now: float) -> None:
         if self.windows.is_on():
             self.windows.opened(operation, now)
+
+    def counted(self, state: CountedWindows, now: float) -> None:
+        self.windows.counted(state, now)
 
     def operation_closed(self, operation: Operation) -> None:
         self.windows.closed(operation)

@@ -123,6 +123,7 @@ def read_resolved(config: Config) -> ResolvedConfig:
     contexts = {name: context for name, context in read.items() if context is not None}
     tried(archive_settings, config)
     tried(offload_rule, config)
+    tried(check_catch_up, config)
     mesh = None
     if config.mesh is not None:
         mesh = tried(mesh_settings, config.mesh)
@@ -216,6 +217,12 @@ def archive_settings(config: Config) -> ArchiveSettings | None:
         on_full=section.on_full,
         syncs=store.sync == "full",
     )
+
+
+def check_catch_up(config: Config) -> None:
+    """Raises ConfigError."""
+    if config.plus.catch_up and config.archive is None:
+        raise ConfigError("plus.catch_up: operators catch up from the archive; add [archive]")
 
 
 def offload_rule(config: Config) -> OffloadRule | None:

@@ -29,6 +29,7 @@ from gossamer.storage.writer import Store
 
 if TYPE_CHECKING:
     from gossamer.archive.archive import Archive
+    from gossamer.net.catch_up import CatchUps
     from gossamer.net.replay_service import ArchiveService
 
 logger = logging.getLogger(__name__)
@@ -66,6 +67,7 @@ class Server:
         self.archive_service: ArchiveService | None = None
         self.mesh_links: MeshLinks | None = None
         self._bridges: BridgeLinks | None = None
+        self._catch_ups: CatchUps | None = None
         self._spans: Spans | None = None
         self._ticker: asyncio.TimerHandle | None = None
         if store is not None:
@@ -105,6 +107,12 @@ class Server:
             self.archive_service = ArchiveService(
                 self.archive, self.broker, listeners.logins, resolved
             )
+            plus = resolved.config.plus
+            if plus.catch_up:
+                from gossamer.net.catch_up import CatchUps
+
+                self._catch_ups = CatchUps(self, self.archive, plus.catch_up_rows)
+                self.broker.core.operators.begin_catching_up(self._catch_ups, self.clock.now())
         self._tick()
         return listeners
 
@@ -142,6 +150,8 @@ class Server:
             await self._bridges.stop()
         if self.mesh_links is not None:
             await self.mesh_links.stop()
+        if self._catch_ups is not None:
+            self._catch_ups.stop()
         if self.archive_service is not None:
             self.archive_service.stop()
         self.broker.stop(self.clock.now())

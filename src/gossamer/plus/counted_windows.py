@@ -56,7 +56,10 @@ class CountedWindows(TemporalState):
         return []
 
     def take_ended(self, now: float) -> list[EndedWindow]:
-        """Each window that has ended, once, those without values too."""
+        """Each window that has ended, once, those without values too; none while what they had
+        before this state began is being read."""
+        if self.is_awaiting():
+            return []
         wall = now + self.services.wall_offset
         if self.is_open() and wall >= self._end:
             self.fire()
@@ -82,6 +85,13 @@ class CountedWindows(TemporalState):
             self.next_number = max(found) + 1
             self.mark("")
         return [found[number] for number in sorted(found)]
+
+    def _table(self, start: float) -> dict[str, Aggregate] | None:
+        number = self._number(start)
+        for ended in self._ended:
+            if ended.number == number:
+                return ended.topics
+        return super()._table(start)
 
     def part(self, name: str) -> bytes | None:
         if name:

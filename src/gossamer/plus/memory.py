@@ -114,9 +114,13 @@ class Memory:
         for window in self.windows:
             window.begin(now)
 
+    def covers(self, plan: OperatorPlan) -> bool:
+        """Whether all that the operator reads is remembered."""
+        return plan.is_within(self.limits.filters)
+
     def window_for(self, state: TemporalState) -> "RememberedWindow | None":
         """What is counted for such an operator, if anything is."""
-        if state.plan.processor is None:
+        if state.plan.processor is None and not state.plan.has_steps():
             for window in self.windows:
                 if window.serves(state):
                     return window

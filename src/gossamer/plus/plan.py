@@ -5,6 +5,7 @@ One `OperatorPlan` is, outermost first, `after outer spatial? inner temporal? be
 """
 
 from gossamer.plus.operators.windows import Window
+from gossamer.topics.containment import contains
 
 
 class PlusError(ValueError):
@@ -155,3 +156,7 @@ class OperatorPlan:
         return [
             read for read in self.reads if not any(one in ("+", "#") for one in read.split("/"))
         ]
+
+    def is_within(self, filters: list[str]) -> bool:
+        """Whether each filter that it reads is within one of these."""
+        return all(any(contains(one, read) for one in filters) for read in self.reads)

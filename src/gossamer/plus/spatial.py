@@ -104,6 +104,7 @@ class SpatialState(OperatorState):
         self._sent_at = -INFINITY
         self._last = LastValues()
         self._order = 0
+        self._first_order = 0
 
     def enter(self, publication: Publication, now: float) -> list[OperatorResult]:
         self._expire(now)
@@ -126,6 +127,22 @@ class SpatialState(OperatorState):
     def begin_after(self, order: int) -> None:
         """What was published before it began has an order up to that."""
         self._order = max(self._order, order)
+        self._first_order = self._order
+
+    def first_order(self) -> int:
+        """Whatever is in from before it began has a lower one."""
+        return self._first_order
+
+    def put_past(self, topic: str, value: float, expires_at: float, order: int) -> None:
+        """A value from before it began, on a topic that has none since."""
+        known = self._last.values.get(topic)
+        if known is None or known.order < self._first_order:
+            self._put(topic, value, expires_at, order)
+
+    def valid_values(self, now: float) -> list[tuple[str, LastValue]]:
+        """In the order in which they came."""
+        self._expire(now)
+        return sorted(self._last.values.items(), key=lambda item: item[1].order)
 
     def take_up(self, publication: Publication, order: int, now: float) -> None:
         """The last value that a topic had before it began, in its place of the order."""

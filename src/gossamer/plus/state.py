@@ -27,12 +27,16 @@ def saved_version(part: bytes) -> int:
 class OperatorResult:
     """What a subscriber gets. `forwarded` if it is the publication itself, on another topic."""
 
-    __slots__ = ("forwarded", "payload", "topic")
+    __slots__ = ("forwarded", "payload", "topic", "user")
 
     def __init__(self, topic: str, payload: bytes, forwarded: bool = False) -> None:
         self.topic = topic
         self.payload = payload
         self.forwarded = forwarded
+        self.user: list[tuple[str, str]] = _NO_PAIRS  # User Properties that tell of it
+
+
+_NO_PAIRS: Final[list[tuple[str, str]]] = []
 
 
 class OperatorState:

@@ -4,6 +4,8 @@ A spatial operator around it folds the topics' results into one, at the same mom
 """
 
 import json
+from datetime import UTC, datetime
+from typing import Final
 
 from gossamer.plus.limits import BUCKET_BYTES, topic_bytes
 from gossamer.plus.operators.aggregate import Aggregate
@@ -14,6 +16,12 @@ from gossamer.plus.result_topics import ReplyTopic, fits
 from gossamer.plus.rules import admits_all, checks_of
 from gossamer.plus.state import SAVED_VERSION, OperatorResult, OperatorState, Services
 from gossamer.plus.values import INFINITY
+
+SINCE_PROPERTY: Final = "plus_since"  # of a result: what was published before is not in it
+
+
+def written_time(wall: float) -> str:
+    return datetime.fromtimestamp(wall, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 class Earlier:
@@ -62,6 +70,12 @@ class TemporalState(OperatorState):
         self._last: list[OperatorResult] = []
         self._last_bytes = 0
         self._earlier: Earlier | None = None
+        # The start of the window that is still being read from an archive, and windows that ended
+        # meanwhile.
+        self._awaited = INFINITY
+        self._held: list[tuple[float, dict[str, Aggregate]]] = []
+        self._since = 0.0  # what the awaited window lacks is older than that
+        self._restarts = False  # it was still being read when an earlier process ended
 
     def enter(self, publication: Publication, now: float) -> list[OperatorResult]:
         value = publication.as_number(self._field)
@@ -99,7 +113,7 @@ class TemporalState(OperatorState):
 
     def is_open(self) -> bool:
         """Whether a window has a value, or may have one that was counted before it began."""
-        return bool(self._topics) or self._earlier is not None
+        return bool(self._topics) or self._earlier is not None or self._is_awaited()
 
     def look_back(self, earlier: Earlier, fired_until: float, order: int, now: float) -> None:
         """The open window has more than this state counts: it takes that up when it comes to the
@@ -121,6 +135,85 @@ class TemporalState(OperatorState):
             if topic not in self._topics:
                 self._take_up(topic, earlier)
 
+    def await_past(self, order: int, now: float) -> tuple[float, float]:
+        """The open window has results only when what it had before this moment is in. When it
+        begins and ends, by the wall clock."""
+        wall = now + self.services.wall_offset
+        if self._end == INFINITY:
+            self._open(wall)
+        self._order = max(self._order, order)
+        self._awaited = self._start
+        self._since = wall
+        self.mark("")
+        return self._start, self._end
+
+    def is_awaiting(self) -> bool:
+        """Whether something is still being read for it."""
+        return self._awaited != INFINITY
+
+    def _is_awaited(self) -> bool:
+        """Whether that is for the open window."""
+        return self._awaited == self._start and self._end != INFINITY
+
+    def is_to_be_read_again(self) -> bool:
+        """Whether an earlier process ended before all was in; asked once."""
+        restarts = self._restarts
+        self._restarts = False
+        return restarts
+
+    def merge_past(self, topic: str, counts: Aggregate, start: float) -> None:
+        """What a topic had in the awaited window."""
+        table = self._table(start)
+        if table is None:
+            return
+        known = table.get(topic)
+        if known is None:
+            if table is not self._topics:
+                table[topic] = counts
+            elif self._begin(topic, counts):
+                self.mark(topic)
+            return
+        before = known.buckets()
+        known.merge(counts)
+        if table is self._topics:
+            self._weigh_buckets(known.buckets() - before)
+            self.mark(topic)
+
+    def past_is_in(self, is_whole: bool) -> list[OperatorResult]:
+        """The results that have waited; they say since when they count if not all could be had."""
+        held = self._held
+        awaited = self._awaited
+        self._held = []
+        self._awaited = INFINITY
+        if is_whole:
+            self._since = 0.0
+        self.mark("")
+        results: list[OperatorResult] = []
+        for start, topics in held:
+            found = self._told(start, awaited, self.results_from(topics))
+            if found:
+                self.remember(found)
+            results += found
+        return results
+
+    def _table(self, start: float) -> dict[str, Aggregate] | None:
+        """What was counted in the window that began then."""
+        if self._start == start and self._end != INFINITY:
+            return self._topics
+        for held, topics in self._held:
+            if held == start:
+                return topics
+        return None
+
+    def _told(
+        self, start: float, awaited: float, results: list[OperatorResult]
+    ) -> list[OperatorResult]:
+        """With the time from which on they count, if that is within the window."""
+        if self._since > start == awaited:
+            for result in results:
+                result.user = [(SINCE_PROPERTY, written_time(self._since))]
+        return results
+
     def released(self) -> None:
         if self._earlier is not None:
             self._earlier.left(self)
@@ -139,7 +232,10 @@ class TemporalState(OperatorState):
     def part(self, name: str) -> bytes | None:
         if not name:
             last = [[result.topic, result.payload.decode()] for result in self._last]
-            return json.dumps([SAVED_VERSION, self._start, last]).encode()
+            said = [SAVED_VERSION, self._start, last]
+            if self._is_awaited():
+                said.append(True)  # what else is saved is not all
+            return json.dumps(said).encode()
         aggregate = self._topics.get(name)
         if aggregate is None:
             return None
@@ -164,12 +260,19 @@ class TemporalState(OperatorState):
                     self.weigh(size)
                 else:
                     start = float(saved[0])
+                    self._restarts = len(saved) > 2 and saved[2] is True
                     self.remember(
                         [OperatorResult(topic, text.encode()) for topic, text in saved[1]]
                     )
             except (ValueError, TypeError, IndexError, AttributeError):
                 self.mark(name)
-        if self._topics:
+        if self._restarts:
+            for topic in self._topics:
+                self.mark(topic)
+            self.weigh(-self._topics_bytes)
+            self._topics_bytes = 0
+            self._topics = {}
+        if self._topics or self._restarts:
             self._open(min(start, wall))
         elif self._last:
             self._fired_until = self._window.start(start) + self._window.seconds
@@ -203,11 +306,13 @@ class TemporalState(OperatorState):
         if before and not self.reserve(0):
             return  # a sketch takes nothing more where there is no room for another bucket
         aggregate.add(value, self._order)
-        grown = aggregate.buckets() - before
+        self._weigh_buckets(aggregate.buckets() - before)
+        self.mark(topic)
+
+    def _weigh_buckets(self, grown: int) -> None:
         if grown:
             self.weigh(grown * BUCKET_BYTES)
             self._topics_bytes += grown * BUCKET_BYTES
-        self.mark(topic)
 
     def _take_up(self, topic: str, earlier: Earlier) -> bool:
         """Whether the topic had been counted."""
@@ -242,7 +347,12 @@ class TemporalState(OperatorState):
 
     def fire(self) -> list[OperatorResult]:
         """The window ends."""
-        results = self.results_from(self.close())
+        start = self._start
+        if self._is_awaited():
+            self._held.append((start, self.close()))
+            return []
+        results = self._told(start, start, self.results_from(self.close()))
+        self._since = 0.0
         if results:
             self.remember(results)
         return results

@@ -13,7 +13,6 @@ comes later corrects it, once for each broker; nothing more is expected after `k
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.operator_subscriptions import Operation
@@ -22,7 +21,7 @@ from gossamer.mesh.aggregates.gathering import Gathering
 from gossamer.mesh.aggregates.partial import Partial
 from gossamer.plus.engine import read_key
 from gossamer.plus.partial_codec import Counts
-from gossamer.plus.temporal import TemporalState
+from gossamer.plus.temporal import SINCE_PROPERTY, TemporalState, written_time
 from gossamer.plus.values import INFINITY
 
 if TYPE_CHECKING:
@@ -44,7 +43,6 @@ ROOM: Final = "mesh/windows"
 _FIRED: Final = "//fired"
 # In the User Properties of a result.
 MISSING_PROPERTY: Final = "plus_missing"  # a broker whose counts are not in it
-SINCE_PROPERTY: Final = "plus_since"  # what was published before is not known everywhere
 CORRECTION_PROPERTY: Final = "plus_correction"  # the window whose result this corrects
 _MOST_NAMED: Final = 100
 
@@ -225,7 +223,7 @@ class SubscribedWindow:
         user = [(MISSING_PROPERTY, broker) for broker in missing[:_MOST_NAMED]]
         since = gathering.counted_since(start, start + self.wanted.seconds)
         if since > start:
-            user.append((SINCE_PROPERTY, _written(since)))
+            user.append((SINCE_PROPERTY, written_time(since)))
         results = self._state.results_from(gathering.topics)
         for result in results:
             if missing:
@@ -247,7 +245,7 @@ class SubscribedWindow:
             return
         gathering.counted = len(gathering.since)
         start = gathering.number * self.wanted.seconds
-        user = [(CORRECTION_PROPERTY, _written(start))]
+        user = [(CORRECTION_PROPERTY, written_time(start))]
         user += [(MISSING_PROPERTY, broker) for broker in missing[:_MOST_NAMED]]
         results = self._state.results_from(gathering.topics)
         for result in results:
@@ -284,7 +282,3 @@ def kept_seconds(seconds: float) -> float:
 
 def is_fired_place(place: str) -> bool:
     return place.endswith(_FIRED)
-
-
-def _written(wall: float) -> str:
-    return datetime.fromtimestamp(wall, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -30,7 +30,7 @@ from gossamer.mesh.directed.router import DirectedHandler
 from gossamer.mesh.json_fields import malformed
 from gossamer.mesh.link import Link
 from gossamer.mesh.settings import WINDOWS
-from gossamer.plus.counted_windows import EndedWindow
+from gossamer.plus.counted_windows import CountedWindows, EndedWindow
 from gossamer.plus.engine import AskedOperator, read_key
 from gossamer.plus.partial_codec import Counts, packed_pieces, unpacked_piece
 from gossamer.plus.plan import PlusError
@@ -243,6 +243,12 @@ class MeshWindows(DirectedHandler):
             return 0.0
         self.settle(now)
         return self._next_end(seconds, now)
+
+    def counted(self, state: CountedWindows, now: float) -> None:
+        """What it had to wait for is in."""
+        for each in list(self.counting.counts.values()):
+            if each.state is state:
+                self.ended(each.wanted.seconds, now)
 
     def settle(self, now: float) -> None:
         """Sends the results that are due."""

@@ -78,6 +78,11 @@ class Plus(Section):
     """Topics that are remembered."""
     remember_bytes: Size = setting(default=128 << 20, ge=1 << 16)
     """Memory for them; it is part of `limits.operator_bytes`."""
+    catch_up: bool = False
+    """Whether new operators read from this broker's archive what was published before: the open
+    window, or the values of the last `ttl`. The archive must have all that they read."""
+    catch_up_rows: int = setting(default=1_000_000, ge=1)
+    """Rows that one operator reads at most; with more it begins without them, and says so."""
     offload: Offload | None = None
     """Operators that Spark computes; none by default."""
 
