@@ -358,14 +358,16 @@ class RememberedWindow(TemporalState):
     def part(self, name: str) -> bytes | None:
         if name:
             return super().part(name)
-        said = [SAVED_VERSION, self._start, [], self.since, list(self.plan.reads)]
+        said = [SAVED_VERSION, self._start, [], self.since, self._fired_until]
+        said.append(list(self.plan.reads))
         return json.dumps(said).encode()
 
     def restore(self, parts: list[tuple[str, bytes]], now: float) -> None:
         for name, part in parts:
             if not name:
                 try:
-                    _, _, _, since, filters = json.loads(part)
+                    _, _, _, since, fired_until, filters = json.loads(part)
+                    self._fired_until = float(fired_until)
                     # Of other filters nobody can say since when all of it is counted.
                     if filters == list(self.plan.reads):
                         self.since = float(since)

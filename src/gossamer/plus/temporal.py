@@ -232,9 +232,8 @@ class TemporalState(OperatorState):
     def part(self, name: str) -> bytes | None:
         if not name:
             last = [[result.topic, result.payload.decode()] for result in self._last]
-            said = [SAVED_VERSION, self._start, last]
-            if self._is_awaited():
-                said.append(True)  # what else is saved is not all
+            # If it is awaited, what else is saved is not all.
+            said = [SAVED_VERSION, self._start, last, self._is_awaited(), self._fired_until]
             return json.dumps(said).encode()
         aggregate = self._topics.get(name)
         if aggregate is None:
@@ -260,7 +259,9 @@ class TemporalState(OperatorState):
                     self.weigh(size)
                 else:
                     start = float(saved[0])
-                    self._restarts = len(saved) > 2 and saved[2] is True
+                    if len(saved) > 3 and isinstance(saved[2], bool):
+                        self._restarts = saved[2]
+                        self._fired_until = float(saved[3])
                     self.remember(
                         [OperatorResult(topic, text.encode()) for topic, text in saved[1]]
                     )

@@ -19,9 +19,9 @@ from typing import Final
 from gossamer.mesh.aggregates.subscribed import (
     CORRECTION_PROPERTY,
     MISSING_PROPERTY,
-    SINCE_PROPERTY,
 )
 from gossamer.plus.publication import read_time
+from gossamer.plus.temporal import SINCE_PROPERTY
 from gossamer.wire.packets import Publish
 from gossamer_lab.trials.publications import PublicationKey, TrialPublication
 from gossamer_lab.trials.windows import BASE, OVER_TOPICS, TICK, TOPICS
