@@ -96,6 +96,9 @@ def test_a_fence_is_drawn_and_subscribed_with(
     with publishing(mesh.brokers[1].port, "fleet/van7", "here", HERE):
         browser.open(f"{address}/map")
         browser.find('[data-track="fleet/van7"]')
+        browser.until("[data-chosen-track]", "Click a mark")
+        browser.click('[data-track="fleet/van7"] circle')
+        browser.until("[data-chosen-track]", "fleet/van7  here  at 43.7")
         browser.press("Circle")
         browser.find(".map[data-tool=circle]")
         van = browser.find('[data-track="fleet/van7"] circle')

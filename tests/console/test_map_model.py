@@ -2,7 +2,7 @@
 
 import pytest
 
-from gossamer.console.map_model import Places, Tracks, circle, rings_of
+from gossamer.console.map_model import GAP_SECONDS, Places, Tracks, circle, names_of, rings_of
 from gossamer.console.topic_model import SeenTopic
 from gossamer.geo.earth import Point
 from gossamer.geo.glp import parse
@@ -59,3 +59,29 @@ def test_clients_are_shown_once() -> None:
     ]
     assert [one["label"] for one in places.tracks(tracks)] == ["fleet/van7", "walker"]
     assert len(circle(0.0, 0.0, 1000.0)) == 48
+
+
+@pytest.mark.parametrize(
+    ("topics", "names"),
+    [
+        ([], []),
+        (["fleet/van7"], ["van7"]),
+        (["van7"], ["van7"]),
+        (["city/north-1/temp", "city/north-2/temp"], ["north-1", "north-2"]),
+        (["city/bus/drive", "city/oven/temp"], ["bus/drive", "oven/temp"]),
+        (["a/b", "a/b/c"], ["b", "b/c"]),
+        (["a/b/a", "a/a"], ["b/a", "a"]),
+        (["a/x/b", "a/x/c/b"], ["b", "c/b"]),
+    ],
+)
+def test_names_are_what_tells_topics_apart(topics: list[str], names: list[str]) -> None:
+    assert names_of(topics) == names
+
+
+def test_a_trail_ends_where_nothing_was_heard_for_long() -> None:
+    tracks = Tracks()
+    at = 1000.0
+    for step, pause in enumerate((0.0, 1.0, GAP_SECONDS, 1.0, GAP_SECONDS + 1.0, 1.0)):
+        at += pause
+        tracks.add(SeenTopic("van", b'{"lat": %d, "lon": 2}' % step, 0, False, at))
+    assert list(tracks.by_topic["van"].points) == [(4.0, 2.0), (5.0, 2.0)]

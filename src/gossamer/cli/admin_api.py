@@ -22,7 +22,9 @@ from gossamer.net.config import ConfigError
 
 TOKEN_VARIABLE = "GOSSAMER_ADMIN_TOKEN"
 
-Url = Annotated[str, typer.Option("--url", help="Address of the admin API.")]
+Url = Annotated[
+    str, typer.Option("--url", envvar="GOSSAMER_ADMIN_URL", help="Address of the admin API.")
+]
 TokenFile = Annotated[
     Path | None,
     typer.Option("--token-file", help=f"File with the token (or set {TOKEN_VARIABLE})."),

@@ -20,6 +20,7 @@ from gossamer.net.admin.client import AdminError
 
 MOST_TRACKS: Final = 2000
 POINTS: Final = 60
+GAP_SECONDS: Final = 60.0
 LONGEST_JSON: Final = 4096
 NAMES: Final = (("lat", "lon"), ("lat", "lng"), ("latitude", "longitude"))
 
@@ -53,6 +54,8 @@ class Tracks:
             return
         track = self.by_topic.pop(seen.topic, None) or Track(seen.topic)
         self.by_topic[seen.topic] = track
+        if seen.at - track.at > GAP_SECONDS:
+            track.points.clear()  # a line across it would be a way that nobody took
         track.at = seen.at
         if not track.points or track.position != position:
             track.points.append(position)
@@ -211,21 +214,39 @@ class Places:
     def tracks(self, tracks: Tracks) -> list[dict[str, Any]]:
         """Those that moved last, and clients that were not seen to publish."""
         latest = list(tracks.by_topic.values())[-MOST_SHOWN:]
+        names = names_of([track.topic for track in latest])
         shown = [
             {
                 "label": track.topic,
-                "name": track.topic.rpartition("/")[2],
+                "name": name,
                 "points": [[round(lat, DIGITS), round(lon, DIGITS)] for lat, lon in track.points],
             }
-            for track in latest
+            for track, name in zip(latest, names, strict=True)
         ]
         seen = {tuple(one["points"][-1]) for one in shown}
-        names = {one["name"] for one in shown}
+        levels = {level for track in latest for level in track.topic.split("/")}
         return shown + [
             client
             for client in self.clients
-            if client["name"] not in names and tuple(client["points"][0]) not in seen
+            if client["name"] not in levels and tuple(client["points"][0]) not in seen
         ]
+
+
+def names_of(topics: list[str]) -> list[str]:
+    """The levels of each that tell it from the others; of one topic, the last."""
+    split = [topic.split("/") for topic in topics]
+    most = min([len(levels) for levels in split], default=1) - 1
+    head = _shared(split, most)
+    tail = _shared([levels[::-1] for levels in split], most - head)
+    return ["/".join(levels[head : len(levels) - tail]) for levels in split]
+
+
+def _shared(split: list[list[str]], most: int) -> int:
+    """How many levels at the beginning are those of all."""
+    for place in range(most):
+        if len({levels[place] for levels in split}) > 1:
+            return place
+    return most
 
 
 def _fence(entry: dict[str, Any]) -> dict[str, Any] | None:

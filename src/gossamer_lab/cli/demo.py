@@ -181,26 +181,23 @@ def _welcome_to_city(
             f"[bold]Spark[/]: tables of all readings in {city.lake}, in about a minute",
             soft_wrap=True,
         )
-    screen.print("\nFive things to try in another terminal:\n")
-    gossamer = "export PATH=$PWD/.venv/bin:$PATH"
+    screen.print("\nThings to try in another terminal, each with Ctrl-C to end it:\n")
     lines = (
-        (f"gossamer sub{near} -v '$AVG/city/+/temp'", "the city's average, as it changes"),
-        (f"gossamer sub{far} -v '$GT;28/city/+/temp'", "only what is above 28, at another broker"),
+        (f". {city.write_environment()}", "so that these commands are short"),
+        (f"gossamer sub{near} -v '$AVG/city/+/temp'", "the mean of all, as it changes"),
+        (f"gossamer sub{far} -v '$GT;60/city/+/temp'", "fires only: silent so far, and ..."),
         (
-            f"gossamer sub{near} -v 'city/+/drive' --area {city.folder}/market.geojson "
-            "--events enter,exit",
-            "buses that enter and leave the market",
+            f"gossamer pub{near} -t city/fire/temp -m 90 --at 43.716,10.397",
+            "... here is one, at another broker; the map of the console has it too",
         ),
         (
-            f"gossamer ctl mesh --url http://127.0.0.1:{first.admin_port} --token-file "
-            f"{city.folder}/admin.token",
-            "what the links carry",
+            f"gossamer sub{near} -v city/+/drive -T '#' --area $MARKET --events enter,exit",
+            "buses that come to the market and leave it",
         ),
-        (f"gossamer pub{near} -r -t city/north-1/temp -m 60", "a fire: watch the first two"),
+        ("gossamer ctl mesh", "what the links carry"),
     )
-    screen.print(f"    [dim]{gossamer}[/]", soft_wrap=True)
     for line, what in lines:
-        screen.print(f"    [green]{line}[/]   [dim]# {what}[/]", soft_wrap=True)
+        screen.print(f"    [green]{line}[/]\n        [dim]{what}[/]", soft_wrap=True)
     screen.print(
         f"\nThe demo runs until Ctrl-C. Its files are in {city.folder}.\n",
         soft_wrap=True,

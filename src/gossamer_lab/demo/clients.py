@@ -56,7 +56,7 @@ async def _publish(client: Client, reading: SensorReading) -> None:
     if reading.at is not None:
         properties = Properties()
         properties.user.append((POSITION, f"{reading.at.lat!r};{reading.at.lon!r}"))
-    await client.publish(reading.topic, reading.payload, reading.qos, reading.retain, properties)
+    await client.publish(reading.topic, reading.payload, reading.qos, properties=properties)
 
 
 async def read_results(url: str, tally: DemoTally) -> None:

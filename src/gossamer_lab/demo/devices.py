@@ -1,6 +1,7 @@
 """What is in the city, and what each device publishes at a moment. Nothing here waits or sends.
 
-All devices follow from a seed, so that two runs show the same city.
+All devices follow from a seed, so that two runs show the same city. Nothing is retained: what is
+goes to every broker, and nobody would see that readings cross links only where they are wanted.
 """
 
 import math
@@ -23,7 +24,6 @@ class SensorReading:
 
     topic: str
     payload: bytes
-    retain: bool = False
     qos: int = 0
     at: Spot | None = None
 
@@ -60,7 +60,7 @@ class Sensor(Device):
         warmth = 22.0 - 6.0 * math.cos(of_day - 0.6) + self._bias + swing
         noise = 55.0 - 10.0 * math.cos(of_day) + self._chance.gauss(0.0, 4.0)
         return [
-            SensorReading(f"city/{self.name}/temp", f"{warmth:.1f}".encode(), True, 1, self._at),
+            SensorReading(f"city/{self.name}/temp", f"{warmth:.1f}".encode(), qos=1, at=self._at),
             SensorReading(f"city/{self.name}/noise", f"{noise:.0f}".encode()),
         ]
 
@@ -121,7 +121,7 @@ class Camera(Device):
         daylight = 0.5 - 0.5 * math.cos(now % DAY_SECONDS / DAY_SECONDS * 2 * math.pi)
         cars = self._chance.randrange(1, 6)
         picture = street_picture(daylight, cars, self._chance)
-        return [SensorReading(f"city/{self.name}/image", picture, True)]
+        return [SensorReading(f"city/{self.name}/image", picture)]
 
 
 def all_devices(seed: int = 1, share: float = 1.0) -> list[Device]:

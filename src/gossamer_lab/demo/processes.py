@@ -74,6 +74,7 @@ class CityProcesses:
         ports = free_ports(brokers + 1)
         self.replay_ports = ports[:brokers]
         self.console_port = ports[brokers]
+        self._token = (folder / "admin.token").read_text().strip()
         self.code = secrets.token_urlsafe(12)
         if not missing("archive"):
             for broker, replay in zip(self.mesh.brokers, self.replay_ports, strict=True):
@@ -95,6 +96,20 @@ class CityProcesses:
                 _kill(part)
                 part.wait()
         self.mesh.stop()
+
+    def write_environment(self) -> Path:
+        """What commands in another terminal need to know: a file for a shell to read."""
+        commands = Path(sys.executable).parent
+        values = {
+            "PATH": f"{commands}:$PATH",
+            "GOSSAMER_ADMIN_URL": f"http://127.0.0.1:{self.mesh.brokers[0].admin_port}",
+            "GOSSAMER_ADMIN_TOKEN": self._token,
+            "MARKET": str(self.folder / "market.geojson"),
+        }
+        file = self.folder / "env"
+        file.touch(0o600)  # the token is nobody else's
+        file.write_text("".join(f'export {name}="{value}"\n' for name, value in values.items()))
+        return file
 
     @property
     def urls(self) -> list[str]:

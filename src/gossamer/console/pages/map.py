@@ -11,6 +11,7 @@ from gossamer.console.filter_builder import User, WantedFilter, built
 from gossamer.console.map_model import Places, rings_of
 from gossamer.console.pages.frame import REFRESH_SECONDS
 from gossamer.console.parts.broker_choice import BrokerChoice
+from gossamer.console.parts.figures import span
 from gossamer.console.parts.world_map import TOOLS, WorldMap
 from gossamer.console.payloads import preview
 from gossamer.console.try_out import TryOut
@@ -18,6 +19,7 @@ from gossamer.geo.glp import EVENT_NAMES
 
 ASK_SECONDS: Final = 5.0  # between two questions about fences
 SHOWN_RESULTS: Final = 20
+LONGEST_SAID: Final = 120  # characters of a message below the map
 
 
 def build(console: Console) -> None:
@@ -30,6 +32,7 @@ class _MapPage:
         self._places = Places()
         self._trial = TryOut()
         self._fence: User = ()
+        self._chosen_label = ""
         self._shown = -1
         with ui.row().classes("w-full items-center gap-3"):
             self._choice = BrokerChoice(console, self._refresh)
@@ -37,7 +40,9 @@ class _MapPage:
             self._tool.props('no-caps unelevated aria-label="Tool"')
             self._hint = ui.label().classes("text-sm quiet").props("role=status")
         with ui.element("section").classes("panel w-full"):
-            self._map = WorldMap(self._drawn)
+            self._map = WorldMap(self._drawn, self._choose)
+        self._detail = ui.label().classes("mono breaks text-sm w-full")
+        self._detail.props("role=status data-chosen-track")
         with ui.element("section").classes("panel p-4 w-full flex flex-col gap-2"):
             self._form()
         self._hear_of_tool()
@@ -79,6 +84,30 @@ class _MapPage:
         self._describe()
         self._refresh()
 
+    def _choose(self, label: str) -> None:
+        self._chosen_label = label
+        self._show_chosen()
+
+    def _show_chosen(self) -> None:
+        """What the mark that was clicked said last, where and when."""
+        watcher = self._choice.watcher
+        track = watcher.tracks.by_topic.get(self._chosen_label)
+        topic = watcher.model.find(self._chosen_label)
+        if not self._chosen_label:
+            self._detail.set_text("Click a mark to see what it says.")
+        elif track is None or topic is None or topic.last is None:
+            self._detail.set_text(
+                f"{self._chosen_label}: a client of which only the place is known"
+            )
+        else:
+            lat, lon = track.position
+            age = span(max(0.0, time.time() - track.at))
+            said = preview(topic.last.payload, LONGEST_SAID)
+            self._detail.set_text(
+                f"{track.topic}  {said}  at {lat:.5f}, {lon:.5f}, {age} ago, "
+                f"{len(track.points)} places"
+            )
+
     def _wanted(self) -> WantedFilter:
         events = tuple(self._events.value or ())
         return WantedFilter(topics=self._topics.value or "#", areas=self._fence, events=events)
@@ -109,6 +138,7 @@ class _MapPage:
             fences.append({"label": "the geofence drawn here", "rings": rings, "mine": True})
         self._map.show(self._places.tracks(watcher.tracks), fences)
         self._stop.set_enabled(bool(self._trial.filter))
+        self._show_chosen()
         self._show_results()
 
     def _show_results(self) -> None:

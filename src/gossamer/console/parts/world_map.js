@@ -3,6 +3,7 @@ const STEPS = [45, 30, 15, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 
   0.0005, 0.0002, 0.0001];
 const GRID_PIXELS = 90; // graticule lines are at least this far apart
 const CROWD = 80; // so many tracks have small marks and no names
+const NEAR_PIXELS = 16; // a click so near to a mark means it
 const EQUATOR = 40075016.7; // metres
 const LIMIT = 85; // degrees; Mercator has no poles
 const [LEAST_ZOOM, MOST_ZOOM] = [0, 20];
@@ -37,7 +38,7 @@ export default {
         <g v-for="fence in fences" class="map-fence" :class="{ mine: fence.mine }"
            :data-fence="fence.label"><title>{{ fence.label }}</title>
           <polygon v-for="ring in fence.rings" :points="path(ring)" /></g>
-        <g v-for="track in tracks" class="map-track" :class="{ inside: track.inside }"
+        <g v-for="track in tracks" class="map-track" :class="{ chosen: track.label === chosen }"
            :data-track="track.label">
           <title>{{ track.label }}</title>
           <polyline :points="path(track.points)" />
@@ -63,7 +64,7 @@ export default {
         <button type="button" aria-label="Zoom to fit" @click.stop="fit">⤢</button>
       </div>
     </div>`,
-  props: { tracks: Array, fences: Array, tool: String },
+  props: { tracks: Array, fences: Array, tool: String, chosen: String },
   data() {
     return { width: 600, height: 400, x: 0.5, y: 0.4, zoom: 1.2, draft: [], fitted: false };
   },
@@ -85,7 +86,8 @@ export default {
     tool() { this.draft = []; },
   },
   computed: {
-    crowded() { return this.tracks.length >= CROWD; },
+    // Of those in view: who comes nearer reads their names.
+    crowded() { return this.tracks.filter((track) => this.inView(track)).length >= CROWD; },
     size() { return 256 * 2 ** this.zoom; },
     grid() {
       const degrees = (GRID_PIXELS / this.size) * 360;
@@ -211,6 +213,20 @@ export default {
       if (this.tool === "circle") this.finish();
       else if (this.tool === "polygon" && this.travelled < 5)
         this.draft = [...this.draft, this.place(...this.at(event))];
+      else if (this.tool === "" && this.travelled < 5) this.choose(this.at(event));
+    },
+    inView(track) {
+      const [left, top] = this.px(track.points[track.points.length - 1]);
+      return left >= 0 && top >= 0 && left <= this.width && top <= this.height;
+    },
+    choose(at) {
+      let [found, nearest] = ["", NEAR_PIXELS];
+      for (const track of this.tracks) {
+        const [left, top] = this.px(track.points[track.points.length - 1]);
+        const away = Math.hypot(left - at[0], top - at[1]);
+        if (away < nearest) [found, nearest] = [track.label, away];
+      }
+      this.$emit("choose", found);
     },
     finish() {
       const draft = this.draft;

@@ -26,6 +26,8 @@ STYLE: Final = """
 .map-track polyline { fill: none; stroke: var(--quiet); stroke-width: 1.5; opacity: .6; }
 .map-track circle { fill: #f59e0b; stroke: var(--surface); stroke-width: 1.5; }
 .map-track text { fill: var(--ink); }
+.map-track.chosen circle { fill: var(--accent); stroke: var(--ink); stroke-width: 2; }
+.map-track.chosen polyline { stroke: var(--accent); stroke-width: 2.5; opacity: 1; }
 .map-draft polygon, .map-draft polyline, .map-round { fill: rgba(20, 184, 166, .15);
         stroke: var(--accent); stroke-width: 2; stroke-dasharray: 5 4; }
 .map-draft circle { fill: var(--accent); } .map-draft .map-round { fill: rgba(20, 184, 166, .15); }
@@ -39,13 +41,16 @@ STYLE: Final = """
 
 
 class WorldMap(Element, component="world_map.js"):
-    """`on_fence` gets what was drawn as the User Properties that say it."""
+    """`on_fence` gets what was drawn as the User Properties that say it, `on_choice` the label of
+    the mark that was clicked, or nothing."""
 
-    def __init__(self, on_fence: Callable[[User], None]) -> None:
+    def __init__(self, on_fence: Callable[[User], None], on_choice: Callable[[str], None]) -> None:
         super().__init__()
         ui.add_css(STYLE)
         self._on_fence = on_fence
-        self._props.update(tracks=[], fences=[], tool="")
+        self._on_choice = on_choice
+        self._props.update(tracks=[], fences=[], tool="", chosen="")
+        self.on("choose", self._choose)
         self.on("circle", self._circle)
         self.on("polygon", self._polygon)
 
@@ -59,6 +64,11 @@ class WorldMap(Element, component="world_map.js"):
         """One of TOOLS."""
         self._props["tool"] = tool
         self.update()
+
+    def _choose(self, event: GenericEventArguments) -> None:
+        self._props["chosen"] = str(event.args)
+        self.update()
+        self._on_choice(str(event.args))
 
     def _circle(self, event: GenericEventArguments) -> None:
         lat, lon, radius = (float(event.args[name]) for name in ("lat", "lon", "radius"))
