@@ -111,6 +111,7 @@ CALLS: dict[str, tuple[list[str], int]] = {
     "ctl mesh-forget": (["somebody"], 1),
     "ctl mesh-mode": (["sf"], 1),
     "ctl mesh-choices": ([], 1),
+    "ctl mesh-interests": ([], 1),
     "ctl mesh-windows": ([], 1),
     "ctl peer": (["add", "127.0.0.1:1"], 1),
     "store check": (["--data", "missing"], 1),

@@ -12,6 +12,7 @@ from typing import Final
 
 from mypy_extensions import i64, mypyc_attr
 
+from gossamer.broker.conditions import ConditionalReceiver, ConditionalSubscription, ConditionTap
 from gossamer.broker.mesh_port import NeighbourInterest
 from gossamer.broker.sharing import Group, Sharing
 from gossamer.broker.subscription_tree import FilterEntry, Tap
@@ -33,7 +34,16 @@ _MASK: Final = (1 << 40) - 1
 class Audience:
     """Those who get a message."""
 
-    __slots__ = ("distant", "groups", "receivers", "sharing", "size", "sure", "taps")
+    __slots__ = (
+        "conditional",
+        "distant",
+        "groups",
+        "receivers",
+        "sharing",
+        "size",
+        "sure",
+        "taps",
+    )
 
     def __init__(self, receivers: list[Receiver], sharing: Sharing) -> None:
         self.receivers = receivers  # of QoS 0
@@ -41,6 +51,7 @@ class Audience:
         self.groups: list[Group] = _NO_GROUPS
         self.distant: list[str] = _NO_NAMES  # shared groups with members on other brokers
         self.taps: list[Tap] = _NO_TAPS
+        self.conditional: list[ConditionalReceiver] = NO_CONDITIONAL  # some neighbours
         self.sharing = sharing
         self.size = AUDIENCE_BYTES + _receivers_bytes(receivers)
 
@@ -58,6 +69,8 @@ class Audience:
         self.share(message, origin, now)
         for tap in self.taps:
             tap.take(message, origin, now)
+        for neighbour in self.conditional:
+            neighbour.take(message, origin, now)
 
     def share(self, message: Message, origin: Session | None, now: float) -> None:
         """One member of each shared group gets the message."""
@@ -65,16 +78,30 @@ class Audience:
             self.sharing.share(message, self.groups, self.distant, origin, now)
 
     def is_anybody(self) -> bool:
-        return bool(self.sure) or bool(self.groups) or bool(self.distant) or bool(self.taps)
+        return (
+            bool(self.sure)
+            or bool(self.groups)
+            or bool(self.distant)
+            or bool(self.taps)
+            or bool(self.conditional)
+        )
+
+    def is_wanted(self, origin: Session) -> bool:
+        """Whether anybody but the origin gets it, whatever it says."""
+        for receiver in self.sure:
+            if receiver.session is not origin:
+                return True
+        return bool(self.groups) or bool(self.distant)
 
     def count(self) -> int:
         """How many get what is published there, a group as one."""
-        return len(self.sure) + len(self.groups) + len(self.taps)
+        return len(self.sure) + len(self.groups) + len(self.taps) + len(self.conditional)
 
 
 _NO_GROUPS: Final[list[Group]] = []
 _NO_NAMES: Final[list[str]] = []
 _NO_TAPS: Final[list[Tap]] = []
+NO_CONDITIONAL: Final[list[ConditionalReceiver]] = []
 NO_NUMBERS: Final[list[int]] = []
 
 
@@ -108,6 +135,10 @@ class SharedAudience(Audience):
 AUDIENCE_BYTES: Final = object_bytes(Audience) + NUMBER_BYTES + _LIST_BYTES
 SHARED_BYTES: Final = object_bytes(SharedAudience) + NUMBER_BYTES + 400
 RECEIVER_BYTES: Final = object_bytes(Receiver) + _PLACE_BYTES
+# A neighbour's with conditions has one of these too, and lists.
+CONDITIONAL_BYTES: Final = (
+    object_bytes(ConditionalReceiver) + object_bytes(Receiver) + 2 * _LIST_BYTES + _PLACE_BYTES
+)
 
 
 def _receivers_bytes(receivers: list[Receiver]) -> int:
@@ -210,6 +241,7 @@ class AudienceTable:
         made.era = self.era
         groups: list[Group] = []
         taps: list[Tap] = []
+        conditional: dict[Session, list[ConditionalSubscription]] = {}
         firsts: dict[Session, tuple[Receiver, Subscription]] = {}
         place = 0
         next_denied = 0
@@ -231,9 +263,15 @@ class AudienceTable:
             if entry.groups is not None:
                 groups.extend(entry.groups.values())
             if entry.taps is not None:
-                taps.extend(entry.taps)
+                for tap in entry.taps:
+                    if isinstance(tap, ConditionTap):
+                        under = tap.subscription
+                        conditional.setdefault(under.session, []).append(under)
+                    else:
+                        taps.append(tap)
         for place in wanting:
             subscription = self.interests[place].subscription
+            conditional.pop(subscription.session, None)
             if subscription.session not in firsts:
                 receivers.append(Receiver(subscription))
         plain = [each for each in receivers if each.session.takes_plain]
@@ -242,7 +280,17 @@ class AudienceTable:
         made.groups = groups
         made.taps = taps
         parts = len(entries) + len(denied) + len(wanting) + len(groups) + len(taps)
-        made.size = SHARED_BYTES + _receivers_bytes(receivers) + _PLACE_BYTES * parts
+        made.size = SHARED_BYTES + _receivers_bytes(receivers)
+        if conditional:
+            # Whoever wants all of it needs no condition judged.
+            made.conditional = [
+                ConditionalReceiver(under)
+                for session, under in conditional.items()
+                if session not in firsts
+            ]
+            made.size += CONDITIONAL_BYTES * len(made.conditional)
+            parts += sum([len(under) for under in conditional.values()])
+        made.size += _PLACE_BYTES * parts
         return made
 
 

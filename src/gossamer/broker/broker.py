@@ -347,6 +347,7 @@ class Broker:
     def set_permissions(self, permissions: Permissions, now: float) -> None:
         """New rules: they hold for live sessions too, at once."""
         core = self.core
+        was_guarding = core.permissions.guards_positions
         if permissions is not core.permissions:
             core.permissions.close()
             permissions.charge(core.ledger.grants)
@@ -356,6 +357,8 @@ class Broker:
         core.policy_changes += 1
         if permissions.restricts:
             begin_revoking(core)
+        if permissions.guards_positions != was_guarding:
+            core.neighbours.rights_changed()
         self.flush(now)
 
     def begin_stop(self, now: float) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.archive_port import ArchivePort
 from gossamer.broker.chores import Chores
+from gossamer.broker.conditions import Judgements
 from gossamer.broker.locations import Locations
 from gossamer.broker.loop_turns import LoopTurns
 from gossamer.broker.memory_report import Usage
@@ -57,6 +58,7 @@ class Core:
         "hub",
         "is_meshed",
         "journal",
+        "judgements",
         "last_token",
         "ledger",
         "locations",
@@ -112,6 +114,7 @@ class Core:
         self.permissions = Permissions()
         self.neighbours = MeshPort()
         self.is_meshed = False
+        self.judgements: dict[str, Judgements] = {}  # by the client id of a neighbour
         self.tracer = Tracer()
         self.policy_changes = 0  # connections forget what they knew to be allowed when it grows
         # What rooms kept in an earlier life; each takes its own as it begins.

@@ -169,6 +169,8 @@ def deliver_guarded(
     # An operator has subscribers of its own, whom it does not tell apart unless it has an area.
     with_place.taps = [tap for tap in audience.taps if tap.guards_places()]
     without.taps = [tap for tap in audience.taps if not tap.guards_places()]
+    if not here_only:
+        with_place.conditional = audience.conditional  # whoever is behind guards it there
     if message.retain:
         last = deliver_retained(core, message, with_place, origin, now)
     else:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import mypyc_attr
 
+from gossamer.broker.mesh_port import Need
 from gossamer.broker.retained_stamps import copied
 from gossamer.broker.subscription_tree import Tap
 from gossamer.broker.timers import Timer
@@ -41,7 +42,7 @@ MAX_TOPIC_BYTES: Final = 65_535
 class LocatedSubscription(Subscription):
     """A session's subscription to what happens in a region."""
 
-    __slots__ = ("interest", "located", "locations", "receiver", "watch")
+    __slots__ = ("interest", "located", "locations", "need", "receiver", "watch")
 
     def __init__(
         self,
@@ -59,6 +60,7 @@ class LocatedSubscription(Subscription):
         interest.holder = self
         self.locations = locations
         self.receiver = Receiver(self)
+        self.need: Need | None = None  # what other brokers were told that it needs
         self.watch: Watch | None = None
         if located.events and not share:
             settings = locations.core.settings
@@ -127,6 +129,7 @@ class LocatedFilter(Tap):
                 if not locations.may_see(subscription.session, message):
                     self._give(subscription, hidden, origin, now)
         if self._watches and place.position is not None:
+            locations.core.counters.taken += 1
             self._watch(message, place.position, now)
 
     def tick(self, now: float) -> None:
@@ -163,6 +166,7 @@ class LocatedFilter(Tap):
         if permissions.restricts and not permissions.may_receive(session.identity, message.topic):
             return
         counters = self.locations.core.counters
+        counters.taken += 1
         counters.located_bytes_sent += len(message.topic_bytes) + len(message.payload)
         session.deliver(message, subscription.receiver, now)
 

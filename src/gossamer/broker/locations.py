@@ -77,6 +77,14 @@ class Locations:
             areas += len(located.index)
         return len(self._clients), areas
 
+    def subscriptions(self) -> list[LocatedSubscription]:
+        """All of them but the members of shared groups."""
+        return [
+            subscription
+            for located in self._filters.values()
+            for subscription in located.subscriptions.values()
+        ]
+
     # What packets say ---------------------------------------------------------------------------
 
     def read_publication(
@@ -145,6 +153,8 @@ class Locations:
                 self._filters[subscription.filter].index.move(subscription.interest, point, at)
         for operation in known.operations:
             operation.moved(point, at, now)
+            if self.core.is_meshed:
+                self.core.neighbours.moved(subscription, at)
 
     def last_seen(self, client_id: str) -> tuple[Point, float] | None:
         """Where the client was last, and when by the wall clock, however long ago."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.policy import Exchange, Origin
+from gossamer.geo.earth import Point
 from gossamer.session.message import Message
 from gossamer.session.publisher import NEIGHBOUR_PREFIX
 from gossamer.session.session import Session
@@ -12,6 +13,7 @@ from gossamer.session.subscription import Receiver, Subscription
 
 if TYPE_CHECKING:
     from gossamer.broker.connection import Connection
+    from gossamer.broker.geofences import LocatedSubscription
     from gossamer.broker.operator_subscriptions import Operation
     from gossamer.broker.session_start import AcceptedLogin
     from gossamer.plus.counted_windows import CountedWindows
@@ -60,21 +62,44 @@ class NeighbourInterest:
         return False
 
 
+class Need:
+    """What other brokers were told that one subscription needs. If that follows its client, it
+    holds while the client is within `margin` metres of the `centre`."""
+
+    __slots__ = ("at", "centre", "interests", "margin")
+
+    def __init__(
+        self, interests: tuple[str, ...], centre: Point | None, margin: float, at: float
+    ) -> None:
+        self.interests = interests
+        self.centre = centre
+        self.margin = margin
+        self.at = at
+
+
 class MeshPort:
     """A broker that stands alone."""
 
-    def wanted(self, filter: str, by: Session) -> None:
-        """A session subscribed to the filter."""
+    def wanted(self, interest: str, by: Session) -> None:
+        """A session subscribed to the filter, or to what a condition lets through of it
+        (`broker/conditions.py`)."""
 
-    def unwanted(self, filter: str, by: Session) -> None:
-        """A session does not subscribe to the filter any more."""
+    def unwanted(self, interest: str, by: Session) -> None:
+        """A session does not subscribe to that any more."""
 
     def unsubscribed(self, session: Session, filter: str) -> None:
         """A session let go of the subscription that it made by this filter."""
 
     def needs(self, subscription: Subscription) -> tuple[str, ...]:
-        """The filters whose publications other brokers must send here for this subscription."""
+        """The interests in what other brokers must send here for this subscription; the same as
+        long as it is entered, but for what `moved` and `rights_changed` say that changed."""
         return subscription.reads()
+
+    def moved(self, subscription: LocatedSubscription, now: float) -> None:
+        """The client that this one follows is somewhere else."""
+
+    def rights_changed(self) -> None:
+        """Others may see now where clients are."""
 
     def operation_opened(self, operation: Operation, now: float) -> None:
         """Somebody will subscribe to an operator that nobody here had subscribed to."""

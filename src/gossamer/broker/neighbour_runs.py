@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gossamer.broker.audience import Audience
+from gossamer.broker.audience import NO_CONDITIONAL, Audience
+from gossamer.broker.conditions import ConditionalReceiver
 from gossamer.broker.delivery import deliver_onwards
 from gossamer.broker.mesh_port import MIXED, NEW, PASSED, REPEATED
 from gossamer.broker.publish_bursts import takes_plain_run
@@ -54,7 +55,11 @@ def deliver_whole(
     if verdict == REPEATED:
         return True
     if verdict != PASSED:
-        _deliver_here(message, audience, origin, now)
+        # What is sent again goes to every neighbour, whatever it wants.
+        conditional = audience.conditional if verdict == NEW else NO_CONDITIONAL
+        taken = _deliver_here(core, message, audience, conditional, origin, now)
+        if verdict == NEW and not audience.is_wanted(origin):
+            core.counters.needless += message.count() - taken
     if verdict == NEW:
         for receiver in audience.sure:
             if receiver.session.is_peer and receiver.session is not origin:
@@ -64,8 +69,16 @@ def deliver_whole(
     return True
 
 
-def _deliver_here(message: Message, audience: Audience, origin: Session, now: float) -> None:
-    """To clients: nothing in it has a place that could be guarded."""
+def _deliver_here(
+    core: Core,
+    message: Message,
+    audience: Audience,
+    conditional: list[ConditionalReceiver],
+    origin: Session,
+    now: float,
+) -> int:
+    """To clients, since nothing in it has a place that could be guarded, and to neighbours that
+    look at each. Answers how many of its messages somebody wanted who looks."""
     run = run_of(message)
     singles: list[Message] | None = None
     for receiver in audience.sure:
@@ -79,11 +92,17 @@ def _deliver_here(message: Message, audience: Audience, origin: Session, now: fl
             singles = message.singles()
         for single in singles:
             session.deliver(single, receiver, now)
-    if audience.groups or audience.distant or audience.taps:
+    taken = 0
+    if audience.groups or audience.distant or audience.taps or conditional:
         for single in message.singles() if singles is None else singles:
             audience.share(single, origin, now)
+            before = core.counters.taken
             for tap in audience.taps:
                 tap.take(single, origin, now)
+            for neighbour in conditional:
+                neighbour.take(single, origin, now)
+            taken += core.counters.taken != before
+    return taken
 
 
 def _takes_run(receiver: Receiver, run: PublishRun, origin: Session) -> bool:

@@ -96,7 +96,10 @@ class Operation(Tap):
             self.accept(message, now)
             owner.settle(state, message.qos > 0)
             return
-        for result in self.accept(message, now):
+        results = self.accept(message, now)
+        if results or state.remembers:
+            owner.core.counters.taken += 1
+        for result in results:
             if result.forwarded:
                 self._send(forwarded(message, result), origin, now)
             else:

@@ -190,6 +190,7 @@ def takes_without_a_look(core: Core, route: Route) -> bool:
     return (
         bool(audience.sure)
         and not (audience.groups or audience.distant or audience.taps or route.archived)
+        and not audience.conditional
         and core.journal.accepts
         and not (core.hub.refusing or core.refusals.missed or core.tracer.follows)
     )

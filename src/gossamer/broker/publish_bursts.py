@@ -123,10 +123,12 @@ def _forward(
     count = len(chunk) // size
     core.counters.messages_received += count
     audience = route.audience
-    others = bool(audience.groups) or bool(audience.distant) or bool(audience.taps)
+    wanted = bool(audience.groups) or bool(audience.distant)  # whatever it says
+    others = wanted or bool(audience.taps) or bool(audience.conditional)
     for receiver in audience.receivers:
         session = receiver.session
         outbox = session.outbox
+        wanted = wanted or session is not own
         if outbox is None:
             continue
         if session is own and receiver.no_local:
@@ -148,8 +150,11 @@ def _forward(
                 outbox.put(translation)
         else:
             others = True
+    taken = 0
     if others:
-        _forward_singly(connection, route, chunk, header, size, now)
+        taken = _forward_singly(connection, route, chunk, header, size, now)
+    if not wanted and connection.is_peer:
+        core.counters.needless += count - taken
 
 
 def publish_run(
@@ -325,11 +330,14 @@ def _forward_singly(
     header: int,
     size: int,
     now: float,
-) -> None:
-    """The receivers of a run that cannot take its bytes as they came."""
+) -> int:
+    """The receivers of a run that cannot take its bytes as they came. Answers how many of its
+    messages somebody wanted who looks at each."""
     own = connection.session
     assert own is not None
     audience = route.audience  # for all of the run: the route may be let go of meanwhile
+    counters = connection.core.counters
+    taken = 0
     for start in range(0, len(chunk), size):
         message = Message(
             route.topic,
@@ -354,5 +362,10 @@ def _forward_singly(
                 if own_receiver is not None:
                     session.deliver(message, own_receiver, now)
         audience.share(message, own, now)
+        before = counters.taken
         for tap in audience.taps:
             tap.take(message, own, now)
+        for neighbour in audience.conditional:
+            neighbour.take(message, own, now)
+        taken += counters.taken != before
+    return taken

@@ -193,12 +193,24 @@ def _pass_on(
             for single in message.singles():
                 _deliver_named(core, single, route, session, now)
     else:
-        deliver(core, message, route, session, now)
+        _deliver_new(core, message, route, session, now)
     if core.hub.refusing and is_refused(connection, message, packet_id, now):
         return
     if core.tracer.follows:
         core.tracer.follow(message, session, route.audience.count(), now)
     _answer(connection, session, message, packet_id)
+
+
+def _deliver_new(core: Core, message: Message, route: Route, origin: Session, now: float) -> None:
+    """To whoever wants it; if that is nobody, it came for nothing. What is retained goes to all."""
+    before = core.counters.taken
+    deliver(core, message, route, origin, now)
+    if (
+        core.counters.taken == before
+        and not message.retain
+        and not route.audience.is_wanted(origin)
+    ):
+        core.counters.needless += 1
 
 
 def _client_id(publisher: bytes) -> str:
@@ -219,7 +231,7 @@ def _deliver_named(core: Core, message: Message, route: Route, origin: Session, 
     if verdict == PASSED:
         deliver_onwards(core, message, origin, now)
     elif verdict == NEW or message.retain:
-        deliver(core, message, route, origin, now)  # what is retained goes to all in any case
+        _deliver_new(core, message, route, origin, now)  # what is retained goes to all anyway
     else:
         if is_guarded(core, message, now):
             deliver_guarded(core, message, route.audience, origin, now, here_only=True)

@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Final
 
 from gossamer.broker.charges import weigh_session
+from gossamer.broker.conditions import SEPARATOR, restored_subscription
 from gossamer.broker.core import Core
 from gossamer.broker.mesh_port import SHARED_ROOM
 from gossamer.broker.retained_delivery import OWED_ROOM, serve_waiting
@@ -220,6 +221,9 @@ def _restore_session(core: Core, stored: StoredSession, now: float) -> Session:
     core.session_quotas.update(session)
     weigh_session(core, session)
     for record in stored.subscriptions:
+        if SEPARATOR in record.filter:
+            enter(core, restored_subscription(core, session, record))
+            continue
         try:
             asked = asked_of(core, split_share(record.filter)[1], record.user)
             located = read_located(record.user)

@@ -136,6 +136,13 @@ class SubscriptionTree(FilterTree):
         self._prune(entry)
         entry.changes += 1
 
+    def taps(self, filter: str) -> list[Tap]:
+        entry = self.get(filter)
+        if entry is None:
+            return []
+        assert isinstance(entry, FilterEntry)
+        return entry.taps or []
+
     def group(self, share: str, filter: str) -> Group | None:
         entry = self.get(filter)
         if entry is None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.charges import charge_of
 from gossamer.broker.chores import Chore
+from gossamer.broker.conditions import ConditionalSubscription, attach, detach
 from gossamer.broker.geofences import LocatedSubscription
 from gossamer.broker.located_operators import area_for
 from gossamer.broker.operator_subscriptions import OperatorSubscription
@@ -82,13 +83,16 @@ def enter(core: Core, subscription: Subscription) -> None:
     known = subscription.session.subscriptions.get(subscription.record.filter)
     if known is not None and known.charge is not None:
         known.charge.lift()
-    subscription.charge = charge_of(
-        core,
-        subscription.session,
-        subscription.record,
-        located_in(subscription) is not None,
-        isinstance(subscription, OperatorSubscription),
-    )
+    if isinstance(subscription, ConditionalSubscription):
+        subscription.charge = subscription.charge_for()
+    else:
+        subscription.charge = charge_of(
+            core,
+            subscription.session,
+            subscription.record,
+            located_in(subscription) is not None,
+            isinstance(subscription, OperatorSubscription),
+        )
     if known is not None and known.charge is not None:
         subscription.charge.inherit(known.charge)
     subscription.charge.lay()
@@ -108,6 +112,10 @@ def enter(core: Core, subscription: Subscription) -> None:
             and known.operation is not subscription.operation
         ):
             core.operators.detach(known, True)
+    elif isinstance(subscription, ConditionalSubscription):
+        if isinstance(known, ConditionalSubscription):
+            detach(core, known)
+        attach(core, subscription)
     else:
         core.routes.add(subscription)
     subscription.session.subscriptions[subscription.record.filter] = subscription
@@ -115,6 +123,14 @@ def enter(core: Core, subscription: Subscription) -> None:
         core.counters.subscriptions += 1
         for read in core.neighbours.needs(subscription):
             core.neighbours.wanted(read, subscription.session)
+    elif core.is_meshed and (
+        isinstance(known, LocatedSubscription) or isinstance(subscription, LocatedSubscription)
+    ):
+        # Other areas: what is new comes before what is gone.
+        for read in core.neighbours.needs(subscription):
+            core.neighbours.wanted(read, subscription.session)
+        for read in core.neighbours.needs(known):
+            core.neighbours.unwanted(read, subscription.session)
     if subscription.share:
         core.neighbours.group_changed(subscription.record.filter)
 
@@ -129,6 +145,8 @@ def leave(core: Core, subscription: Subscription) -> None:
         core.locations.detach(subscription)
     elif isinstance(subscription, OperatorSubscription):
         core.operators.detach(subscription)
+    elif isinstance(subscription, ConditionalSubscription):
+        detach(core, subscription)
     else:
         core.routes.remove(subscription)
     for read in core.neighbours.needs(subscription):

@@ -74,6 +74,7 @@ OWN: Final = CommandSet(
         "ctl mesh-forget",
         "ctl mesh-mode",
         "ctl mesh-choices",
+        "ctl mesh-interests",
         "ctl mesh-windows",
         "ctl peer",
         "store check",

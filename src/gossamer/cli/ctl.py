@@ -27,6 +27,7 @@ COLUMNS: Final = {
         "bytes_received bytes_sent queued"
     ),
     "mesh-choices": "branch mode ratio ibr spr interested brokers published_bytes subscribed_bytes",
+    "mesh-interests": "neighbour told_by filter rules area",
     "mesh-windows": "operator form windows waiting missing corrections late",
 }
 BACKUP_POLL_SECONDS: Final = 0.2
@@ -165,6 +166,19 @@ def mesh_mode(
 def mesh_choices(url: Url = DEFAULT_URL, token_file: TokenFile = None, json: Json = False) -> None:
     """List the topic branches that mode auto has measured, with its choices."""
     show("/v1/mesh/choices", COLUMNS["mesh-choices"], url, token_file, json)
+
+
+def mesh_interests(
+    neighbour: Annotated[
+        str | None, typer.Option("--neighbour", help="Only of the link to this one.")
+    ] = None,
+    url: Url = DEFAULT_URL,
+    token_file: TokenFile = None,
+    json: Json = False,
+) -> None:
+    """List what the brokers at both ends of each link told: filters, with their rules and areas."""
+    query = None if neighbour is None else {"neighbour": neighbour}
+    show("/v1/mesh/interests", COLUMNS["mesh-interests"], url, token_file, json, query)
 
 
 def mesh_windows(url: Url = DEFAULT_URL, token_file: TokenFile = None, json: Json = False) -> None:

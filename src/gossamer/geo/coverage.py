@@ -254,6 +254,15 @@ def _covered(shape: Shape, of: Region, region: Region, effort: Effort) -> bool:
     return True
 
 
+def around(coverage: Coverage) -> Coverage:
+    """A circle that contains all of it, for one that takes too many words."""
+    balls = coverage.region.balls()
+    if not balls:
+        return Coverage([])
+    ball = circle_around(balls)
+    return Coverage(_circle(ball.centre, ball.reach))
+
+
 def hull(coverages: Sequence[Coverage], most_shapes: int) -> Coverage:
     """Contains each of them, with at most so many shapes; two hold all places, where it must be.
 

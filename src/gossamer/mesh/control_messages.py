@@ -3,12 +3,13 @@
 The first byte says what it is. They follow each other on one connection, so order is certain and
 nothing is lost but with the connection; when it stands again, both sides compare and mend.
 
-An interest in them is a kind, a length and a body, so that kinds can be added: a filter with a
-condition, with a region, or with the part of an aggregate that can be computed on the way.
+An interest in them is a kind, a length and a body: a filter, or one with a condition behind it
+(`broker/conditions.py`), for a neighbour that knows conditions.
 """
 
 from typing import Final
 
+from gossamer.broker.conditions import filter_of
 from gossamer.broker.mesh_port import CONTROL_TOPIC
 from gossamer.topics.names import TopicError, check_filter
 from gossamer.wire import reasons
@@ -81,8 +82,9 @@ def encode_interests(filters: list[str]) -> bytes:
     return b"".join(parts)
 
 
-def decode_interests(data: bytes, position: int) -> list[str]:
-    """The filters; whatever is wrong with them is the neighbour's error."""
+def decode_interests(data: bytes, position: int, has_conditions: bool = False) -> list[str]:
+    """Filters, and interests whose conditions are still to be read if the neighbour may tell any;
+    whatever is wrong with them is its error."""
     filters: list[str] = []
     end = len(data)
     while position < end:
@@ -94,7 +96,7 @@ def decode_interests(data: bytes, position: int) -> list[str]:
             raise _malformed("a truncated interest")
         try:
             filter = str(data[start:position], "utf-8")
-            check_filter(filter, _MOST_LEVELS)
+            check_filter(filter_of(filter) if has_conditions else filter, _MOST_LEVELS)
         except (TopicError, UnicodeDecodeError) as error:
             raise _malformed(f"an interest with an invalid filter: {error}") from None
         filters.append(filter)

@@ -28,7 +28,11 @@ _MOST_COMPLAINTS: Final = 1_000  # remembered; past it the memory starts anew
 
 def peer_subscription(session: Session, filter: str) -> Subscription:
     """A neighbour's subscription: all flags travel, and nothing goes back where it came from."""
-    return Subscription(session, SubscriptionRecord(filter, 2, True, True, 2, 0), "", filter)
+    return Subscription(session, peer_record(filter), "", filter)
+
+
+def peer_record(interest: str) -> SubscriptionRecord:
+    return SubscriptionRecord(interest, 2, True, True, 2, 0)
 
 
 class AdvertisedInterest(NeighbourInterest):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.broker.connection import Connection
 from gossamer.broker.core import Core
+from gossamer.broker.geofences import LocatedSubscription
 from gossamer.broker.mesh_port import LOCAL_TOPICS, PEER_PREFIX, MeshPort
 from gossamer.broker.operator_subscriptions import Operation, OperatorSubscription
 from gossamer.broker.policy import Exchange, Origin
@@ -25,6 +26,7 @@ from gossamer.mesh.interest.advertisement_schedule import Advertisements
 from gossamer.mesh.interest.auto import AutoChoice
 from gossamer.mesh.interest.bloom import Summaries
 from gossamer.mesh.interest.mode_switch import ModeSwitch
+from gossamer.mesh.interest.needs import Needs
 from gossamer.mesh.interest.remote import RemoteInterest
 from gossamer.mesh.link import Link
 from gossamer.mesh.neighbour_table import NeighbourRecords, NeighbourTable
@@ -66,6 +68,7 @@ class Mesh(MeshPort):
         self.neighbour_table = NeighbourTable(self)
         self.bridges: Bridges | None = None  # brokers of other makes, if any are configured
         self._last_micros = max(core.retained.latest_stamp(), core.shared.latest_stamp())
+        self._needs = Needs(self)
         core.join_mesh(self)
         self._stamp_kept()
         self.reachability = Reachability(self)
@@ -129,7 +132,13 @@ class Mesh(MeshPort):
             return ()
         if isinstance(subscription, OperatorSubscription) and not subscription.operation.draws:
             return ()  # every broker counts its own part of it
-        return subscription.reads()
+        return self._needs.of(subscription)
+
+    def moved(self, subscription: LocatedSubscription, now: float) -> None:
+        self._needs.moved(subscription, now)
+
+    def rights_changed(self) -> None:
+        self._needs.rights_changed()
 
     def needed_by(self, session: Session) -> list[str]:
         return [
@@ -182,6 +191,7 @@ class Mesh(MeshPort):
         if session.is_peer:
             name = session.client_id[len(PEER_PREFIX) :]
             self.neighbour_records.forget(name)
+            self.core.judgements.pop(session.client_id, None)
             self.tree_links.behind.forget(name)
         if self._roams and not session.is_peer:
             self.roaming.ended(session, now)

@@ -75,6 +75,7 @@ class NeighbourTable:
         for session in list(self._core.sessions.values()):
             if session.client_id.startswith(PEER_PREFIX):
                 session.is_peer = True
+        self._mesh.advertisements.load()
         self._mesh.advertisements.begin_mode()
         for session in list(self._core.sessions.values()):
             if session.is_peer:
@@ -134,6 +135,7 @@ class NeighbourTable:
         link.connection = connection
         link.speaks = self._speaks.get(link.name, FIRST)
         link.can = self._can.get(link.name, NOTHING)
+        link.advertiser.set_conditional(mesh.advertisements.is_conditional(link))
         if link.speaks < ENVELOPES:
             mesh.router.set_queued_aside(link, now)
         session.takes_runs = (

@@ -21,7 +21,8 @@ SPEAKS: Final = ENVELOPES
 PUBLISHERS: Final = "publishers"  # who published what says where it is
 RUNS: Final = "runs"  # many messages as one
 WINDOWS: Final = "windows"  # what one broker counted in a window of time
-CAPABILITIES: Final = frozenset((PUBLISHERS, RUNS, WINDOWS))
+CONDITIONS: Final = "conditions"  # interests with rules and areas
+CAPABILITIES: Final = frozenset((PUBLISHERS, RUNS, WINDOWS, CONDITIONS))
 # Whoever names this one is sent compressed bytes. The end that dials names it where its
 # configuration wants that, the other one where it has the library.
 ZSTD: Final = "zstd"
@@ -50,3 +51,5 @@ class MeshSettings:
         self.roaming_seconds = 5.0
         # Whether brokers count windows of time together, or send each other what they are of.
         self.aggregates = "auto"
+        # Whether neighbours are told rules and areas, or filters alone.
+        self.conditions = True

@@ -4,6 +4,7 @@
 import json
 from typing import Final
 
+from gossamer.broker.conditions import judgements_for
 from gossamer.broker.core import Core
 from gossamer.broker.delivery import publish
 from gossamer.broker.timers import Timer
@@ -28,6 +29,7 @@ def link_counts(mesh: Mesh, link: Link) -> dict[str, int]:
     """Everything countable about a link. Interests are filters, or set bits in mode `bloom`."""
     traffic = link.traffic()
     session = link.session
+    judgements = judgements_for(mesh.core, session)
     return {
         "interests_told": link.advertiser.told(),
         "interests_held": mesh.remote_interest.held(link),
@@ -43,6 +45,10 @@ def link_counts(mesh: Mesh, link: Link) -> dict[str, int]:
         "control_bytes_sent": link.control_bytes,
         "interest_messages_sent": link.interest_messages,
         "interest_bytes_sent": link.interest_bytes,
+        "judged_messages": judgements.judged,
+        "rejected_messages": judgements.rejected,
+        "rejected_bytes": judgements.rejected_bytes,
+        "unjudged_messages": judgements.unjudged,
         "queued": session.queued() + session.lane.messages,
         "spilled": session.lane.messages,
         "inflight": session.in_flight(),

@@ -170,6 +170,7 @@ def mesh_settings(mesh: MeshSection) -> MeshSettings:
     settings.roaming_seconds = mesh.roaming_seconds
     settings.silence = mesh.silence_seconds
     settings.aggregates = mesh.aggregates
+    settings.conditions = mesh.conditions
     return settings
 
 

@@ -281,6 +281,13 @@ class Predicate:
         """Sure: whatever passes this one passes the other. False where that is not known."""
         return self.text == other.text or _imply(self._fields, other.rules)
 
+    def span(self) -> tuple[tuple[str, ...], float, float]:
+        """The first field that it looks at, and between which numbers that has to lie."""
+        for steps in sorted(self._fields):
+            conditions = self._fields[steps]
+            return steps, conditions.low, conditions.high
+        return (), -math.inf, math.inf
+
     def implies_rule(self, rule: RuleNode) -> bool:
         return _imply(self._fields, (rule,))
 

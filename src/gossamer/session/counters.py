@@ -34,6 +34,7 @@ class Counters:
         "located_undecided",
         "messages_received",
         "messages_sent",
+        "needless",
         "operators",
         "operators_bytes_read",
         "operators_bytes_sent",
@@ -43,6 +44,7 @@ class Counters:
         "retained",
         "sessions",
         "subscriptions",
+        "taken",
         "withheld",
     )
 
@@ -65,6 +67,7 @@ class Counters:
         self.located_undecided = 0  # regions too intricate to tell whether they meet
         self.messages_received = 0
         self.messages_sent = 0
+        self.needless = 0  # came from a neighbour, and nobody here or behind another wanted it
         self.operators = 0  # distinct operator subscriptions
         self.operators_bytes_read = 0
         self.operators_bytes_sent = 0
@@ -74,6 +77,7 @@ class Counters:
         self.retained = 0
         self.sessions = 0
         self.subscriptions = 0
+        self.taken = 0  # by somebody who looks at messages: grows with each that it wanted
         self.withheld = 0  # acknowledgements that waited until a queue had room
 
 

@@ -146,6 +146,37 @@ class Antichain:
             else:
                 return None
 
+    def containers(self, symbols: list[str], most: int) -> list[Member]:
+        """Members that cover the pattern, so many at most; not all of them, if to find them takes
+        too many steps."""
+        found: list[Member] = []
+        signature = signature_of(symbols)
+        nodes = [self._root]
+        depths = [0]
+        for _ in range(PATIENCE):
+            if not nodes or len(found) >= most:
+                break
+            node = nodes.pop()
+            at = depths.pop()
+            rest = node.get("#")
+            if rest is not None:
+                assert isinstance(rest, Member)
+                found.append(rest)
+            symbol = symbols[at]
+            if symbol == "#":
+                continue
+            wild = "+" if symbol != "+" and symbol != END else symbol
+            for level in (symbol, wild) if wild != symbol else (symbol,):
+                below = node.get(level)
+                if isinstance(below, dict):
+                    nodes.append(below)
+                    depths.append(at + 1)
+                elif below is not None:
+                    assert isinstance(below, Member)
+                    if symbol == END or _covers(below, symbols, signature, at + 1):
+                        found.append(below)
+        return found[:most]
+
     def _container_by_postings(self, symbols: list[str], signature: int) -> Member | None:
         for number in self._postings.covering(symbols, FEW):
             member = self._members[number]

@@ -73,6 +73,11 @@ class Cover:
         element = self._elements.get(canonical(filter))
         return 0 if element is None else element.count
 
+    def container(self, filter: str) -> str | None:
+        """A filter of the cover that contains this one."""
+        found = self._roots(filter).container(pattern(filter))
+        return None if found is None else found.filter
+
     def maximal(self) -> list[str]:
         """The minimal cover."""
         return [member.filter for member in self._plain.members() + self._system.members()]

@@ -3,8 +3,16 @@ in the same way."""
 
 from collections.abc import Container
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from random import Random
 
+from gossamer.broker.conditions import (
+    SEPARATOR,
+    Condition,
+    condition_text,
+    filter_of,
+    read_condition,
+)
 from gossamer.broker.operator_subscriptions import OperatorSubscription
 from gossamer.mesh.aggregates.subscribed import START_SECONDS
 from gossamer.mesh.interest.branch_sums import branch_of
@@ -120,20 +128,27 @@ def wrong_interests(world: World) -> list[str]:
             if name not in up:
                 continue
             needed: set[str] = set()
+            read: set[str] = set()
             for session in host.broker.core.sessions.values():
                 if session is not link.session:
+                    needed.update(host.mesh.needed_by(session))
                     for each in session.subscriptions.values():
                         is_drawn = not (each.share or is_counted_elsewhere(each))
-                        needed.update(each.reads() if is_drawn else ())
+                        read.update(each.reads() if is_drawn else ())
+            if {filter_of(interest) for interest in needed} != read:
+                faults.append(f"{host.name} needs {sorted(needed)} for {sorted(read)}")
+            if not host.mesh.advertisements.is_conditional(link):
+                needed = {filter_of(interest) for interest in needed}
             flooded = host.mesh.auto.flooded
             needed = {_collapsed(filter, flooded) for filter in needed}
             back = up[name].mesh.by_name[host.name]
             held = set(back.session.subscriptions)
-            expected = _expected(host.mesh.settings.mode, needed) if back.is_forwarding else set()
+            if not back.is_forwarding or host.mesh.settings.mode in WITHOUT_FILTERS:
+                needed = set()  # or what is wanted is not told as filters
             if host.mesh.advertisements.is_blind_for(link) and world.left:
-                expected = set()  # one that is away has not said in filters what it wants
-            if expected != held:
-                faults.append(f"{name} holds {sorted(held)} of {host.name}, not {sorted(expected)}")
+                needed = set()  # one that is away has not said in filters what it wants
+            if not _tells(host.mesh.settings.mode, held, needed):
+                faults.append(f"{name} holds {sorted(held)} of {host.name}, needs {sorted(needed)}")
     return faults
 
 
@@ -218,20 +233,39 @@ def _missing_filters(world: World, host: SimulatedHost) -> list[str]:
     return faults
 
 
-def _collapsed(filter: str, flooded: Container[str]) -> str:
+def _collapsed(interest: str, flooded: Container[str]) -> str:
     """As mode `auto` tells it, where the branch is flooded."""
-    branch = branch_of(filter)
-    return f"{branch}/#" if branch is not None and branch in flooded else filter
+    branch = branch_of(filter_of(interest))
+    return f"{branch}/#" if branch is not None and branch in flooded else interest
 
 
-def _expected(mode: str, needed: set[str]) -> set[str]:
+def _tells(mode: str, held: set[str], needed: set[str]) -> bool:
+    """Whether these are told for those: below the bound of merging each of them is needed, none
+    contains another, and all that is needed is contained in one."""
     if mode == "sf":
-        return needed
-    if mode in WITHOUT_FILTERS:
-        return set()  # what is wanted is not told as filters
-    spelled = {canonical(filter) for filter in needed}
-    return {
-        filter
-        for filter in spelled
-        if not any(contains(wider, filter) for wider in spelled if wider != filter)
-    }
+        return held == {filter_of(interest) for interest in needed}
+    if not held <= {_canonical(interest) for interest in needed}:
+        return False
+    if any(_contains(one, other) for one in held for other in held if one != other):
+        return False
+    return all(any(_contains(one, _canonical(each)) for one in held) for each in needed)
+
+
+def _canonical(interest: str) -> str:
+    filter = filter_of(interest)
+    return canonical(filter) + interest[len(filter) :]
+
+
+@lru_cache(maxsize=4096)
+def _contains(wide: str, narrow: str) -> bool:
+    """Interests, with conditions or without."""
+    if not contains(filter_of(wide), filter_of(narrow)):
+        return False
+    if SEPARATOR not in wide:
+        return True
+    return SEPARATOR in narrow and _condition(wide).contains(_condition(narrow))
+
+
+@lru_cache(maxsize=4096)
+def _condition(interest: str) -> Condition:
+    return read_condition(condition_text(interest))

@@ -11,6 +11,7 @@ import json
 import logging
 from typing import Final
 
+from gossamer.broker.conditions import filter_of
 from gossamer.broker.mesh_port import BRIDGE_PREFIX
 from gossamer.broker.session_end import end_session
 from gossamer.broker.timers import Timer
@@ -57,7 +58,7 @@ class Bridges:
             for session in core.sessions.values():
                 if session is not bridge.session:
                     for read in mesh.needed_by(session):
-                        bridge.wants.add(read)
+                        bridge.wants.add(filter_of(read))
         mesh.bridges = self
         mesh.gossip.handlers[BRIDGE_WORD] = self.hear
         core.timers.add(now, _BridgeTimer(self))
@@ -68,12 +69,12 @@ class Bridges:
     def wanted(self, filter: str, by: Session) -> None:
         for bridge in self.by_name.values():
             if bridge.session is not by:
-                bridge.wants.add(filter)
+                bridge.wants.add(filter_of(filter))
 
     def unwanted(self, filter: str, by: Session) -> None:
         for bridge in self.by_name.values():
             if bridge.session is not by:
-                bridge.wants.remove(filter)
+                bridge.wants.remove(filter_of(filter))
 
     def end_turn(self, now: float) -> None:
         # A neighbour among these does not name its filters.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gossamer.broker.conditions import SEPARATOR, filter_of
 from gossamer.broker.core import Core
 from gossamer.mesh.interest.auto import AutoAdvertiser
 from gossamer.mesh.interest.bloom import Summaries, SummaryAdvertiser
@@ -16,9 +17,10 @@ from gossamer.mesh.interest.filter_advertiser import (
     Advertiser,
     FloodingAdvertiser,
     SelectiveAdvertiser,
+    WantedConditions,
 )
 from gossamer.mesh.link import Link
-from gossamer.mesh.settings import WITHOUT_FILTERS, MeshSettings
+from gossamer.mesh.settings import CONDITIONS, WITHOUT_FILTERS, MeshSettings
 from gossamer.session.session import Session
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ class Advertisements:
 
     __slots__ = (
         "_by_name",
+        "_conditions",
         "_core",
         "_is_summing",
         "_mesh",
@@ -44,14 +47,17 @@ class Advertisements:
         self._settings: MeshSettings = mesh.settings
         self._summaries: Summaries = mesh.summaries
         self._by_name: dict[str, Link] = mesh.by_name
+        self._conditions = WantedConditions()
         self._is_summing = False  # whether wishes are entered into summaries
         self.has_changes = False  # that may have to be told
 
     # What changed ---------------------------------------------------------------------------------
 
     def wanted(self, filter: str, by: Session) -> None:
+        if SEPARATOR in filter:
+            self._conditions.hold(filter)
         if self._is_summing:
-            self._summaries.add(filter)
+            self._summaries.add(filter_of(filter))
         for link in self._by_name.values():
             if link.session is not by:
                 link.advertiser.add(filter)
@@ -59,10 +65,12 @@ class Advertisements:
 
     def unwanted(self, filter: str, by: Session) -> None:
         if self._is_summing:
-            self._summaries.remove(filter)
+            self._summaries.remove(filter_of(filter))
         for link in self._by_name.values():
             if link.session is not by:
                 link.advertiser.remove(filter)
+        if SEPARATOR in filter:
+            self._conditions.release(filter)
         self.has_changes = True
 
     def heard_again(self, filter: str, by: Link) -> None:
@@ -111,11 +119,22 @@ class Advertisements:
         else:
             link.advertise(link.advertiser.everything())
 
+    def is_conditional(self, link: Link) -> bool:
+        """Whether the neighbour is told conditions; one that is away was told what it knows."""
+        return self._settings.conditions and CONDITIONS in link.can
+
     def is_blind_for(self, link: Link) -> bool:
         """Whether another neighbour has not said in filters what it wants."""
         return any(each is not link.interest for each in self._core.routes.neighbour_interests)
 
     # The form in which it is told -----------------------------------------------------------------
+
+    def load(self) -> None:
+        """What is wanted by the sessions of an earlier life."""
+        for session in self._core.sessions.values():
+            for read in self._mesh.needed_by(session):
+                if SEPARATOR in read:
+                    self._conditions.hold(read)
 
     def begin_mode(self) -> None:
         """What the mode of the settings needs before anybody is told in it."""
@@ -127,7 +146,7 @@ class Advertisements:
         filters: list[str] = []
         if self._is_summing:
             for session in self._core.sessions.values():
-                filters += self._mesh.needed_by(session)
+                filters += [filter_of(read) for read in self._mesh.needed_by(session)]
         self._summaries.restart(filters)
 
     def switch(self, mode: str) -> None:
@@ -136,6 +155,7 @@ class Advertisements:
         self.begin_mode()
         for link in self._by_name.values():
             advertiser = self.new_advertiser(link.name, link.session)
+            advertiser.set_conditional(self.is_conditional(link))
             advertiser.interests = link.advertiser.interests
             link.advertiser = advertiser
             if link.connection is not None and link.is_compared:
@@ -144,7 +164,7 @@ class Advertisements:
 
     def new_advertiser(self, name: str, session: Session) -> Advertiser:
         """That knows what everybody but the neighbour itself wants."""
-        advertiser = advertiser_for(self._mesh, name)
+        advertiser = advertiser_for(self._mesh, name, self._conditions)
         if self._settings.mode not in WITHOUT_FILTERS:
             for other in self._core.sessions.values():
                 if other is not session:
@@ -153,15 +173,15 @@ class Advertisements:
         return advertiser
 
 
-def advertiser_for(mesh: Mesh, name: str) -> Advertiser:
+def advertiser_for(mesh: Mesh, name: str, conditions: WantedConditions) -> Advertiser:
     """The advertiser of one link; `name` is the neighbour's."""
     mode = mesh.settings.mode
     if mode == "sf":
         return FloodingAdvertiser()
     if mode == "ssf":
-        return SelectiveAdvertiser()
+        return SelectiveAdvertiser(conditions)
     if mode == "auto":
-        return AutoAdvertiser(mesh.auto.flooded)
+        return AutoAdvertiser(mesh.auto.flooded, conditions)
     if mode == "bloom":
         return SummaryAdvertiser(mesh.summaries, name)
     return Advertiser()

@@ -19,10 +19,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from gossamer.broker.conditions import filter_of
 from gossamer.broker.timers import Timer
 from gossamer.mesh.interest.branch_meter import BUSIEST, BranchMeter
 from gossamer.mesh.interest.branch_sums import BranchSums, TreeSums, branch_of
-from gossamer.mesh.interest.filter_advertiser import SelectiveAdvertiser
+from gossamer.mesh.interest.filter_advertiser import SelectiveAdvertiser, WantedConditions
 from gossamer.session.session import Session
 
 if TYPE_CHECKING:
@@ -40,13 +41,15 @@ LEAST_BYTES: Final = 4_096.0
 class AutoAdvertiser(SelectiveAdvertiser):
     """`flooded` is shared by the advertisers of all links; `choose` tells each of its changes."""
 
-    def __init__(self, flooded: dict[str, None]) -> None:
-        super().__init__()
+    def __init__(
+        self, flooded: dict[str, None], conditions: WantedConditions | None = None
+    ) -> None:
+        super().__init__(conditions)
         self._flooded: dict[str, None] = dict(flooded)
         self._branches: dict[str, dict[str, int]] = {}  # filters and how often each is wanted
 
     def add(self, filter: str) -> None:
-        branch = branch_of(filter)
+        branch = branch_of(filter_of(filter))
         if branch is None:
             super().add(filter)
             return
@@ -61,7 +64,7 @@ class AutoAdvertiser(SelectiveAdvertiser):
             super().add(branch + "/#")
 
     def remove(self, filter: str) -> None:
-        branch = branch_of(filter)
+        branch = branch_of(filter_of(filter))
         if branch is None:
             super().remove(filter)
             return
@@ -160,7 +163,7 @@ class AutoChoice:
         for session in core.sessions.values():
             if not session.is_peer:
                 for read in self._mesh.needed_by(session):
-                    meter.wanted(read, False)
+                    meter.wanted(filter_of(read), False)
         self._meter = meter
         self.timer = _ChoiceTimer(self)
         core.timers.add(core.started_at, self.timer)
@@ -175,11 +178,11 @@ class AutoChoice:
 
     def wanted(self, filter: str, by: Session) -> None:
         if self._meter is not None and not by.is_peer:
-            self._meter.wanted(filter, True)
+            self._meter.wanted(filter_of(filter), True)
 
     def unwanted(self, filter: str, by: Session) -> None:
         if self._meter is not None and not by.is_peer:
-            self._meter.unwanted(filter)
+            self._meter.unwanted(filter_of(filter))
 
     def look(self, now: float) -> None:
         """Measures, tells, and chooses."""

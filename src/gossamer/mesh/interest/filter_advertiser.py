@@ -8,6 +8,13 @@ holds something else. Modes `pf`, `sf` and `ssf` are here, `auto` and `bloom` in
 from hashlib import blake2b
 from typing import Final
 
+from gossamer.broker.conditions import (
+    SEPARATOR,
+    Condition,
+    condition_text,
+    filter_of,
+    read_condition,
+)
 from gossamer.mesh.control_messages import (
     ADD,
     ALL,
@@ -18,6 +25,7 @@ from gossamer.mesh.control_messages import (
     control_packet,
     encode_interests,
 )
+from gossamer.mesh.interest.conditional_cover import ConditionalCover
 from gossamer.topics.cover import Cover, CoverChange
 
 # The digest of a neighbour's picture in which it may want anything.
@@ -33,9 +41,13 @@ class Advertiser:
         self.is_paced = False  # whether changes can wait for others, to be told as one
         self.interests = 0  # told so far: filters that came or went, or changes of a summary
 
-    def add(self, filter: str) -> None: ...
+    def add(self, filter: str) -> None:
+        """Or an interest with a condition; the modes that do not know those tell its filter."""
 
     def remove(self, filter: str) -> None: ...
+
+    def set_conditional(self, is_conditional: bool) -> None:
+        """Whether the neighbour knows interests with conditions."""
 
     def again(self, filter: str) -> None:
         """Somebody else's neighbour was told once more what it had been told already."""
@@ -59,6 +71,10 @@ class Advertiser:
     def told(self) -> int:
         """How many interests the neighbour holds."""
         return 0
+
+    def told_interests(self) -> list[str]:
+        """Those of them that have names."""
+        return []
 
 
 class FilterAdvertiser(Advertiser):
@@ -125,6 +141,9 @@ class FilterAdvertiser(Advertiser):
     def told(self) -> int:
         return 0 if self.is_blind else len(self.wanted)
 
+    def told_interests(self) -> list[str]:
+        return [] if self.is_blind else list(self.wanted)
+
 
 def digest_of(filters: list[str]) -> bytes:
     """The same for the same set, in any order."""
@@ -151,6 +170,7 @@ class FloodingAdvertiser(FilterAdvertiser):
         self._again: list[str] = []
 
     def add(self, filter: str) -> None:
+        filter = filter_of(filter)
         count = self._counts.get(filter, 0)
         self._counts[filter] = count + 1
         if count == 0:
@@ -159,6 +179,7 @@ class FloodingAdvertiser(FilterAdvertiser):
             self.again(filter)
 
     def again(self, filter: str) -> None:
+        filter = filter_of(filter)
         if len(self._again) < _MOST_AGAIN:
             self._again.append(filter)
 
@@ -180,6 +201,7 @@ class FloodingAdvertiser(FilterAdvertiser):
         return super().everything()
 
     def remove(self, filter: str) -> None:
+        filter = filter_of(filter)
         count = self._counts[filter] - 1
         if count:
             self._counts[filter] = count
@@ -188,21 +210,105 @@ class FloodingAdvertiser(FilterAdvertiser):
             self.leave(filter)
 
 
-class SelectiveAdvertiser(FilterAdvertiser):
-    """Containment decides what is worth telling."""
+class WantedConditions:
+    """The conditions that anybody wants, each read once for the advertisers of all links."""
 
     def __init__(self) -> None:
+        self._by_interest: dict[str, Condition] = {}
+        self._counts: dict[str, int] = {}
+
+    def hold(self, interest: str) -> None:
+        count = self._counts.get(interest, 0)
+        self._counts[interest] = count + 1
+        if not count:
+            self._by_interest[interest] = read_condition(condition_text(interest))
+
+    def release(self, interest: str) -> None:
+        count = self._counts[interest] - 1
+        if count:
+            self._counts[interest] = count
+        else:
+            del self._counts[interest]
+            del self._by_interest[interest]
+
+    def find(self, interest: str) -> Condition:
+        found = self._by_interest.get(interest)
+        return read_condition(condition_text(interest)) if found is None else found
+
+
+class SelectiveAdvertiser(FilterAdvertiser):
+    """Containment decides what is worth telling, of filters and of conditions."""
+
+    def __init__(self, conditions: WantedConditions | None = None) -> None:
         super().__init__()
         self._cover = Cover()
+        self._conditions = WantedConditions() if conditions is None else conditions
+        self._is_conditional = False
+        self._conditional: ConditionalCover | None = None  # once there is one
+        self._interests: dict[str, int] = {}  # with conditions, and how often each is wanted
 
     def add(self, filter: str) -> None:
-        self._apply(self._cover.add(filter))
+        if SEPARATOR not in filter:
+            self._apply(self._cover.add(filter))
+            return
+        self._interests[filter] = self._interests.get(filter, 0) + 1
+        self._add_conditional(filter)
 
     def remove(self, filter: str) -> None:
-        self._apply(self._cover.remove(filter))
+        if SEPARATOR not in filter:
+            self._apply(self._cover.remove(filter))
+            return
+        count = self._interests[filter] - 1
+        if count:
+            self._interests[filter] = count
+        else:
+            del self._interests[filter]
+        self._remove_conditional(filter)
+
+    def set_conditional(self, is_conditional: bool) -> None:
+        """Each is told in the other way from now on; what is new is entered first."""
+        if is_conditional == self._is_conditional:
+            return
+        for interest, count in self._interests.items():
+            for _ in range(count):
+                self._is_conditional = is_conditional
+                self._add_conditional(interest)
+                self._is_conditional = not is_conditional
+                self._remove_conditional(interest)
+        self._is_conditional = is_conditional
+
+    def _add_conditional(self, interest: str) -> None:
+        if not self._is_conditional:
+            self._apply(self._cover.add(filter_of(interest)))
+            return
+        cover = self._conditional
+        if cover is None:
+            cover = self._conditional = ConditionalCover(self._cover)
+        cover.add(interest, self._conditions.find(interest))
+        self._follow(cover)
+
+    def _remove_conditional(self, interest: str) -> None:
+        if not self._is_conditional:
+            self._apply(self._cover.remove(filter_of(interest)))
+            return
+        cover = self._conditional
+        assert cover is not None
+        cover.remove(interest, self._conditions.find(interest))
+        self._follow(cover)
 
     def _apply(self, change: CoverChange) -> None:
         for filter in change.entered:
             self.enter(filter)
         for filter in change.left:
             self.leave(filter)
+        if self._conditional is not None and (change.entered or change.left):
+            self._conditional.plain_changed(change)
+            self._follow(self._conditional)
+
+    def _follow(self, cover: ConditionalCover) -> None:
+        for interest, is_told in cover.changes:
+            if is_told:
+                self.enter(interest)
+            else:
+                self.leave(interest)
+        cover.changes.clear()

@@ -11,6 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.bloom.summary import RemoteSummary
 from gossamer.bloom.summary_codec import SummaryError
+from gossamer.broker.conditions import (
+    SEPARATOR,
+    ConditionTap,
+    conditional_subscription,
+    filter_of,
+)
 from gossamer.broker.core import Core
 from gossamer.broker.subscriptions import enter, remove_subscription
 from gossamer.mesh import control_messages as control
@@ -18,14 +24,17 @@ from gossamer.mesh.control_messages import decode_interests
 from gossamer.mesh.interest.advertisement_schedule import Advertisements
 from gossamer.mesh.interest.bloom import Summaries
 from gossamer.mesh.interest.filter_advertiser import ANYTHING, digest_of
-from gossamer.mesh.link import Link, peer_subscription
-from gossamer.mesh.settings import WITHOUT_FILTERS
+from gossamer.mesh.link import Link, peer_record, peer_subscription
+from gossamer.mesh.settings import CONDITIONS, WITHOUT_FILTERS
+from gossamer.session.subscription import Subscription
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
 
 if TYPE_CHECKING:
     from gossamer.mesh.mesh import Mesh
 
+# Conditions of one neighbour on one filter: more than any tells, new ones beside old ones.
+MOST_ON_A_FILTER: Final = 256
 _SUMMARY: Final = b"s"  # no digest of filters looks like this
 
 
@@ -48,7 +57,7 @@ class RemoteInterest:
         if kind == control.ADD:
             self._add(link, payload)
         elif kind == control.REMOVE:
-            for filter in decode_interests(payload, 1):
+            for filter in decode_interests(payload, 1, CONDITIONS in link.can):
                 remove_subscription(self._core, link.session, filter)
         elif kind == control.RESTART:
             # What was known stays in force until the new picture is complete.
@@ -92,18 +101,36 @@ class RemoteInterest:
         core = self._core
         session = link.session
         known: list[str] = []
-        for filter in decode_interests(payload, 1):
+        for filter in decode_interests(payload, 1, CONDITIONS in link.can):
             if link.is_restarting:
                 link.refreshed.add(filter)
             if filter in session.subscriptions:
                 if not link.is_restarting:
                     known.append(filter)
                 continue
-            subscription = peer_subscription(session, filter)
+            if SEPARATOR in filter:
+                subscription = self._conditional(link, filter)
+            else:
+                subscription = peer_subscription(session, filter)
             enter(core, subscription)
             core.journal.subscription_saved(session.client_id, subscription.record)
         for filter in known:
             self._advertisements.heard_again(filter, link)
+
+    def _conditional(self, link: Link, interest: str) -> Subscription:
+        known = 0
+        for tap in self._core.routes.tree.taps(filter_of(interest)):
+            if isinstance(tap, ConditionTap) and tap.subscription.session is link.session:
+                known += 1
+        try:
+            if known >= MOST_ON_A_FILTER:
+                raise ValueError(f"more than {MOST_ON_A_FILTER} on one filter")
+            return conditional_subscription(self._core, link.session, peer_record(interest))
+        except ValueError as error:
+            raise ProtocolError(
+                reasons.MALFORMED_PACKET,
+                f"{link.name} sent an interest with an invalid condition: {error}",
+            ) from None
 
     def _complete(self, link: Link) -> None:
         """All its filters are known."""

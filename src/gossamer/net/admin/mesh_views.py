@@ -4,6 +4,7 @@ from typing import Final, cast
 
 from typing_extensions import TypedDict
 
+from gossamer.broker.conditions import REGION, RULES, SEPARATOR, filter_of
 from gossamer.broker.core import Core
 from gossamer.mesh.aggregates.subscribed import SubscribedWindow
 from gossamer.mesh.interest.remote import form_of
@@ -54,6 +55,10 @@ class LinkView(TypedDict):
     control_bytes_sent: int
     interest_messages_sent: int
     interest_bytes_sent: int
+    judged_messages: int
+    rejected_messages: int
+    rejected_bytes: int
+    unjudged_messages: int
     queued: int
     spilled: int
     inflight: int
@@ -71,6 +76,16 @@ class ChoiceView(TypedDict):
     brokers: int
     published_bytes: int
     subscribed_bytes: int
+
+
+class InterestView(TypedDict):
+    """A filter that one broker told the other of a link, and the condition on it, if any."""
+
+    neighbour: str
+    told_by: str
+    filter: str
+    rules: str
+    area: str
 
 
 class WindowView(TypedDict):
@@ -165,6 +180,35 @@ def window_view(subscribed: SubscribedWindow) -> WindowView:
         "missing": " ".join(subscribed.missing),
         "corrections": subscribed.corrections,
         "late": subscribed.late,
+    }
+
+
+def interests_view(core: Core, query: dict[str, str]) -> Page[InterestView]:
+    """By link, and there what this broker told and what it was told."""
+    mesh = mesh_in(core)
+    wanted = query.get("neighbour")
+    own = mesh.settings.name
+    interests: list[tuple[str, str, str]] = []
+    for name in sorted(mesh.by_name):
+        link = mesh.by_name[name]
+        if wanted is None or wanted == name:
+            interests += [(name, own, each) for each in sorted(link.advertiser.told_interests())]
+            interests += [(name, name, each) for each in sorted(link.session.subscriptions)]
+    return cut(interests, query, interest_view)
+
+
+def interest_view(told: tuple[str, str, str]) -> InterestView:
+    neighbour, told_by, interest = told
+    filter = filter_of(interest)
+    parts = interest[len(filter) :].split(SEPARATOR)
+    rules = [part[1:] for part in parts if part.startswith(RULES)]
+    areas = [part[1:].replace("\n", " ") for part in parts if part.startswith(REGION)]
+    return {
+        "neighbour": neighbour,
+        "told_by": told_by,
+        "filter": filter,
+        "rules": "".join(rules),
+        "area": "".join(areas) or ("nowhere" if areas else ""),
     }
 
 

@@ -138,6 +138,11 @@ TOTALS: Final = (
     ("dropped_slow", "dropped_slow_subscriber", "QoS 0 messages to clients that did not read."),
     ("dropped_too_large", "dropped_too_large", "Messages over a receiver's maximum size."),
     ("expired", "messages_expired", "Messages whose time ran out."),
+    (
+        "needless",
+        "messages_needless",
+        "Messages from neighbours that nobody here or behind wanted.",
+    ),
     ("protocol_errors", "protocol_errors", "Connections closed for protocol errors."),
     ("publications_refused", "publications_refused", "Publications that were not allowed."),
     (
@@ -192,6 +197,10 @@ LINK_TOTALS: Final = (
     ("control_bytes_sent", "Bytes of control messages to the neighbour."),
     ("interest_messages_sent", "Control messages to the neighbour that advertise interest."),
     ("interest_bytes_sent", "Bytes of these."),
+    ("judged_messages", "Messages that the neighbour wants by rules or areas alone."),
+    ("rejected_messages", "Of these, messages not sent because no rule or area let them through."),
+    ("rejected_bytes", "Bytes of their topics and payloads."),
+    ("unjudged_messages", "Of these, messages sent because judging them would have cost too much."),
 )
 LINK_GAUGES: Final = (
     ("connected", "Whether the link is up."),

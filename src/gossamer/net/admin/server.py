@@ -134,6 +134,7 @@ class AdminServer:
         one = "/v1/sessions/{client_id}"
         filtered = {**PAGE, "filter": "A topic filter; # by default."}
         by_client = {**SEARCHED, "client_id": "Only this client's."}
+        by_link = {**PAGE, "neighbour": "Only of the link to this one."}
         discard = {"discard": "true to end the session as well."}
         wants = "All subscriptions."
         areas = "Areas of subscriptions."
@@ -159,6 +160,7 @@ class AdminServer:
             Endpoint("POST", "/v1/mesh/mode/{mode}", self._switch, "Change the mode."),
             Endpoint("GET", "/v1/mesh/choices", self._choices, "What mode auto chose.", PAGE),
             Endpoint("GET", "/v1/mesh/windows", self._windows, "Windows of time.", PAGE),
+            Endpoint("GET", "/v1/mesh/interests", self._interests, "Interests told.", by_link),
             Endpoint("POST", "/v1/backup", self._back_up, "Start a backup.", FOLDER),
             Endpoint("GET", "/v1/backup", self._backup, "Progress of the last backup."),
             Endpoint("POST", "/v1/reload", self._reloaded, "Reload the configuration."),
@@ -224,6 +226,9 @@ class AdminServer:
 
     def _windows(self, request: HttpRequest) -> Page[mesh_views.WindowView]:
         return mesh_views.windows_view(self._core, request.query)
+
+    def _interests(self, request: HttpRequest) -> Page[mesh_views.InterestView]:
+        return mesh_views.interests_view(self._core, request.query)
 
     def _switch(self, request: HttpRequest, mode: str) -> Done:
         now = self._clock.now()

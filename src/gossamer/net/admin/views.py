@@ -12,6 +12,7 @@ from typing import Final, Generic, TypeVar
 
 from typing_extensions import TypedDict
 
+from gossamer.broker.conditions import SEPARATOR
 from gossamer.broker.core import Core
 from gossamer.broker.geofences import LocatedSubscription
 from gossamer.broker.loop_turns import ADMIN, MeasuredTurn, described
@@ -401,7 +402,7 @@ def _fence(core: Core, one: LocatedSubscription, now: float) -> FenceView:
     point = core.locations.position(client_id, now)
     return {
         "client_id": client_id,
-        "filter": one.record.filter,
+        "filter": one.record.filter.replace(SEPARATOR, " "),  # a neighbour's may have a condition
         "lat": None if point is None else point.lat,
         "lon": None if point is None else point.lon,
         "events": list(one.located.events),

@@ -123,6 +123,10 @@ class MeshSection(Section):
     compression: Literal["none", "zstd"] = "none"
     """Whether the links that this broker dials are compressed: fewer bytes, for more processor
     time. Both ends need the extra `gossamer[zstd]`; a neighbour without it gets plain bytes."""
+    conditions: bool = True
+    """Whether neighbours are told the rules and areas of subscriptions (`$GT;30/...`) in modes
+    `ssf` and `auto`, so that only what passes them crosses the links; otherwise they are told
+    filters alone."""
     roaming_seconds: float = setting(default=5.0, ge=0.0, le=60.0)
     """How long the CONNECT of a client waits for its session on another broker; 0 leaves sessions
     where they are. The same on all brokers of the mesh."""
