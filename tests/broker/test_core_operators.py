@@ -91,6 +91,35 @@ def test_a_publisher_is_told_of_a_ttl_that_cannot_be_read(
     assert skipped == ({"bad_ttl": 2} if is_read else {})
 
 
+@pytest.mark.parametrize("chain", ["$GT;0", "$QUARTERHOURLYLAST", "$CHANGED", "$AVG"])
+def test_results_come_on_the_topic_as_it_was_spelt(world: World, chain: str) -> None:
+    reader = world.client("r")
+    assert reader.subscribe(f"{chain}/a%3Bb/+/x") == [0]
+    world.client("w").publish("a;b/c;d/x", "1")
+    world.wait(900.0)
+    level = "$AGGREGATE" if chain == "$AVG" else "c;d"
+    assert [topic for topic, _ in received(reader)] == [f"{chain}/a%3Bb/{level}/x"]
+
+
+def test_participants_of_a_list_are_a_property(world: World) -> None:
+    reader, old = world.client("r"), world.client("old", V311)
+    assert reader.subscribe("$AVG/s1;s2/t", user=[("plus_reply", "rpt")]) == [0]
+    assert old.subscribe("$AVG;RPT/s1;s2/t") == [0]
+    world.client("w").publish("s2/t", "4")
+    [message] = reader.messages()
+    assert message.topic == "$AVG/s1;s2/t"
+    assert message.properties is not None
+    assert message.properties.user == [("plus_participants", "s2/t")]
+    assert received(old) == [("$AVG;RPT/s1;s2/t", "4.0")]
+
+
+def test_names_in_lists_have_the_limits_of_topics(world: World) -> None:
+    world.settings.max_levels = 10
+    reader = world.client("r")
+    assert reader.subscribe("$AVG/" + "a%2F" * 9 + "b;c") == [0]
+    assert reader.subscribe("$AVG/" + "a%2F" * 10 + "b;c") == [0x8F]
+
+
 def test_windows_end_though_nothing_is_published(world: World) -> None:
     world.now = 10 * HOUR
     reader = world.client("r")

@@ -97,7 +97,7 @@ def test_arguments_are_percent_encoded() -> None:
         ("$AVG/a/s1;s2/t", ("a/s1/t", "a/s2/t")),
         ("$AVG/a;b/c;d/#", ("a/c/#", "a/d/#", "b/c/#", "b/d/#")),
         ("$AVG/a;a/t", ("a/t",)),
-        ("$GT;3/a;b/t", ("a;b/t",)),
+        ("$GT;3/a%3Bb/t", ("a;b/t",)),
         ("$AVG//a", ("/a",)),
     ],
 )
@@ -172,3 +172,34 @@ def test_configured_windows() -> None:
     plan = parse("$MINUTEP95/t", Vocabulary((Window("MINUTE", 60),)))
     assert plan.temporal is not None
     assert (plan.temporal.window.seconds, plan.temporal.function) == (60, "P95")
+
+
+@pytest.mark.parametrize(
+    ("filter", "reason"),
+    [
+        ("$GT;0/lr/a;b/t", "'a;b' would be a list, which only aggregates over topics have"),
+        ("$DAILYAVG/lr/a;b/t", "a ; that is part of a topic is written %3B"),
+        ("$AVG/a%2Fb;c/+", "names several levels"),
+        ("$AVG/a%2Fb/#", "names several levels"),
+        ("$AVG/a;;b", "has an empty name"),
+    ],
+)
+def test_lists_where_they_mean_nothing_are_refused(filter: str, reason: str) -> None:
+    with pytest.raises(PlusError, match=reason):
+        parse(filter, VOCABULARY)
+
+
+@pytest.mark.parametrize(
+    ("filter", "reads"),
+    [
+        ("$AVG/a%2Fb%2fc;d", ("a/b/c", "d")),
+        ("$AVG/x/a%2Fb;d/y;z", ("x/a/b/y", "x/a/b/z", "x/d/y", "x/d/z")),
+        ("$AVG/a%3Bb;a%3bb;c", ("a;b", "c")),
+        ("$AVG/a%252Fb;c", ("a%2Fb", "c")),
+        ("$GT;0/a%3Bb/+/50%", ("a;b/+/50%",)),
+        ("$GT;0/a%2Fb", ("a%2Fb",)),
+        ("$AVG/a%2Bb;c", ("a%2Bb", "c")),
+    ],
+)
+def test_what_lists_and_escapes_stand_for(filter: str, reads: tuple[str, ...]) -> None:
+    assert parse(filter, VOCABULARY).reads == reads

@@ -144,6 +144,35 @@ def test_explicit_spatial_aggregation() -> None:
     assert bench.publish("room1/sens2/temp", 22) == [(topic, "21.0")]
 
 
+def test_explicit_aggregation_names_the_considered_topics() -> None:
+    """Section 3.4.2: only those whose value is valid."""
+    bench = Bench()
+    state = bench.subscribe("$AVG;RPT/room1/sens1;sens2;sens3/temp")
+    bench.publish("room1/sens2/temp", 22, expiry=10)
+    bench.publish("room1/sens1/temp", 20)
+    [result] = state.last_results(bench.now)
+    assert result.topic == "$AVG;RPT/room1/sens1;sens2;sens3/temp"
+    assert result.user == [("plus_participants", "room1/sens1/temp;room1/sens2/temp")]
+    bench.now = 11
+    [result] = state.last_results(bench.now)
+    assert (result.payload, result.user) == (b"20.0", [("plus_participants", "room1/sens1/temp")])
+
+
+def test_explicit_aggregation_of_whole_topics() -> None:
+    topics = "room1%2Ftemp;hall%2Fdoor%2Ftemp"
+    filter = f"$SUM;RPT/{topics};odd%3B%25"
+    bench = Bench(filter, f"$SUM;RPT$DAILYMAX/{topics}")
+    assert bench.publish("room1/temp", 1) == [(filter, "1.0")]
+    assert bench.publish("hall/door/temp", 2) == [(filter, "3.0")]
+    assert bench.publish("odd;%", 4) == [(filter, "7.0")]
+    assert bench.publish("hall/temp", 9) == []
+    [result] = bench.states[0].last_results(bench.now)
+    assert result.user == [("plus_participants", "hall/door/temp;odd%3B%25;room1/temp")]
+    [(_, daily)] = bench.engine.tick(DAY)
+    assert (daily.topic, daily.payload) == (f"$SUM;RPT$DAILYMAX/{topics}", b"3.0")
+    assert daily.user == [("plus_participants", "hall/door/temp;room1/temp")]
+
+
 def test_counting_people() -> None:
     bench = Bench("$CNTPPL/room1/image")
     assert bench.publish("room1/image", b"\x89PNG") == []

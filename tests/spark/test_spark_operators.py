@@ -46,7 +46,11 @@ TEMPORAL = (
         for over_topics, over_time in zip(FUNCTIONS, reversed(FUNCTIONS), strict=True)
     ),
     "$GT;1$HOURLYAVG;;t/#",
-    "$CONTAINS;5$SHORTMAX/a;b/x;y",
+    "$CONTAINS;5$SHORTMAX/+/x",
+    "$SUM;RPT/a%2Fx;b%2Fy;x",
+    "$MAX$SHORTSUM/a%2Fx;b%2Fy",
+    "$GT;0/a%25/+",
+    "$SHORTMAX/a%25/#",
     "$LT;1e5$AVG;RPT$GT;-1e5$DAILYSUM/+/+",
 )
 SPATIAL = (

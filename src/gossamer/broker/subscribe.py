@@ -263,6 +263,8 @@ def _subscribe(
         raise ProtocolError(reasons.PROTOCOL_ERROR, "No Local on a shared subscription")
     # What an operator made of several messages cannot be checked message by message.
     is_joint = bool(share) or asked is not None
+    if asked is not None and asked.plan.reads != (asked.plan.filter,):
+        _check_listed(asked.plan.reads, connection.settings.max_levels)
     for read in (filter,) if asked is None else asked.plan.reads:
         is_allowed = core.permissions.may_subscribe(connection.identity, read, is_joint)
         is_reserved = read.startswith(RESERVED_FILTERS) and (
@@ -315,6 +317,15 @@ def _subscribe(
         record.saved_in = core.journal.batch
         core.journal.subscription_saved(session.client_id, record)
     return subscription, is_new
+
+
+def _check_listed(reads: tuple[str, ...], max_levels: int) -> None:
+    """What lists and escapes stand for are filters like any other."""
+    try:
+        for read in reads:
+            check_filter(read, max_levels)
+    except TopicError as error:
+        raise Refusal(reasons.TOPIC_FILTER_INVALID, str(error)) from None
 
 
 def _is_same(one: Request, other: Request) -> bool:

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from gossamer.plus.limits import topic_bytes
 from gossamer.plus.plan import OperatorPlan
 from gossamer.plus.publication import TOPIC_TOO_LONG, Publication
-from gossamer.plus.result_topics import fits
+from gossamer.plus.result_topics import ResultAddress, fits
 from gossamer.plus.rules import PASSES, SKIPPED, checks_of, judge_all
 from gossamer.plus.state import OperatorResult, OperatorState, Services
 
@@ -68,7 +68,7 @@ class FilterOperator(OperatorState):
     def __init__(self, key: str, plan: OperatorPlan, services: Services) -> None:
         super().__init__(key, plan, services)
         self.remembers = False
-        self._prefix = plan.chain + "/"
+        self._address = ResultAddress(plan)
         self._checks = checks_of(plan.outer)
         self._forwards = plan.processor is None
         self._last = LastResults()
@@ -87,7 +87,7 @@ class FilterOperator(OperatorState):
             if verdict == SKIPPED:
                 self.services.skip(publication.trouble)
             return None
-        topic = self._prefix + publication.topic
+        topic = self._address.of(publication.topic)
         if not fits(topic):
             self.services.skip(TOPIC_TOO_LONG)
             return None

@@ -31,6 +31,7 @@ from gossamer.plus.plan import (
     TemporalNode,
 )
 from gossamer.plus.registry import AGGREGATES, OPTIONS, RULES, SEQUENCES
+from gossamer.plus.result_topics import plain_name
 from gossamer.plus.values import parse_field, read_number
 from gossamer.plus.vocabulary import RESERVED, Vocabulary
 
@@ -172,7 +173,7 @@ class _PlanReader:
         return OperatorPlan(
             chain,
             rest,
-            _reads(rest) if self.spatial is not None else (rest,),
+            _reads(rest, self.spatial is not None),
             tuple(outer),
             self.spatial,
             tuple(self.inner),
@@ -303,16 +304,30 @@ def _split_at_last_sequence(steps: list[StepNode]) -> tuple[list[StepNode], list
     return [], rules
 
 
-def _reads(filter: str) -> tuple[str, ...]:
-    """The filters that explicit lists (`sens1;sens2`) stand for: every combination."""
-    if ";" not in filter:
+def _reads(filter: str, may_list: bool) -> tuple[str, ...]:
+    """The filters that it stands for. Explicit lists (`sens1;sens2`) mean every combination; `%3B`
+    and `%25` are characters of a name, and in lists `%2F` begins another level."""
+    if ";" not in filter and "%" not in filter:
         return (filter,)
+    levels = filter.split("/")
     choices: list[list[str]] = []
     combinations = 1
-    for level in filter.split("/"):
-        names = list(dict.fromkeys(level.split(";")))
+    for level in levels:
+        names = level.split(";")
+        if len(names) > 1 and not may_list:
+            raise PlusError(
+                f"{level[:40]!r} would be a list, which only aggregates over topics have; a ; that "
+                "is part of a topic is written %3B"
+            )
         if len(names) > 1 and "" in names:
             raise PlusError(f"the list {level[:40]!r} has an empty name")
+        names = [plain_name(name, may_list) for name in names]
+        if "/" in "".join(names) and any(other in ("+", "#") for other in levels):
+            raise PlusError(
+                f"the list {level[:40]!r} names several levels (%2F), which cannot stand beside "
+                "a wildcard"
+            )
+        names = list(dict.fromkeys(names))
         combinations *= len(names)
         choices.append(names)
     if combinations > MAX_LISTED_TOPICS:
@@ -346,4 +361,5 @@ def settled(plan: OperatorPlan, options: Options) -> Options:
     stated = spatial.names_participants
     wild = any(level in ("+", "#") for level in plan.filter.split("/"))
     named = stated if stated is not None else options.names_participants
-    return Options(named and wild, options.every if plan.temporal is None else 0.0)
+    is_named = named and (wild or plan.is_listed())
+    return Options(is_named, options.every if plan.temporal is None else 0.0)

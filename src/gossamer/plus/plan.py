@@ -157,6 +157,11 @@ class OperatorPlan:
             read for read in self.reads if not any(one in ("+", "#") for one in read.split("/"))
         ]
 
+    def is_listed(self) -> bool:
+        """Whether it names topics in lists, from which the topic of a result does not tell those
+        that take part."""
+        return self.spatial is not None and len(self.reads) > 1
+
     def is_within(self, filters: list[str]) -> bool:
         """Whether each filter that it reads is within one of these."""
         return all(any(contains(one, read) for one in filters) for read in self.reads)

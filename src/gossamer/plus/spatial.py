@@ -259,4 +259,6 @@ class SpatialState(OperatorState):
             return []
         if not admits_all(self._outer, value):
             return []
-        return [OperatorResult(self._reply.topic(), self._write(value))]
+        result = OperatorResult(self._reply.topic(), self._write(value))
+        result.user = self._reply.properties()
+        return [result]

@@ -10,7 +10,7 @@ from gossamer.plus.filter_operator import LastResults
 from gossamer.plus.plan import OperatorPlan, RuleNode, SequenceNode, StepNode
 from gossamer.plus.publication import TOPIC_TOO_LONG, Publication
 from gossamer.plus.registry import SEQUENCES
-from gossamer.plus.result_topics import fits
+from gossamer.plus.result_topics import ResultAddress, fits
 from gossamer.plus.rules import PASSES, SKIPPED, Check
 from gossamer.plus.sequence import Step
 from gossamer.plus.state import OperatorResult, OperatorState, Services
@@ -121,7 +121,7 @@ class StagedState(OperatorState):
             core.outer = self
         self._before = StepLine(plan.before, BEFORE)
         self._after = StepLine(plan.after, AFTER)
-        self._prefix = plan.chain + "/"
+        self._address = ResultAddress(plan)
         self._forwards = plan.processor is None and self._before.forwards
         self._last = LastResults()
 
@@ -210,7 +210,7 @@ class StagedState(OperatorState):
         """What has passed the steps before the aggregate."""
         if self._core is not None:
             return self.of_core(self._core.enter(publication, now), now)
-        topic = self._prefix + publication.topic
+        topic = self._address.of(publication.topic)
         if not fits(topic):
             self.services.skip(TOPIC_TOO_LONG)
             return []

@@ -12,7 +12,7 @@ from gossamer.plus.operators.aggregate import Aggregate
 from gossamer.plus.plan import OperatorPlan, SpatialNode, TemporalNode
 from gossamer.plus.publication import OVERFLOW, TOO_MANY_TOPICS, TOPIC_TOO_LONG, Publication
 from gossamer.plus.registry import AGGREGATES
-from gossamer.plus.result_topics import ReplyTopic, fits
+from gossamer.plus.result_topics import ReplyTopic, ResultAddress, fits
 from gossamer.plus.rules import admits_all, checks_of
 from gossamer.plus.state import SAVED_VERSION, OperatorResult, OperatorState, Services
 from gossamer.plus.values import INFINITY
@@ -60,7 +60,7 @@ class TemporalState(OperatorState):
         self._field = temporal.field
         self._window = temporal.window
         self._outer = checks_of(plan.outer)
-        self._prefix = plan.chain + "/"
+        self._address = ResultAddress(plan)
         self._start = 0.0  # by the wall clock, as the end
         self._end = INFINITY
         self._fired_until = 0.0  # the end of the last window that fired
@@ -211,7 +211,7 @@ class TemporalState(OperatorState):
         """With the time from which on they count, if that is within the window."""
         if self._since > start == awaited:
             for result in results:
-                result.user = [(SINCE_PROPERTY, written_time(self._since))]
+                result.user = [*result.user, (SINCE_PROPERTY, written_time(self._since))]
         return results
 
     def released(self) -> None:
@@ -282,7 +282,7 @@ class TemporalState(OperatorState):
         """What the topics' values of one window become."""
         results: list[OperatorResult] = []
         for topic, value in values:
-            address = self._prefix + topic
+            address = self._address.of(topic)
             if not fits(address):
                 self.services.skip(TOPIC_TOO_LONG)
             elif admits_all(self._outer, value):
@@ -427,4 +427,6 @@ class SpatioTemporalState(TemporalState):
             return []
         if not admits_all(self._outer, folded):
             return []
-        return [OperatorResult(reply.topic(), self._fold.write(folded))]
+        result = OperatorResult(reply.topic(), self._fold.write(folded))
+        result.user = reply.properties()
+        return [result]

@@ -20,7 +20,7 @@ from gossamer.spark.compiler.expressions import verdict
 from gossamer.spark.compiler.payloads import read
 from gossamer.spark.compiler.sequences import followed
 from gossamer.spark.compiler.spatial_stream import streamed_spatial_results
-from gossamer.spark.compiler.topics import fits, matches
+from gossamer.spark.compiler.topics import address, fits, matches
 from gossamer.spark.data_source import register
 from gossamer.spark.fences.areas import Area
 from gossamer.spark.fences.fence import fenced
@@ -81,7 +81,7 @@ def subscribe(
     if geo_area is not None:
         found = fenced(found, geo_area)
     if plan is None:
-        return _forwarded(found, (), "")
+        return _forwarded(found, (), F.col("topic"))
     if plan.processor is not None:
         found = processed(found, plan.processor.keyword, processors, vision, skipped)
     if plan.before:
@@ -126,14 +126,14 @@ def _results(
     if plan.spatial is not None:
         compile_spatial = streamed_spatial_results if found.isStreaming else spatial_results
         return compile_spatial(found, plan, options.names_participants, ttl)
-    return _forwarded(found, plan.outer, plan.chain + "/")
+    return _forwarded(found, plan.outer, address(plan, F.col("topic")))
 
 
-def _forwarded(frame: DataFrame, rules: tuple[RuleNode, ...], prefix: str) -> DataFrame:
+def _forwarded(frame: DataFrame, rules: tuple[RuleNode, ...], address: Column) -> DataFrame:
     """The messages that pass, as they are; those whose topic would be too long are left out."""
     frame, payloads = read(frame, [None, *(rule.field for rule in rules)])
     passed = frame.where(verdict(rules, payloads) == PASSES)
-    topic = F.concat(F.lit(prefix), F.col("topic")).alias("topic")
+    topic = address.alias("topic")
     value = payloads[""].number.alias("value")
     return passed.select("time", topic, "payload", value).where(fits(F.col("topic")))
 

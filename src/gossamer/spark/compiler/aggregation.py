@@ -22,7 +22,7 @@ from gossamer.spark.compiler.expressions import (
     verdict,
 )
 from gossamer.spark.compiler.payloads import name_of, read
-from gossamer.spark.compiler.topics import participants, reply_topic
+from gossamer.spark.compiler.topics import address, participants, reply_topic
 from gossamer.spark.compiler.values import seconds, valid_until
 
 _MICROSECONDS = 1_000_000
@@ -37,7 +37,7 @@ def temporal_results(frame: DataFrame, plan: OperatorPlan, names_participants: b
     assert temporal is not None
     windows = _windows(frame, temporal)
     if plan.spatial is None:
-        topic = F.concat(F.lit(plan.chain + "/"), F.col("topic"))
+        topic = address(plan, F.col("topic"))
         return results_of(windows, plan, temporal.function, F.col("window.end"), topic)
     taking_part = windows.where(F.col(VALUE).isNotNull() & admits(plan.inner, F.col(VALUE)))
     # They all end at once, so FIRST and LAST go by the topics' names.

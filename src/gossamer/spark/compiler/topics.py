@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from gossamer.plus.limits import MAX_TOPIC_BYTES
 from gossamer.plus.plan import OperatorPlan
-from gossamer.plus.result_topics import fallback_topic
+from gossamer.plus.result_topics import fallback_topic, spelt_levels
 
 
 def matches(filters: tuple[str, ...], topic: Column) -> Column:
@@ -50,6 +50,25 @@ def _pattern(filter: str) -> str:
 def _quoted(level: str) -> str:
     """Literal to Java's regular expressions, which escape the same characters as ours."""
     return re.sub(r"([^\w\s])", r"\\\1", level, flags=re.ASCII)
+
+
+def address(plan: OperatorPlan, topic: Column) -> Column:
+    """The topic of a result that is of one topic, as `ResultAddress` makes it."""
+    spelt = dict(spelt_levels(plan))
+    if not spelt:
+        return F.concat(F.lit(plan.chain + "/"), topic)
+    levels = F.split(topic, "/")
+    parts: list[Column] = [F.lit(plan.chain)]
+    wanted = plan.filter.split("/")
+    for at, level in enumerate(wanted):
+        if level == "#":
+            break
+        parts.append(F.lit(spelt[at]) if at in spelt else F.get(levels, at))
+    if wanted[-1] == "#":
+        rest = F.slice(levels, len(wanted), F.greatest(F.size(levels) - len(wanted) + 1, F.lit(0)))
+        # What is not there (`a` matches `a/#`) leaves no separator behind.
+        parts.append(F.when(F.size(rest) > 0, F.array_join(rest, "/")))
+    return F.concat_ws("/", *parts)
 
 
 def reply_parts(filter: str, topic: Column) -> list[tuple[int, Column]]:
