@@ -10,7 +10,7 @@ from gossamer.broker.ports import ProcessorPort
 from gossamer.plus.engine import Engine
 from gossamer.plus.jobs import Job
 from gossamer.storage.memory_journal import MemoryJournal
-from gossamer.wire.packets import V5, V311, Acknowledgement, Suback
+from gossamer.wire.packets import V5, V311, Acknowledgement, Request, Suback, Subscribe
 from tests.support.lives import Life
 from tests.support.memory import MemoryClient, World
 from tests.support.plus import VOCABULARY
@@ -335,6 +335,53 @@ class CountingWorkshop(ProcessorPort):
 
     def start(self, job: Job) -> None:
         self.jobs.append(job)
+
+
+class BusyWorkshop(CountingWorkshop):
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting = 52
+        self.seconds = 0
+
+    def busy_seconds(self) -> int:
+        return self.seconds
+
+
+def test_workers_that_are_behind_take_no_further_subscriptions() -> None:
+    world = World()
+    world.broker = Broker(world.settings, world.broker.core.journal, world.now, Engine(VOCABULARY))
+    workshop = BusyWorkshop()
+    world.broker.core.operators.processors = workshop
+    reader = world.client("r")
+    assert reader.subscribe("$CNTPPL/a/image", "$SYS/capabilities") == [0, 0]
+    [(_, listed)] = received(reader)
+    assert "unavailable" not in listed
+    workshop.seconds = 12
+    asking = Subscribe(2, [Request("$SUM$CNTPPL/+/image", 0)])
+    reader.send(asking)
+    [answer] = reader.take()
+    assert isinstance(answer, Suback)
+    assert answer.reasons == [0x97]
+    assert answer.properties is not None
+    assert answer.properties.reason_string == (
+        "$CNTPPL: the workers are behind, 52 publications wait for them; try again in 12 s"
+    )
+    # What does no more work, and what somebody has already, is had as ever.
+    other = world.client("o")
+    assert other.subscribe("$CNTPPL/a/image", "$AVG/t") == [0, 0]
+    world.wait(1.0)
+    [(_, listed)] = received(reader)
+    by_keyword = {entry["keyword"]: entry for entry in json.loads(listed)}
+    assert by_keyword["$CNTPPL"]["retry_seconds"] == 12
+    assert by_keyword["$CNTPPL"]["unavailable"].startswith("the workers are behind")
+    assert "unavailable" not in by_keyword["$AVG"]
+    world.wait(1.0)
+    assert received(reader) == []  # nothing has changed
+    workshop.seconds = 0
+    world.wait(1.0)
+    [(_, listed)] = received(reader)
+    assert "unavailable" not in listed
+    assert reader.subscribe("$SUM$CNTPPL/+/image") == [0]
 
 
 def test_processors_answer_later() -> None:

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.vision.pool import PoolLimits
+from gossamer.plus.jobs import Job
+from gossamer.plus.publication import Publication
+from gossamer.vision.pool import Pool, PoolLimits
 from gossamer.vision.settings import WorkerSettings
 from gossamer.wire.properties import Properties
 from tests.support.images import encoded
@@ -193,3 +195,27 @@ def test_many_images_from_many_topics_are_all_answered() -> None:
             assert answers == [[f"[{n + 1},2]"] for n in range(60)]
 
     asyncio.run(scenario())
+
+
+def test_a_queue_that_is_half_full_keeps_further_operators_away_until_a_quarter_is_left() -> None:
+    async def busy_with(waiting: int, payload: bytes, limits: PoolLimits) -> list[int]:
+        """After each publication that comes, and then after each that has been taken."""
+        pool = Pool({}, WorkerSettings("."), limits, lambda job, found: None)
+        found = []
+        try:
+            for number in range(waiting):
+                pool.start(Job("CNTPPL", Publication(f"t/{number}", payload)))
+                found.append(pool.busy_seconds())
+            while not pool._queue.empty():
+                pool._queued_bytes -= len(pool._queue.get_nowait().publication.payload)
+                found.append(pool.busy_seconds())
+        finally:
+            await pool.close()
+        return found
+
+    limits = PoolLimits(workers=1, queue=8)
+    found = asyncio.run(busy_with(5, b"x", limits))
+    assert [seconds > 0 for seconds in found] == [False] * 3 + [True] * 2 + [True] * 3 + [False] * 2
+    by_size = PoolLimits(workers=1, queue=100, queue_bytes=400)
+    found = asyncio.run(busy_with(2, b"x" * 100, by_size))
+    assert [seconds > 0 for seconds in found] == [False, True, True, False]

@@ -3,14 +3,13 @@
 from itertools import islice
 
 from gossamer.broker.archive_port import ArchivePort
+from gossamer.broker.capabilities import Capabilities
 from gossamer.broker.catch_up import CatchUpRequest
 from gossamer.broker.connect import decide
 from gossamer.broker.connection import Connection
 from gossamer.broker.core import CLOSED, DECIDING, Core
-from gossamer.broker.delivery import publish
 from gossamer.broker.keep_alive import expect_login
 from gossamer.broker.loop_turns import QUEUE
-from gossamer.broker.operator_subscriptions import RESULT_QOS
 from gossamer.broker.policy import Origin, Permissions, Verdict
 from gossamer.broker.restore import ClockSaver, Restoring, keep_clock, restore
 from gossamer.broker.retained import Retained
@@ -23,9 +22,7 @@ from gossamer.broker.sys_topics import SysTopics
 from gossamer.broker.timers import Timer
 from gossamer.plus.engine import Engine
 from gossamer.plus.jobs import Job
-from gossamer.plus.vocabulary import CAPABILITIES_TOPIC
 from gossamer.session.journal import Journal
-from gossamer.session.message import Message
 from gossamer.session.outbox import Outbox
 from gossamer.session.queue import look_for_room, may_refill
 from gossamer.session.records import Snapshot
@@ -64,13 +61,7 @@ class Broker:
         self._set_offset(wall_offset, now)
         self.core.hub.guard = QueueRights(self.core)
         self.core.operators.begin(now)
-        listed = engine.vocabulary.capabilities()
-        publish(
-            self.core,
-            Message(CAPABILITIES_TOPIC, listed, RESULT_QOS, True, None, 0.0, "", ""),
-            None,
-            now,
-        )
+        Capabilities(self.core).begin(now)
         if settings.sys_interval:
             self.core.timers.add(now, SysTopics(self.core))
         self.core.timers.add(now + _SWEEP_SECONDS, _SweepTimer(self.core.retained))

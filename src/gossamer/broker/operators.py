@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from gossamer.broker.capabilities import too_busy
 from gossamer.broker.catch_up import CatchingUp, CatchUpPort
 from gossamer.broker.charges import charge_of_operation
 from gossamer.broker.delivery import is_shown
@@ -90,6 +91,9 @@ class Operators:
         most = self.core.settings.max_operators
         if len(self.operations) >= most:
             return f"no more than {most} operator subscriptions"
+        busy = too_busy(self.core, asked.plan)
+        if busy:
+            return busy
         return charge_of_operation(self.core, asked, key, session.owner).refusal()
 
     def offloaded(self) -> int:

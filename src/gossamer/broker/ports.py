@@ -25,6 +25,10 @@ class ProcessorPort:
         self.waiting = 0  # now
         self.weaknesses = 0  # ways in which workers are less confined than they should be
 
+    def busy_seconds(self) -> int:
+        """In how many seconds there may be room for more work; 0 if there is now."""
+        return 0
+
     def start(self, job: Job) -> None:
         """Answered once, by `Broker.processed`, with None if it failed. Must not block."""
 

@@ -99,7 +99,7 @@ def open_pool(server: Server, installed: Installed, vision: Vision) -> Pool:
             server.broker.processed(job, found, now)
             server.host.after_chunk(now)
 
-    limits = PoolLimits(vision.workers, vision.queue, vision.queue_bytes)
+    limits = PoolLimits(vision.workers, vision.queue, vision.queue_bytes, vision.busy_at)
     pool = Pool(installed.usable, worker_settings(vision), limits, answer)
     server.broker.core.operators.processors = pool
     if installed.usable:

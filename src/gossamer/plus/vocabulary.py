@@ -48,12 +48,13 @@ class Vocabulary:
             or keyword in RESERVED
         )
 
-    def capabilities(self) -> bytes:
-        """A JSON list of every operator, in the shape of the paper's Figure 1.
+    def capabilities(self, busy: str = "", seconds: int = 0) -> bytes:
+        """A JSON list of every operator, in the shape of the paper's Figure 1. `busy` says why no
+        further subscription to a processor is taken for so many seconds.
 
         Processors first, then rules, sequences, aggregates over topics and aggregates over time.
         """
-        entries = [_processor(kind) for kind in self.processors.values()]
+        entries = [_processor(kind, busy, seconds) for kind in self.processors.values()]
         entries += [
             _entry(rule.keyword, rule.description, "payload", "rule") for rule in RULES.values()
         ]
@@ -77,13 +78,16 @@ class Vocabulary:
         return json.dumps(entries, separators=(",", ":")).encode()
 
 
-def _processor(kind: ProcessorKind) -> dict[str, str]:
-    """One that cannot be had here says why."""
+def _processor(kind: ProcessorKind, busy: str, seconds: int) -> dict[str, str | int]:
+    """One that cannot be had here, or not now, says why."""
     entry = _entry(kind.keyword, kind.description, kind.returns, "processor")
     if kind.trouble:
         entry["unavailable"] = kind.trouble
+    elif busy:
+        entry["unavailable"] = busy
+        entry["retry_seconds"] = seconds
     return entry
 
 
-def _entry(keyword: str, description: str, returns: str, kind: str) -> dict[str, str]:
+def _entry(keyword: str, description: str, returns: str, kind: str) -> dict[str, str | int]:
     return {"keyword": f"${keyword}", "desc": description, "returns": returns, "kind": kind}

@@ -8,6 +8,7 @@ there has been none for a while.
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -25,6 +26,10 @@ logger = logging.getLogger("gossamer.vision")
 # Models take about 150 MB in each worker, which are given back after this time without work.
 IDLE_SECONDS: Final = 300.0
 
+# What one publication takes, before it is known, and how much of the newest goes into the mean.
+_FIRST_SECONDS: Final = 0.2
+_NEWEST_PART: Final = 0.1
+
 # After a worker that could not start, before the next try.
 RETRY_SECONDS: Final = 1.0
 
@@ -40,6 +45,7 @@ class PoolLimits:
     workers: int = 2
     queue: int = 100  # publications that wait
     queue_bytes: int = 64 << 20  # of them
+    busy_at: float = 0.5  # the part of either that may be in use when another operator is accepted
 
 
 class Task:
@@ -74,6 +80,18 @@ class Pool(ProcessorPort):
         self._runners: set[asyncio.Task[None]] = set()
         self._idle = 0
         self._told_at: dict[str, float] = {}
+        self._is_behind = False
+        self._seconds = _FIRST_SECONDS  # that one publication takes, lately
+
+    def busy_seconds(self) -> int:
+        """Once behind, it is until half of that is done."""
+        limits = self._limits
+        waiting = self._queue.qsize()
+        used = max(waiting / limits.queue, self._queued_bytes / limits.queue_bytes)
+        self._is_behind = used >= limits.busy_at / (2 if self._is_behind else 1) and waiting > 0
+        if not self._is_behind:
+            return 0
+        return max(1, math.ceil(waiting * self._seconds / limits.workers))
 
     def start(self, job: Job) -> None:
         publication = job.publication
@@ -171,6 +189,7 @@ class Pool(ProcessorPort):
             "properties": _plain(publication.properties),
             "keywords": [job.processor for job in task.jobs],
         }
+        began = self._loop.time()
         try:
             said = await worker.ask(message, publication.payload, self._settings.seconds)
         except TimeoutError:
@@ -182,6 +201,7 @@ class Pool(ProcessorPort):
             self._fail(task, PROCESSOR_FAILED)
             return False
         self.answered += 1
+        self._seconds += (self._loop.time() - began - self._seconds) * _NEWEST_PART
         answers, reasons, complaints = (
             _table(said, name) for name in ("answers", "reasons", "complaints")
         )

@@ -145,3 +145,6 @@ class Vision(Section):
     """Maximum queue of images; more are dropped."""
     queue_bytes: Size = setting(default=PoolLimits.queue_bytes, ge=1)
     """Maximum size of that queue in bytes."""
+    busy_at: float = setting(default=PoolLimits.busy_at, gt=0, le=1)
+    """Part of that queue in use from which on new subscriptions to processors are refused for a
+    while; what is subscribed already goes on."""
