@@ -151,10 +151,10 @@ class Locations:
                 subscription.interest.move(point, at)
             else:
                 self._filters[subscription.filter].index.move(subscription.interest, point, at)
-        for operation in known.operations:
-            operation.moved(point, at, now)
             if self.core.is_meshed:
                 self.core.neighbours.moved(subscription, at)
+        for operation in known.operations:
+            operation.moved(point, at, now)
 
     def last_seen(self, client_id: str) -> tuple[Point, float] | None:
         """Where the client was last, and when by the wall clock, however long ago."""

@@ -7,7 +7,7 @@ see where others are, since who may not gets each message without its place.
 
 Areas that follow a client are told with a margin, so that most of its moves tell nothing. It is
 small against the areas, as wide as the client comes in some time, and never so small that a fast
-one would be told more than once a second.
+one would be told much more often than once a second.
 """
 
 from __future__ import annotations
