@@ -1,6 +1,7 @@
 """`gossamer passwd` and `gossamer check`, as a person uses them."""
 
 import io
+import socket
 from pathlib import Path
 
 import pytest
@@ -116,3 +117,52 @@ def test_check_tells_the_budgets_and_warns_of_more_than_there_is(
     file.write_text('[limits]\nmemory = "1 GiB"\nretained_bytes = "3 GiB"\n')
     assert main.run(["check", "--quiet", str(file)]) == 0
     assert "more than there is" in capsys.readouterr().err
+
+
+CLASHES = [
+    ('[[listener]]\nport = 1\n[[listener]]\nport = 1\nkind = "ws"\n', "listener ws://127.0.0.1:1"),
+    ('[[listener]]\nport = 1\n[[listener]]\nport = 1\nhost = "0.0.0.0"\n', "tcp://0.0.0.0:1"),
+    ("[[listener]]\nport = 1\n[admin]\nenabled = true\nport = 1\n", "[admin]"),
+    ('[[listener]]\nport = 1\n[archive]\nfilters = ["#"]\nreplay_port = 1\n', "replay_port"),
+]
+
+
+@pytest.mark.parametrize(("text", "who"), CLASHES)
+def test_check_names_ports_that_two_want(
+    text: str, who: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "broker.toml"
+    file.write_text(text)
+    assert main.run(["check", str(file)]) == 2
+    told = capsys.readouterr().err
+    assert who in told
+    assert "port 1 is that of listener tcp://127.0.0.1:1 already" in told
+
+
+def test_ports_that_do_not_clash(tmp_path: Path) -> None:
+    file = tmp_path / "broker.toml"
+    file.write_text(
+        '[[listener]]\nport = 0\n[[listener]]\nport = 0\nkind = "ws"\n'
+        '[[listener]]\nport = 1\n[[listener]]\nport = 1\nhost = "127.0.0.2"\n[admin]\nport = 1\n'
+    )
+    assert main.run(["check", "-q", str(file)]) == 0
+
+
+def test_check_says_which_brokers_do_not_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as there, socket.socket() as nowhere:
+        nowhere.bind(("127.0.0.1", 0))  # and does not listen
+        (tmp_path / "mesh.key").write_text("a key for the tests, long enough\n")
+        file = tmp_path / "broker.toml"
+        file.write_text(
+            '[mesh]\nname = "a"\nkey_file = "mesh.key"\n'
+            f'[[mesh.peer]]\nhost = "127.0.0.1"\nport = {there.getsockname()[1]}\n'
+            f'[[mesh.stock]]\nname = "b"\nhost = "127.0.0.1"\nport = {nowhere.getsockname()[1]}\n'
+        )
+        assert main.run(["check", "-q", str(file)]) == 0
+        told = capsys.readouterr().err
+        assert f"mesh.stock 127.0.0.1:{nowhere.getsockname()[1]}: cannot be reached" in told
+        assert "mesh.peer" not in told
+        assert main.run(["check", "-q", "--offline", str(file)]) == 0
+        assert "cannot be reached" not in capsys.readouterr().err

@@ -15,6 +15,7 @@ from gossamer.net.config.root import Config
 from gossamer.net.config.section import Key, Section
 
 LOOPBACK = ("127.", "::1", "localhost")
+EVERY_ADDRESS = {"0.0.0.0", "::"}
 
 
 def in_force(config: Config) -> list[str]:
@@ -51,6 +52,26 @@ def who_gets_in(config: Config, listener: Listener) -> str:
     elif anonymous == "local":
         ways.append("clients of this machine without a login")
     return ", and ".join(ways) or "nobody"
+
+
+def clashes(config: Config) -> list[str]:
+    """Ports that two parts of the broker want; whoever comes second would not start."""
+    wanted: list[tuple[str, str, int]] = [
+        (f"listener {one.name}", one.host, one.resolved_port)
+        for one in config.listener
+        if one.kind != "unix"
+    ]
+    if config.admin.enabled:
+        wanted.append(("[admin]", config.admin.host, config.admin.port))
+    archive = config.archive
+    if archive is not None and archive.replay:
+        wanted.append(("[archive] replay_port", archive.replay_host, archive.replay_port))
+    return [
+        f"{second}: port {port} is that of {first} already"
+        for place, (second, host, port) in enumerate(wanted)
+        for first, other_host, other_port in wanted[:place]
+        if port == other_port != 0 and (host == other_host or {host, other_host} & EVERY_ADDRESS)
+    ]
 
 
 def warnings(config: Config) -> list[str]:
