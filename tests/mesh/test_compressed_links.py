@@ -150,7 +150,7 @@ def hostile(*pieces: bytes) -> Net:
 
 def stream(data: bytes) -> bytes:
     compressor = zstd.ZstdCompressor(options={zstd.CompressionParameter.window_log: WINDOW_BITS})
-    return compressor.compress(data, compressor.FLUSH_BLOCK)
+    return bytes(compressor.compress(data, compressor.FLUSH_BLOCK))
 
 
 BEGIN = control_packet(COMPRESSED, b"")

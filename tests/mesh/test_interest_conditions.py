@@ -556,9 +556,9 @@ def test_seven_brokers_carry_what_somebody_wants_and_nothing_else() -> None:
         writers[name].publish(
             f"place/{'defg'[step % 4]}", f"p{step}", 1, user=[(PISA, OSLO)[step % 2]]
         )
-        for low, reader in enumerate(readers):
+        for low, where in enumerate(readers):
             if value >= 10 * low:
-                expected[reader].append(str(value))
+                expected[where].append(str(value))
         if step % 2 == 0:
             expected["defg"[step % 4]].append(f"p{step}")
         net.run()

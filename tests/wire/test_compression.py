@@ -81,7 +81,7 @@ def test_a_bomb_is_read_in_parts() -> None:
 
 
 def framed(data: bytes, window_bits: int = WINDOW_BITS) -> bytes:
-    return zstd.compress(data, options={zstd.CompressionParameter.window_log: window_bits})
+    return bytes(zstd.compress(data, options={zstd.CompressionParameter.window_log: window_bits}))
 
 
 @pytest.mark.parametrize(
