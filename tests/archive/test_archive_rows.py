@@ -147,7 +147,7 @@ def test_it_describes_itself(archive: Archive) -> None:
 def test_a_run_of_packets_is_rows(tmp_path: Path) -> None:
     archive = Archive(settings(tmp_path))
     data = b"..HEADaaHEADbbHEADcc.."
-    assert archive.collector.append_run(b"t", data, 2, 4, 6, 20, "p", "u", 1.0)
+    assert archive.collector.append_run(b"t", data, 2, 4, 6, 20, 0, "p", "u", 1.0)
     assert archive.collector.append(b"t", b"d", 0, "p", "u", 1.0)
     assert archive.collector.archived == 4
     write(archive, [])

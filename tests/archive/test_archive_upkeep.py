@@ -218,7 +218,7 @@ def test_qos_0_does_not_fill_the_memory(tmp_path: Path) -> None:
     assert Row(payload=payload, qos=1).collect(collector), "what is acknowledged is kept"
     blocks = collector.take()
     assert all(block.size <= MOST_BLOCK_BYTES + len(payload) for block in blocks)
-    assert sum(len(block.payloads) for block in blocks) == taken + 1
+    assert sum(block.rows for block in blocks) == taken + 1
 
 
 def test_a_broker_without_a_store_waits_for_its_archive(tmp_path: Path) -> None:

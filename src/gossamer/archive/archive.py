@@ -182,7 +182,7 @@ class Archive:
             raise ArchiveFull(f"the archive {where} cannot be written: {error}") from error
         for block in blocks:
             block.end.offset = self.catalog.next
-        rows = sum(len(block.payloads) for block in blocks)
+        rows = sum(block.rows for block in blocks)
         collector.unwritten += rows
         logger.error(
             "the archive %s cannot be written (%s): %d messages are not archived, nor are those "

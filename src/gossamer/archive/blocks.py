@@ -13,6 +13,8 @@ from array import array
 from collections.abc import Iterable
 from typing import Final
 
+import numpy as np
+
 from gossamer.archive.collector import Block
 
 MAGIC: Final = b"GBLK"
@@ -57,7 +59,8 @@ class Header:
 
 def encode(block: Block, first: int, *, is_joint: bool, is_last: bool) -> list[bytes]:
     """The block as pieces to be written one after the other."""
-    rows = len(block.payloads)
+    rows = block.rows
+    lengths, payloads = _payloads(block)
     topics = block.topics
     publishers = [client.encode() for client, _ in block.sources]
     users = [user.encode() for _, user in block.sources]
@@ -67,7 +70,7 @@ def encode(block: Block, first: int, *, is_joint: bool, is_last: bool) -> list[b
             len(block.run_starts), len(topics), len(publishers), len(block.extras), block.size
         ),
         _numbers("q", block.run_times),
-        _numbers("I", map(len, block.payloads)),
+        _numbers("I", lengths),
         _numbers("I", block.run_starts),
         _numbers("I", block.run_topics),
         _numbers("I", block.run_sources),
@@ -77,7 +80,7 @@ def encode(block: Block, first: int, *, is_joint: bool, is_last: bool) -> list[b
         *texts,
     ]
     head = b"".join(pieces)
-    body = b"".join(block.payloads)
+    body = b"".join(payloads)
     length = len(head) + len(body)
     fill = bytes(-(HEADER.size + length) % ALIGNMENT)
     length += len(fill)
@@ -93,6 +96,26 @@ def is_whole(data: bytes | memoryview, position: int, header: Header) -> bool:
     """Whether the block there is as it was written."""
     end = position + header.size
     return end <= len(data) and zlib.crc32(data[position + CHECKED : end]) == header.checksum
+
+
+def _payloads(block: Block) -> tuple[list[int], list[bytes]]:
+    """How long each is, and all of them in order; those of packets of one size are one piece."""
+    lengths: list[int] = []
+    payloads: list[bytes] = []
+    at = 0
+    packets = zip(block.packet_pieces, block.packet_sizes, block.packet_headers, strict=True)
+    for index, size, header in packets:
+        singles = block.pieces[at:index]
+        lengths += map(len, singles)
+        payloads += singles
+        piece = block.pieces[index]
+        lengths += [size - header] * (len(piece) // size)
+        # By numpy, as long as the rows are: a slice of each packet would cost several times that.
+        payloads.append(np.frombuffer(piece, np.uint8).reshape(-1, size)[:, header:].tobytes())
+        at = index + 1
+    singles = block.pieces[at:]
+    lengths += map(len, singles)
+    return lengths, payloads + singles
 
 
 def _numbers(kind: str, values: Iterable[int]) -> bytes:

@@ -96,9 +96,12 @@ class Unreachable(ReplayError):
     """Nobody there, or the connection broke: worth another try."""
 
 
-def describe(address: Address, credentials: Credentials) -> dict[str, Any]:
-    """The broker's name, its `earliest` and `next` offsets, and its segments."""
-    return _ask(address, credentials, {"action": "describe"})
+def describe(
+    address: Address, credentials: Credentials, *, segments: bool = True, files: bool = False
+) -> dict[str, Any]:
+    """The broker's name, its `earliest` and `next` offsets, and its segments; and, for a login that
+    may read everything, their files (`segment_files.py`)."""
+    return _ask(address, credentials, {"action": "describe", "segments": segments, "files": files})
 
 
 def locate(address: Address, credentials: Credentials, time: int) -> int:

@@ -16,7 +16,11 @@ MICROSECONDS: Final = 1_000_000
 
 
 class Block:
-    """Rows by column. Row r belongs to the last run that starts at or before r."""
+    """Rows by column. Row r belongs to the last run that starts at or before r.
+
+    Of `pieces` each is a payload, or packets of one size that end with their payloads: what was
+    read from a socket is kept as it came, and taken apart when it is written.
+    """
 
     __slots__ = (
         "_known_sources",
@@ -24,7 +28,12 @@ class Block:
         "end",
         "extra_rows",
         "extras",
-        "payloads",
+        "held",
+        "packet_headers",
+        "packet_pieces",
+        "packet_sizes",
+        "pieces",
+        "rows",
         "run_flags",
         "run_sources",
         "run_starts",
@@ -36,8 +45,13 @@ class Block:
     )
 
     def __init__(self) -> None:
-        self.payloads: list[bytes] = []
+        self.rows = 0
+        self.pieces: list[bytes] = []
+        self.packet_pieces: list[int] = []  # the indices of those that are packets
+        self.packet_sizes: list[int] = []  # of each packet, in such a piece
+        self.packet_headers: list[int] = []  # what stands before each payload
         self.size = 0  # bytes of all payloads
+        self.held = 0  # bytes of all pieces
         self.run_starts: list[int] = []
         self.run_topics: list[int] = []  # index in `topics`
         self.run_sources: list[int] = []  # index in `sources`
@@ -64,7 +78,7 @@ class Block:
             number = len(self.sources)
             self._known_sources[source] = number
             self.sources.append(source)
-        self.run_starts.append(len(self.payloads))
+        self.run_starts.append(self.rows)
         self.run_topics.append(index)
         self.run_sources.append(number)
         self.run_flags.append(flags)
@@ -93,7 +107,7 @@ class Collector(ArchivePort):
         self._full: list[Block] = []
         self._block = Block()
         self._end = ArchivePlace()  # of the block that was closed last
-        self._waiting = 0  # bytes in the full blocks
+        self._waiting = 0  # bytes held by the full blocks
         # The run that goes on; compared by identity, which is quick and errs to the safe side.
         self._topic = b""
         self._publisher = ""
@@ -114,20 +128,15 @@ class Collector(ArchivePort):
         if not self._has_room(flags):
             self.dropped += 1
             return False
-        if (
-            topic is not self._topic
-            or publisher is not self._publisher
-            or user is not self._user
-            or flags != self._flags
-            or now != self._now
-        ):
-            self._begin_run(topic, flags, publisher, user, now)
+        self._go_on(topic, flags, publisher, user, now)
         block = self._block
         if properties:
-            block.extra_rows.append(len(block.payloads))
+            block.extra_rows.append(block.rows)
             block.extras.append(properties)
-        block.payloads.append(payload)
+        block.pieces.append(payload)
+        block.rows += 1
         block.size += len(payload)
+        block.held += len(payload)
         self.archived += 1
         if block.size > MOST_BLOCK_BYTES:
             self._close_block()
@@ -141,22 +150,24 @@ class Collector(ArchivePort):
         header: int,
         size: int,
         end: int,
+        flags: int,
         publisher: str,
         user: str,
         now: float,
     ) -> bool:
         count = (end - start) // size
-        if not self._has_room(0):
+        if not self._has_room(flags):
             self.dropped += count
             return False
-        self._begin_run(topic, 0, publisher, user, now)
+        self._go_on(topic, flags, publisher, user, now)
         block = self._block
-        payloads = block.payloads
-        position = start
-        while position < end:
-            payloads.append(data[position + header : position + size])
-            position += size
+        block.packet_pieces.append(len(block.pieces))
+        block.packet_sizes.append(size)
+        block.packet_headers.append(header)
+        block.pieces.append(data[start:end])
+        block.rows += count
         block.size += count * (size - header)
+        block.held += end - start
         self.archived += count
         if block.size > MOST_BLOCK_BYTES:
             self._close_block()
@@ -167,16 +178,16 @@ class Collector(ArchivePort):
         self._end = ArchivePlace(offset)
 
     def place(self) -> ArchivePlace:
-        if self._block.payloads:
+        if self._block.rows:
             self._close_block()
         return self._end
 
     def waiting_bytes(self) -> int:
-        return self._waiting + self._block.size
+        return self._waiting + self._block.held
 
     def take(self) -> list[Block]:
         """What was collected, in order."""
-        if self._block.payloads:
+        if self._block.rows:
             self._close_block()
         taken = self._full
         self._full = []
@@ -188,7 +199,16 @@ class Collector(ArchivePort):
             return False
         return flags & 3 != 0 or self.waiting_bytes() <= self.most_waiting
 
-    def _begin_run(self, topic: bytes, flags: int, publisher: str, user: str, now: float) -> None:
+    def _go_on(self, topic: bytes, flags: int, publisher: str, user: str, now: float) -> None:
+        """Begins another run where these are not those of the last."""
+        if (
+            topic is self._topic
+            and publisher is self._publisher
+            and user is self._user
+            and flags == self._flags
+            and now == self._now
+        ):
+            return
         self._topic = topic
         self._publisher = publisher
         self._user = user
@@ -202,6 +222,6 @@ class Collector(ArchivePort):
     def _close_block(self) -> None:
         self._full.append(self._block)
         self._end = self._block.end
-        self._waiting += self._block.size
+        self._waiting += self._block.held
         self._block = Block()
         self._flags = -1

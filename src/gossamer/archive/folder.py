@@ -37,10 +37,15 @@ class ArchiveSettings:
     @property
     def sealed(self) -> str:
         """Where its sealed segments are: a local path or a URI."""
-        if not self.sealed_uri:
-            return str(self.logs)
-        place, question, options = self.sealed_uri.partition("?")
-        return f"{place.rstrip('/')}/{self.broker}{question}{options}"
+        return below(self.sealed_uri, self.broker) if self.sealed_uri else str(self.logs)
+
+
+def below(place: str, name: str) -> str:
+    """What has this name there, at a local path or a URI, whose options follow a question mark."""
+    if "://" not in place:
+        return f"{place.rstrip('/')}/{name}"
+    folder, question, options = place.partition("?")
+    return f"{folder.rstrip('/')}/{name}{question}{options}"
 
 
 class ArchiveError(Exception):

@@ -128,7 +128,7 @@ class LogFile:
             for piece in pieces:
                 _write_all(self._descriptor, piece)
                 self.position += len(piece)
-            self.next += len(block.payloads)
+            self.next += block.rows
             block.end.offset = self.next
 
     def sync(self) -> None:

@@ -81,22 +81,31 @@ class ArchiveReader:
                 return int(np.min(batch.column("offset").to_numpy()))
         return next_offset
 
-    def describe(self) -> dict[str, Any]:
-        """What there is, as JSON values."""
+    def describe(self, *, segments: bool = True, files: bool = False) -> dict[str, Any]:
+        """What there is, as JSON values: with its segments, and with what a reader of their files
+        has to know."""
         catalog = self.catalog
-        segments = [_described(segment) for segment in catalog.segments]
+        known = catalog.segments
+        there = [one for one in known if one.end > one.first] if segments else []
         return {
             "broker": self.broker,
             "earliest": catalog.earliest,
             "next": catalog.next,
+            "sealed": max((one.end for one in known if isinstance(one, SealedSegment)), default=0),
             "schema": projection(None).to_string(),
-            "segments": [segment for segment in segments if segment["rows"]],
+            "segments": [_described(one) | (_file_of(one) if files else {}) for one in there],
         }
 
     def _read_segment(self, segment: Segment, selection: Selection) -> Iterator[pa.RecordBatch]:
         if isinstance(segment, LogFile):
             return read_log(segment, self.broker, selection)
         return segment.read(selection)
+
+
+def _file_of(segment: Segment) -> dict[str, Any]:
+    if not isinstance(segment, SealedSegment):
+        return {}
+    return {"file": segment.path.rpartition("/")[2], "groups": segment.group_starts}
 
 
 def _described(segment: Segment) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from gossamer.archive.archive import Archive
 from gossamer.archive.folder import ArchiveError, RowsLost
 from gossamer.archive.replay_protocol import ACCEPTED, BAD, DENIED, FAILED, LOST, frame
 from gossamer.archive.schema import SCHEMA, UnknownColumns, projection
+from gossamer.archive.segment_files import shown_place
 from gossamer.archive.selection import FOREVER, Allows, Selection
 from gossamer.topics.names import TopicError, check_filter
 
@@ -112,6 +113,10 @@ class Rights:
         """Whose positions it may see, if not everybody's."""
         return None
 
+    def may_read_everything(self) -> bool:
+        """Whether no row of the archive, and nothing in it, is kept from it."""
+        return True
+
     def hold(self) -> bool:
         """False once other rules are in force."""
         return True
@@ -126,8 +131,14 @@ class ReplayAnswer:
         self._reader = archive.reader
         self._stopping = stopping
 
-    def describe(self) -> dict[str, Any]:
-        return {**ACCEPTED, **self._reader.describe()}
+    def describe(self, request: dict[str, Any]) -> dict[str, Any]:
+        """With the files of segments for those who ask, and may read all that is in them."""
+        has_files = request.get("files") is True and self._rights.may_read_everything()
+        has_segments = request.get("segments") is not False
+        found = self._reader.describe(segments=has_segments, files=has_files)
+        if has_files:
+            found["files"] = shown_place(self._archive.settings.sealed)
+        return {**ACCEPTED, **found}
 
     def locate(self, request: dict[str, Any]) -> dict[str, Any]:
         time = _number(request, "time", None)

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from gossamer.archive.folder import ArchiveError, ArchiveTooNew
 from gossamer.archive.log import DIGITS
+from gossamer.archive.row_group import RowGroup
 from gossamer.archive.selection import Selection
 
 SUFFIX: Final = ".parquet"
@@ -28,10 +29,6 @@ FORMAT_KEY: Final = b"gossamer.format"  # of the columns and the footer; 1 where
 FORMAT: Final = 1
 TIMES_KEY: Final = b"gossamer.times"  # JSON: least and greatest, in microseconds
 TOPICS_KEY: Final = b"gossamer.topics"  # JSON: every topic, where that is not too long
-
-BATCH_ROWS: Final = 65_536
-# Columns in which few values come again and again: read as numbers of distinct values.
-DICTIONARY: Final = ("topic",)
 
 
 def sealed_name(first: int, last: int) -> str:
@@ -56,6 +53,7 @@ class SealedSegment:
         self.end = last + 1
         self.size = size
         self._footer: Any = None
+        self._starts: list[int] = []
 
     @property
     def footer(self) -> Any:
@@ -84,6 +82,18 @@ class SealedSegment:
         least, greatest = json.loads(self.footer.metadata[TIMES_KEY])
         return int(least), int(greatest)
 
+    @property
+    def group_starts(self) -> list[int]:
+        """The first offset of each row group."""
+        if not self._starts:
+            footer = self.footer
+            where = footer.schema.to_arrow_schema().names.index("offset")
+            self._starts = [
+                int(footer.row_group(number).column(where).statistics.min)
+                for number in range(footer.num_row_groups)
+            ]
+        return self._starts
+
     def may_have(self, selection: Selection) -> bool:
         """False if no row of it can be wanted."""
         if selection.has_times and not selection.meets_times(*self.times):
@@ -101,12 +111,15 @@ class SealedSegment:
         if not groups:
             return
         needed = needed_columns(selection)
+        # Topics are asked about once each: they come as numbers of distinct ones.
+        coded = ["topic"] if selection.has_topics else None
         with self.files.open_input_file(self.path) as source:
-            file = pq.ParquetFile(source, metadata=self.footer, read_dictionary=list(DICTIONARY))
-            for batch in file.iter_batches(BATCH_ROWS, row_groups=groups, columns=needed):
-                found = _select(batch, selection)
-                if found is not None:
-                    yield found
+            file = pq.ParquetFile(source, metadata=self.footer, read_dictionary=coded)
+            for number in groups:
+                for batch in RowGroup(file, number).batches(needed):
+                    found = _select(batch, selection)
+                    if found is not None:
+                        yield found
 
     def row_groups(self, selection: Selection) -> list[int]:
         """Those that can have wanted rows."""
@@ -150,7 +163,7 @@ def _select(batch: pa.RecordBatch, selection: Selection) -> pa.RecordBatch | Non
     batch = batch.slice(low, high - low)
     codes, names, times = None, [], None
     if selection.has_topics:
-        topics = batch.column("topic")
+        topics = batch.column("topic").dictionary_encode()
         codes, names = topics.indices.to_numpy(), topics.dictionary.to_pylist()
     if selection.has_times:
         times = batch.column("time").cast(pa.int64()).to_numpy()

@@ -87,11 +87,12 @@ class ArchivePort:
         header: int,
         size: int,
         end: int,
+        flags: int,
         publisher: str,
         user: str,
         now: float,
     ) -> bool:
-        """QoS 0 packets of one size from `start` to `end`, each a header and a payload."""
+        """Packets of one size from `start` to `end`, each a header and a payload."""
         return False
 
     def place(self) -> ArchivePlace:
@@ -115,12 +116,23 @@ def archive_run(
     header: int,
     size: int,
     end: int,
+    flags: int,
     session: Session,
     now: float,
 ) -> None:
-    """QoS 0 packets that differ in nothing but their payload."""
+    """Packets that differ in nothing but their payload, and their packet identifier. The archive
+    takes those that are to be acknowledged, or whoever asks has seen that it does not."""
     if core.archive.append_run(
-        route.topic_bytes, data, start, header, size, end, session.client_id, session.user, now
+        route.topic_bytes,
+        data,
+        start,
+        header,
+        size,
+        end,
+        flags,
+        session.client_id,
+        session.user,
+        now,
     ):
         core.journal.dirty = True
 

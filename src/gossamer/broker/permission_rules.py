@@ -10,6 +10,7 @@ were made first are emptied, and made again if somebody asks for them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from sys import getsizeof
 from typing import Final
@@ -127,6 +128,12 @@ class Grant:
             if is_shared and meet(denied, filter) is not None:
                 return False
         return any(contains(allowed, filter) for allowed in self._filters)
+
+    def may_read_everything(self, filters: Sequence[str]) -> bool:
+        """Whether every message on topics of `#` and of these filters may reach it."""
+        if self._denied_filters:
+            return False
+        return self.may_subscribe("#") and all(self.may_subscribe(filter) for filter in filters)
 
     def may_locate(self, user: str) -> bool:
         """Whether the positions of this user's clients may be seen."""

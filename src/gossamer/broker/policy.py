@@ -3,6 +3,7 @@
 The base classes permit everything; `net/` derives the real ones from the configuration.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mypy_extensions import mypyc_attr
@@ -91,6 +92,11 @@ class Permissions:
 
     def may_locate(self, client: Identity, user: str) -> bool:
         """Whether the client may see where this user's clients are."""
+        return True
+
+    def may_read_everything(self, client: Identity, filters: Sequence[str]) -> bool:
+        """Whether nothing on these topics, or in any ordinary one, is kept from the client: no
+        topic, and nobody's position."""
         return True
 
     def may_have_published(self, user: str, client_id: str, topic: str) -> bool:

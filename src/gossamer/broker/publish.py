@@ -185,12 +185,13 @@ def take(
 
 def takes_without_a_look(core: Core, route: Route) -> bool:
     """Whether `take` would decide nothing of a publication without flags there but that everybody
-    gets it and its publisher the plain answer. Then a whole run is taken at once."""
+    gets it, the archive too, and its publisher the plain answer. Then a whole run is taken at once.
+    """
     audience = route.audience
     return (
         bool(audience.sure)
-        and not (audience.groups or audience.distant or audience.taps or route.archived)
-        and not audience.conditional
+        and not (audience.groups or audience.distant or audience.taps or audience.conditional)
+        and (not route.archived or core.archive.accepts)
         and core.journal.accepts
         and not (core.hub.refusing or core.refusals.missed or core.tracer.follows)
     )

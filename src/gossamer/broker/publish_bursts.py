@@ -68,7 +68,7 @@ def forward_run(
         route.branch.published += next_start - start
         if route.archived and own is not None:
             core = connection.core
-            archive_run(core, route, data, start, payload - start, size, next_start, own, now)
+            archive_run(core, route, data, start, payload - start, size, next_start, 0, own, now)
     chunk = data if next_start - start == end else data[start:next_start]
     _forward(connection, route, chunk, payload - start, size, version, b"", now)
     return next_start
@@ -194,8 +194,11 @@ def publish_run(
         after_topic - start,
         stop - payload,
     )
-    counters = connection.core.counters
-    counters.messages_received += count
+    core = connection.core
+    core.counters.messages_received += count
+    if route.archived:
+        header = payload - start
+        archive_run(core, route, run.packets, 0, header, size, end - start, run.qos, session, now)
     route.branch.published += count * (len(route.topic_bytes) + stop - payload)
     message: Message | None = None  # all of it, as neighbours get it
     for receiver in route.audience.sure:

@@ -16,6 +16,7 @@ import socket
 import ssl
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -73,6 +74,7 @@ class ReplayService:
         self._broker = broker
         self._logins = logins
         self._context = context
+        self._filters = section.filters
         self._loop = asyncio.get_running_loop()
         self.strangers = LoginSlots(PATIENCE_SECONDS)
         self.places = UserShares(section.replay_readers)
@@ -165,7 +167,7 @@ class ReplayService:
         answering = ReplayAnswer(self._archive, rights, self._stopping)
         action = request.get("action")
         if action == "describe":
-            return frame(answering.describe())
+            return frame(answering.describe(request))
         if action == "locate":
             return frame(answering.locate(request))
         if action != "read":
@@ -187,7 +189,7 @@ class ReplayService:
             raise BadRequest(verdict.text or "wrong user name or password", REFUSED)
         identity = Identity("", verdict.user, address, REPLAY)
         identity.groups = verdict.groups
-        return ReaderRights(self._broker, identity)
+        return ReaderRights(self._broker, identity, self._filters)
 
     def _verdict(self, attempt: Attempt) -> Verdict:
         """Readers take their turns at the login threads with everybody else."""
@@ -251,10 +253,11 @@ class _Caller:
 class ReaderRights(Rights):
     """Those of a client that would subscribe, by the rules in force when it asked."""
 
-    def __init__(self, broker: Broker, identity: Identity) -> None:
+    def __init__(self, broker: Broker, identity: Identity, archived: Sequence[str]) -> None:
         self.who = identity.user or f"@{identity.address}"  # whose share of the places it takes
         self._core = broker.core
         self._identity = identity
+        self._archived = archived
         self._permissions = broker.core.permissions
 
     def may_subscribe(self, filter: str) -> bool:
@@ -269,6 +272,9 @@ class ReaderRights(Rights):
         if not self._permissions.guards_positions:
             return None
         return lambda user: self._permissions.may_locate(self._identity, user)
+
+    def may_read_everything(self) -> bool:
+        return self._permissions.may_read_everything(self._identity, self._archived)
 
     def hold(self) -> bool:
         return self._core.permissions is self._permissions

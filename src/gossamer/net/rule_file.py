@@ -20,6 +20,7 @@ locate = ["*"]                  # since one rule says who sees positions, the ot
 """
 
 import ipaddress
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -122,6 +123,10 @@ class RulePermissions(Permissions):
 
     def may_locate(self, client: Identity, user: str) -> bool:
         return (user != "" and user == client.user) or self._grant(client).may_locate(user)
+
+    def may_read_everything(self, client: Identity, filters: Sequence[str]) -> bool:
+        # Where positions are guarded, nobody sees those of publishers without a name.
+        return not self.guards_positions and self._grant(client).may_read_everything(filters)
 
     def may_have_published(self, user: str, client_id: str, topic: str) -> bool:
         return self._book.grant(user, client_id, [], UNKNOWN_ADDRESS).may_publish(topic)

@@ -12,13 +12,15 @@ if TYPE_CHECKING:
     from gossamer.spark.image_processing import look
     from gossamer.spark.offload.answers import answer
     from gossamer.spark.session import start
+    from gossamer.spark.source.reading import read
     from gossamer.spark.subscription import subscribe
 
-__all__ = ["answer", "look", "register", "start", "subscribe", "within"]
+__all__ = ["answer", "look", "read", "register", "start", "subscribe", "within"]
 
 _HOMES = {
     "answer": "offload.answers",
     "look": "image_processing",
+    "read": "source.reading",
     "register": "data_source",
     "start": "session",
     "subscribe": "subscription",

@@ -3,7 +3,8 @@
 import os
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from types import ModuleType
 from typing import Final
 
@@ -36,6 +37,14 @@ _DEFAULTS: Final = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
 
+# What Spark opens is for this machine alone where it works on no other: the driver, its blocks, and
+# the page, whose address is in the environment.
+_OWN_MACHINE: Final = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+_OWN_ADDRESS: Final = ("SPARK_LOCAL_IP", "127.0.0.1")
+
 STANDALONE: Final = "spark://"
 _CONNECT_SECONDS: Final = 5.0
 
@@ -53,7 +62,8 @@ def start(
     Connect server (`sc://…`) the server brings its own Java and needs the package on its own
     PYTHONPATH.
     """
-    settings = {**_DEFAULTS, **(config or {})}
+    is_local = master.startswith("local")
+    settings = {**_DEFAULTS, **(_OWN_MACHINE if is_local else {}), **(config or {})}
     if master.startswith(CONNECT):
         spark = SparkSession.builder.remote(master).getOrCreate()
         spark.conf.set("spark.sql.session.timeZone", settings["spark.sql.session.timeZone"])
@@ -63,14 +73,28 @@ def start(
     prepare(settings.get(PYTHON), packages)
     if _JAVA_OPTIONS not in (config or {}):
         settings[_JAVA_OPTIONS] += f" {quiet_java(scratch('java'))}"
-    if not master.startswith("local"):
+    if not is_local:
         settings |= shipping(settings, packages=packages)
     builder = SparkSession.builder.appName(name).master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    with _own_address() if is_local else nullcontext():
+        spark = builder.getOrCreate()
     register(spark)
     return spark
+
+
+@contextmanager
+def _own_address() -> Iterator[None]:
+    """While Java starts, which asks the environment where its page is to listen."""
+    name, address = _OWN_ADDRESS
+    before = os.environ.get(name)
+    os.environ.setdefault(name, address)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
 
 
 def prepare(python: str | None = None, packages: Sequence[ModuleType] = ()) -> None:

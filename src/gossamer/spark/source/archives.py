@@ -6,7 +6,7 @@ and a connection that broke goes on behind the last row that came.
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeVar
@@ -26,6 +26,8 @@ from gossamer.archive.client import (
 )
 from gossamer.archive.replay_protocol import DENIED, FAILED, REFUSED, UNTRUSTED
 from gossamer.archive.schema import projection
+from gossamer.archive.segment_files import NEVER, SegmentFile, files_told
+from gossamer.archive.selection import FOREVER, Selection
 from gossamer.backoff import Patience
 from gossamer.spark.source.filter_rules import LOOKED_AT, RowFilter
 from gossamer.spark.source.source_options import EARLIEST, FAIL, Position, SourceOptions
@@ -80,6 +82,8 @@ class Replay:
     broker: str
     earliest: int
     next: int
+    sealed: int = 0  # before this offset are sealed segments
+    files: tuple[SegmentFile, ...] = ()  # of those that may be read past the broker
 
     def offset_of(self, position: Position) -> int:
         """The offset at the position, within what is there. Raises ValueError, SourceError."""
@@ -103,11 +107,12 @@ class Replay:
         return _patiently(ask, self.options.retry_seconds)
 
 
-def find_replays(options: SourceOptions) -> dict[str, Replay]:
-    """By the brokers' names. Raises SourceError."""
+def find_replays(options: SourceOptions, *, files: bool = False) -> dict[str, Replay]:
+    """By the brokers' names, with their files if they are wanted. Raises SourceError."""
+    files = files and options.files != NEVER
     found: dict[str, Replay] = {}
     for address in options.addresses:
-        ask = partial(describe, address, options.credentials)
+        ask = partial(describe, address, options.credentials, segments=files, files=files)
         told = _patiently(ask, options.retry_seconds)
         name = str(told["broker"])
         if name in found:
@@ -115,13 +120,15 @@ def find_replays(options: SourceOptions) -> dict[str, Replay]:
                 f"{found[name].address} and {address} both call themselves {name!r}: give each "
                 "broker a name of its own in [archive]"
             )
-        found[name] = Replay(address, options, name, int(told["earliest"]), int(told["next"]))
+        offsets = int(told["earliest"]), int(told["next"]), int(told.get("sealed", 0))
+        found[name] = Replay(address, options, name, *offsets, files_told(told, options.files))
     return found
 
 
 @dataclass
 class OffsetRange(InputPartition):
-    """What one task reads: rows with offsets in [start, end) on topics of the filters."""
+    """What one task reads: rows with offsets in [start, end) on topics of the filters; from a file
+    that has them all, if it can be reached."""
 
     address: Address
     start: int
@@ -129,12 +136,27 @@ class OffsetRange(InputPartition):
     filters: tuple[str, ...]
     start_time: int | None = None
     end_time: int | None = None
+    file: SegmentFile | None = None
 
 
-def cut(whole: OffsetRange, rows: int) -> Iterator[OffsetRange]:
-    """Into ranges of so many offsets. The same range is always cut the same way."""
-    for start in range(whole.start, whole.end, rows):
-        yield replace(whole, start=start, end=min(start + rows, whole.end))
+def cut(whole: OffsetRange, rows: int, files: Iterable[SegmentFile] = ()) -> Iterator[OffsetRange]:
+    """Into ranges of so many offsets, and those of files where row groups begin."""
+    at = whole.start
+    for file in files:
+        if file.end <= at or file.first >= whole.end:
+            continue
+        yield from _cut_evenly(whole, at, file.first, rows)
+        for start, end in file.pieces(rows):
+            start, end = max(start, at), min(end, whole.end)
+            if start < end:
+                yield replace(whole, start=start, end=end, file=file)
+        at = min(file.end, whole.end)
+    yield from _cut_evenly(whole, at, whole.end, rows)
+
+
+def _cut_evenly(whole: OffsetRange, at: int, end: int, rows: int) -> Iterator[OffsetRange]:
+    for start in range(at, end, rows):
+        yield replace(whole, start=start, end=min(start + rows, end))
 
 
 def rows_of(part: InputPartition | None, options: SourceOptions) -> Iterator[pa.RecordBatch]:
@@ -144,11 +166,34 @@ def rows_of(part: InputPartition | None, options: SourceOptions) -> Iterator[pa.
     columns = asked = options.columns
     if options.rules and columns is not None:
         asked = tuple(projection([*columns, *LOOKED_AT]).names)
-    request = Request(part.filters, part.start, part.end, part.start_time, part.end_time, asked)
-    rows = read_range(part.address, request, options)
+    rows = _rows_of_file(part, asked)
+    if rows is None:
+        times = part.start_time, part.end_time
+        request = Request(part.filters, part.start, part.end, *times, asked)
+        rows = read_range(part.address, request, options)
     if options.rules:
         rows = RowFilter(options.rules).passing(rows)
     return rows if asked == columns else (batch.select(list(columns or ())) for batch in rows)
+
+
+def _rows_of_file(
+    part: OffsetRange, columns: tuple[str, ...] | None
+) -> Iterator[pa.RecordBatch] | None:
+    """None if it cannot be reached from here, or not any more: then the broker has the rows, or
+    says that they are gone."""
+    segment = None if part.file is None else part.file.find()
+    if segment is None:
+        return None
+    return segment.read(
+        Selection(
+            part.filters,
+            part.start,
+            part.end,
+            part.start_time or 0,
+            part.end_time or FOREVER,
+            projection(None if columns is None else list(columns)),
+        )
+    )
 
 
 def read_range(

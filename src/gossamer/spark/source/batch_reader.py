@@ -66,7 +66,7 @@ class GossamerReader(DataSourceReader):
         if not filters:
             return []
         found: list[InputPartition] = []
-        for name, replay in find_replays(options).items():
+        for name, replay in find_replays(options, files=True).items():
             if self._brokers is not None and name not in self._brokers:
                 continue
             whole = OffsetRange(
@@ -77,7 +77,7 @@ class GossamerReader(DataSourceReader):
                 self._times.least or None,
                 self._times.most + 1 if self._times.most < _MOST else None,
             )
-            found += cut(whole, options.rows_per_partition)
+            found += cut(whole, options.rows_per_partition, replay.files)
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from gossamer.archive.client import DEFAULT_PORT, Address, Credentials
 from gossamer.archive.schema import projection
+from gossamer.archive.segment_files import AUTO, NEVER
 from gossamer.plus.grammar import is_operator_filter
 from gossamer.plus.publication import read_time
 from gossamer.spark import options as parse
@@ -47,6 +48,7 @@ class SourceOptions:
     ending: Position | None
     max_rows: int | None
     rows_per_partition: int
+    files: str  # AUTO, NEVER, or below which folder or URI the brokers' folders are
     on_data_loss: str
     retry_seconds: float
 
@@ -98,6 +100,15 @@ def _offsets(text: str) -> tuple[tuple[str, int], ...]:
     return tuple(found.items())
 
 
+def _files(text: str) -> str:
+    if text.lower() in (AUTO, NEVER):
+        return text.lower()
+    if "://" not in text and not text.startswith("/"):
+        raise ValueError(f"{text!r} is none of {AUTO}, {NEVER}, an absolute path and a URI")
+    # Hadoop's name for S3, which nobody else knows it by.
+    return f"s3://{text.removeprefix('s3a://')}" if text.startswith("s3a://") else text
+
+
 OPTIONS: Final[dict[str, Callable[[str], Any]]] = {
     "brokers": _endpoints,
     "filter": _filters,
@@ -111,6 +122,7 @@ OPTIONS: Final[dict[str, Callable[[str], Any]]] = {
     "token": str,
     "tls": parse.flag,
     "caFile": str,
+    "files": _files,
     "onDataLoss": parse.one_of(FAIL, WARN),
     "retrySeconds": parse.seconds,
 }
@@ -132,6 +144,7 @@ def read_source_options(given: Mapping[str, str]) -> SourceOptions:
         ending=options.get("ending"),
         max_rows=options.get("maxRowsPerTrigger"),
         rows_per_partition=options.get("rowsPerPartition", ROWS_PER_PARTITION),
+        files=options.get("files", AUTO),
         on_data_loss=options.get("onDataLoss", FAIL),
         retry_seconds=options.get("retrySeconds", RETRY_SECONDS),
     )

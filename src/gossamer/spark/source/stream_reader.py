@@ -17,7 +17,6 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from gossamer.archive.client import Address
 from gossamer.spark.source.archives import (
     OffsetRange,
     Replay,
@@ -85,29 +84,33 @@ class GossamerStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {name: replay.next for name, replay in self._replays.items()} or None
 
     def partitions(self, start: Offsets, end: Offsets) -> list[InputPartition]:
-        found: list[InputPartition] = []
         checked(start)
-        for name, until in checked(end).items():
-            if until > start.get(name, until):
-                whole = OffsetRange(self._address(name), start[name], until, self._options.filters)
-                found += cut(whole, self._options.rows_per_partition)
+        ahead = {name: at for name, at in checked(end).items() if at > start.get(name, at)}
+        replays = {name: self._replay(name) for name in ahead}
+        if any(start[name] < replay.sealed for name, replay in replays.items()):
+            replays |= self._look(files=True)
+        found: list[InputPartition] = []
+        for name, until in ahead.items():
+            replay = replays[name]
+            whole = OffsetRange(replay.address, start[name], until, self._options.filters)
+            found += cut(whole, self._options.rows_per_partition, replay.files)
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return rows_of(partition, self._options)
 
-    def _look(self) -> dict[str, Replay]:
-        self._replays = find_replays(self._options)
+    def _look(self, *, files: bool = False) -> dict[str, Replay]:
+        self._replays = find_replays(self._options, files=files)
         return self._replays
 
-    def _address(self, name: str) -> Address:
+    def _replay(self, name: str) -> Replay:
         replay = self._replays.get(name) or self._look().get(name)
         if replay is None:
             raise SourceError(
                 f"the batch has rows of broker {name!r}, and none of the brokers in option "
                 "brokers is it: list it until they are read"
             )
-        return replay.address
+        return replay
 
 
 def shared_out(ahead: Offsets, rows: int) -> Offsets:
