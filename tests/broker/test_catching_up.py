@@ -52,12 +52,13 @@ class RowsInMemory(ArchivePort):
         header: int,
         size: int,
         end: int,
+        flags: int,
         publisher: str,
         user: str,
         now: float,
     ) -> bool:
         for at in range(start, end, size):
-            self.append(topic, data[at + header : at + size], 0, publisher, user, now)
+            self.append(topic, data[at + header : at + size], flags, publisher, user, now)
         return True
 
     def place(self) -> ArchivePlace:

@@ -233,7 +233,7 @@ def test_a_long_answer_that_is_not_taken_holds_a_place_until_it_is_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     long = {"ok": True, "segments": ["x" * 64_000_000]}
-    monkeypatch.setattr(serving.ReplayAnswer, "describe", lambda answering: long)
+    monkeypatch.setattr(serving.ReplayAnswer, "describe", lambda answering, asked: long)
     monkeypatch.setattr(replay, "SEND_SECONDS", 1.0)
     with archiving(tmp_path) as broker, caller(broker) as slow:
         before = service(broker).places.free
