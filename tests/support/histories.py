@@ -1,6 +1,7 @@
 """Random histories of messages, and what the broker's engine makes of them."""
 
 import random
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -74,6 +75,7 @@ def engine_results(
     vocabulary: Vocabulary,
     rpt: bool = False,
     until: float = END_OF_TIME,
+    is_inside: Callable[[Row], bool] = lambda row: True,
 ) -> list[tuple[float, str, bytes]]:
     """Time, topic and payload of everything that one subscriber of the broker would get."""
     engine = Engine(vocabulary)
@@ -97,6 +99,9 @@ def engine_results(
         properties.user = list(row["user_properties"].items())
         expires_at = now + row["expiry"] if row["expiry"] is not None else 0.0
         publication = Publication(row["topic"], row["payload"], expires_at, properties)
-        keep(state.accept(publication, now), now)
+        if is_inside(row):
+            keep(state.accept(publication, now), now)
+        else:
+            keep(state.leave(row["topic"], now), now)
     tick(until)
     return found

@@ -61,6 +61,7 @@ class Broker:
         self._set_offset(wall_offset, now)
         self.core.hub.guard = QueueRights(self.core)
         self.core.operators.begin(now)
+        self.core.places.begin()
         Capabilities(self.core).begin(now)
         if settings.sys_interval:
             self.core.timers.add(now, SysTopics(self.core))
@@ -350,6 +351,11 @@ class Broker:
             begin_revoking(core)
         if permissions.guards_positions != was_guarding:
             core.neighbours.rights_changed()
+        self.flush(now)
+
+    def set_places(self, places: dict[str, str], topic: str, by: str, now: float) -> None:
+        """What the configuration of the broker of that name says about places."""
+        self.core.places.configure(places, topic, by, now)
         self.flush(now)
 
     def begin_stop(self, now: float) -> None:

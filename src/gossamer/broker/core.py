@@ -11,6 +11,7 @@ from gossamer.broker.locations import Locations
 from gossamer.broker.loop_turns import LoopTurns
 from gossamer.broker.memory_report import Usage
 from gossamer.broker.mesh_port import SHARED_ROOM, SHARED_TOPICS, MeshPort
+from gossamer.broker.named_areas import NamedAreas
 from gossamer.broker.operators import Operators
 from gossamer.broker.policy import Authenticator, Permissions
 from gossamer.broker.ports import Tracer
@@ -65,6 +66,7 @@ class Core:
         "neighbours",
         "operators",
         "permissions",
+        "places",
         "policy_changes",
         "refusals",
         "restoring",
@@ -110,6 +112,7 @@ class Core:
         self.chores = Chores()
         self.operators = Operators(self, engine)
         self.locations = Locations(self)
+        self.places = NamedAreas(self)
         self.authenticator = Authenticator()
         self.permissions = Permissions()
         self.neighbours = MeshPort()

@@ -40,7 +40,8 @@ class OperatorArea(AreaTest):
     """The area of one operation; `owner` is the client that it belongs to, "" if it is shared."""
 
     def __init__(self, locations: Locations, key: str, located: Located, owner: str) -> None:
-        super().__init__(key, located.areas.follows, located_bytes(located.areas.entries()))
+        changes = located.areas.follows or len(located.areas.names) > 0
+        super().__init__(key, changes, located_bytes(located.areas.entries()))
         self.locations = locations
         self.located = located
         self.owner = owner
@@ -58,6 +59,7 @@ class OperatorArea(AreaTest):
 
 def area_for(locations: Locations, session: Session, located: Located) -> OperatorArea:
     """The area as this session asks for it."""
+    located = located.resolved(locations.core.places.shapes)
     is_own = located.areas.follows or locations.core.permissions.guards_positions
     owner = session.client_id if is_own else ""
     told = f"client {owner}" if is_own else ""
@@ -122,8 +124,16 @@ class LocatedOperation(Operation):
     def put_areas(self, located: Located, now: float) -> None:
         """Its client has subscribed again."""
         if located.areas.entries() != self.area.located.areas.entries():
+            places = self.area.locations.core.places
+            places.unfollow(self, self.area.located.areas.names)
             self.area.put(located)
+            places.follow(self, located.areas.names)
             self.area_changed(now)
+
+    def place_changed(self, now: float) -> None:
+        """A place that it names is elsewhere now, or gone."""
+        self.area.put(self.area.located.resolved(self.area.locations.core.places.shapes))
+        self.area_changed(now)
 
     def area_changed(self, now: float) -> None:
         """Who takes part is found out again; of many values, in turns."""

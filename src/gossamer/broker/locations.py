@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 from gossamer.broker.geofences import LocatedFilter, LocatedSubscription
 from gossamer.broker.located_operators import LocatedOperation
 from gossamer.broker.operator_subscriptions import OperatorSubscription
-from gossamer.geo.areas import MAX_FOLLOWING, GlpError, refused
+from gossamer.geo.areas import MAX_FOLLOWING, NO_AREAS, GlpError, refused
 from gossamer.geo.earth import Point
-from gossamer.geo.geolocation import NOT_LOCATED, Located, Place, place_of
+from gossamer.geo.geolocation import NOT_LOCATED, Located, Place, check_names, place_of
 from gossamer.geo.glp import POSITION, Glp, parse_sent, position_entry
 from gossamer.geo.interest import Interest
 from gossamer.geo.overlap import Effort
@@ -99,7 +99,7 @@ class Locations:
         if glp is None:
             return None, None
         known = self.position(session.client_id, now)
-        place = place_of(glp, known)
+        place = place_of(glp, known, self.core.places.shapes)
         follows = any(area.follows() for area in glp.areas)
         if place is not None and follows and glp.position is None and known is not None:
             properties.user.append(position_entry(known))
@@ -221,7 +221,8 @@ class Locations:
         if properties is None or not properties.user:
             return None
         try:
-            return place_of(parse_sent(properties.user), self.position(message.publisher, now))
+            known = self.position(message.publisher, now)
+            return place_of(parse_sent(properties.user), known, self.core.places.shapes)
         except GlpError:
             # Only what no client of ours published can be malformed here: it says nothing to us.
             return None
@@ -237,7 +238,9 @@ class Locations:
         before: Located | None = None
         if isinstance(known, LocatedSubscription | OperatorSubscription):
             before = known.located
-        changed = (NOT_LOCATED if before is None else before).changed(glp)
+        shapes = self.core.places.shapes
+        check_names(NO_AREAS.changed([area for area in glp.areas if area.add]), shapes)
+        changed = (NOT_LOCATED if before is None else before).changed(glp).resolved(shapes)
         changed.areas.check_points()
         whereabouts = self._clients.get(session.client_id)
         following = changed.areas.following()
@@ -258,6 +261,7 @@ class Locations:
         self, session: Session, record: SubscriptionRecord, located: Located
     ) -> LocatedSubscription:
         share, filter = split_share(record.filter)
+        located = located.resolved(self.core.places.shapes)
         known = self._clients.get(session.client_id)
         point = None if known is None else known.point
         at = 0.0 if known is None else known.at
@@ -280,6 +284,7 @@ class Locations:
         if known is not None:
             self._unfollow(known)
             known.interest.close()
+        self.core.places.follow(subscription, subscription.located.areas.names)
         if subscription.interest.follows:
             self._client(subscription.session.client_id).followers.append(subscription)
 
@@ -296,13 +301,32 @@ class Locations:
         self._unfollow(subscription)
         subscription.interest.close()
 
+    def place_changed(self, follower: LocatedSubscription | LocatedOperation, now: float) -> None:
+        """A place that it names is elsewhere now, or gone. Whoever is inside stays inside, and has
+        not just entered."""
+        shapes = self.core.places.shapes
+        if isinstance(follower, LocatedOperation):
+            follower.place_changed(now)
+            return
+        interest = follower.interest
+        areas = interest.areas.resolved(shapes)
+        if follower.share:
+            interest.put(areas)
+        else:
+            index = self._filters[follower.filter].index
+            index.remove(interest)
+            interest.put(areas)
+            index.add(interest)
+
     def _unfollow(self, subscription: LocatedSubscription) -> None:
+        self.core.places.unfollow(subscription, subscription.located.areas.names)
         whereabouts = self._clients.get(subscription.session.client_id)
         if whereabouts is not None and subscription in whereabouts.followers:
             whereabouts.followers.remove(subscription)
 
     def follow(self, operation: LocatedOperation, now: float) -> None:
-        """From now on, if its area goes with its client."""
+        """From now on, if its area goes with its client, or is a place that may change."""
+        self.core.places.follow(operation, operation.area.located.areas.names)
         if operation.area.located.areas.follows:
             known = self._client(operation.area.owner)
             if operation not in known.operations:
@@ -311,6 +335,7 @@ class Locations:
                     operation.moved(known.point, known.at, now)
 
     def unfollow(self, operation: LocatedOperation) -> None:
+        self.core.places.unfollow(operation, operation.area.located.areas.names)
         known = self._clients.get(operation.area.owner)
         if known is not None and operation in known.operations:
             known.operations.remove(operation)

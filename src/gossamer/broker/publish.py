@@ -117,6 +117,13 @@ def handle_publish(connection: Connection, packet: Publish, now: float) -> None:
             return
         note = ttl_trouble(packet.properties.user) if packet.qos else ""
     message = message_from(packet, topic, session, b"", now)
+    if packet.retain:
+        why_not = core.places.why_not(message)
+        if why_not:
+            _refuse(
+                connection, packet.qos, packet.packet_id, reasons.PAYLOAD_FORMAT_INVALID, why_not
+            )
+            return
     core.locations.keep_place(message, place)
     take(connection, route, message, packet.packet_id, packet.dup, position, note, now)
 

@@ -92,6 +92,7 @@ class Restoring:
         # Subscriptions look for both when they are entered: for the windows of their operators, and
         # for where their clients are.
         core.operators.restore(snapshot.operators, now)
+        core.places.load(now)
         core.locations.load({stored.record.client_id for stored in snapshot.sessions})
         for stored in snapshot.sessions:
             session = _restore_session(core, stored, now)
@@ -145,6 +146,7 @@ class Restoring:
             self._awaits_retained = False
             self.core.retained.all_restored()
             self.core.operators.all_retained(now)
+            self.core.places.read_topic(now)
             serve_waiting(self.core)
         # Only when all sessions are there: a will that is due now has subscribers among them, and
         # what one that expired leaves of a shared group has other members.

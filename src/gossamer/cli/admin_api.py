@@ -34,7 +34,12 @@ DEFAULT_URL = "http://127.0.0.1:8090"
 
 
 def call(
-    method: str, path: str, url: str, token_file: Path | None, query: dict[str, Any] | None = None
+    method: str,
+    path: str,
+    url: str,
+    token_file: Path | None,
+    query: dict[str, Any] | None = None,
+    sent: bytes = b"",
 ) -> Any:
     """The JSON answer; CommandError in one line if there is none."""
     parts = urlsplit(url)
@@ -42,7 +47,7 @@ def call(
         raise WrongUse(f"--url expects a URL such as {DEFAULT_URL}, not {url!r}")
     client = AdminClient(parts.hostname, parts.port or 80, read_admin_token(token_file))
     try:
-        return client.call(method, path, query)
+        return client.call(method, path, query, sent)
     except AdminUnreachable as error:
         raise CommandError(
             f"no admin API at {url}: {error}; a broker needs enabled = true in [admin] for it, and "

@@ -77,6 +77,8 @@ OWN: Final = CommandSet(
         "ctl mesh-interests",
         "ctl mesh-windows",
         "ctl peer",
+        "ctl place",
+        "ctl places",
         "store check",
         "store repair",
         "store export",

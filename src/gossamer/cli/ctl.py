@@ -22,6 +22,7 @@ COLUMNS: Final = {
     "retained": "topic qos size publisher user",
     "memory": "table bytes budget client_budget refused evicted largest_client largest_bytes",
     "loop": "held_by long_turns longest_ms",
+    "places": "name version source corners subscriptions",
     "mesh": (
         "neighbour state cost interests_told interests_held messages_received messages_sent "
         "bytes_received bytes_sent queued"
@@ -134,6 +135,35 @@ def disconnect(
     query = {"discard": "true"} if discard else None
     call("DELETE", f"/v1/sessions/{part(client_id)}", url, token_file, query)
     typer.echo(f"{client_id} disconnected")
+
+
+def places(url: Url = DEFAULT_URL, token_file: TokenFile = None, json: Json = False) -> None:
+    """List the places that subscriptions can name (--json includes their GeoJSON)."""
+    show("/v1/places", COLUMNS["places"], url, token_file, json)
+
+
+def place(
+    action: Annotated[str, typer.Argument(help="`add` or `remove`.")],
+    name: Annotated[str, typer.Argument(help="The place's name.")],
+    file: Annotated[
+        Path | None, typer.Argument(help="With `add`: a GeoJSON file with its area.")
+    ] = None,
+    url: Url = DEFAULT_URL,
+    token_file: TokenFile = None,
+) -> None:
+    """Add, change or remove a place, on all brokers of a mesh; subscriptions to it follow."""
+    if action not in METHODS:
+        raise WrongUse(f"the action must be add or remove, not {action!r}")
+    if (action == "add") != (file is not None):
+        raise WrongUse("add takes a GeoJSON FILE, and remove none")
+    sent = b""
+    if file is not None:
+        try:
+            sent = file.read_bytes()
+        except OSError as error:
+            raise WrongUse(f"{file}: {error.strerror}") from error
+    answer = call(METHODS[action], f"/v1/places/{part(name)}", url, token_file, None, sent)
+    typer.echo(f"{name} removed" if file is None else f"{name} is version {answer['version']}")
 
 
 def mesh(url: Url = DEFAULT_URL, token_file: TokenFile = None, json: Json = False) -> None:

@@ -26,6 +26,14 @@ Within = Annotated[
         "--within", metavar="DISTANCE", help="An area around that position, such as 500m or 2km."
     ),
 ]
+PlaceNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--place",
+        metavar="NAME",
+        help="A place that the broker keeps (gossamer ctl places), MQTT 5; may be repeated.",
+    ),
+]
 AreaFiles = Annotated[
     list[Path] | None,
     typer.Option(

@@ -7,7 +7,7 @@ from pathlib import Path
 from gossamer.cli.errors import WrongUse
 from gossamer.geo.areas import GlpError
 from gossamer.geo.geojson import areas_in
-from gossamer.geo.glp import POSITION, parse
+from gossamer.geo.glp import PLACE, POSITION, parse
 
 WITHIN_ID = 1
 FIRST_AREA_ID = 2
@@ -17,7 +17,11 @@ _DISTANCE = re.compile(r"([0-9.]+) ?(km|m|dm|cm)")
 
 
 def place_properties(
-    at: str | None, within: str | None, areas: list[Path] | None, events: str | None = None
+    at: str | None,
+    within: str | None,
+    areas: list[Path] | None,
+    events: str | None = None,
+    names: list[str] | None = None,
 ) -> list[tuple[str, str]]:
     """The User Properties that say it, checked as the broker will check them."""
     user: list[tuple[str, str]] = []
@@ -39,9 +43,12 @@ def place_properties(
             if len(text.encode()) > MAX_BYTES:
                 raise WrongUse(f"--area {path}: an area has more than {MAX_BYTES} bytes")
             user.append(("gpl_geojson", text))
+    user += [(PLACE, name) for name in names or ()]
     if events is not None:
         if not user:
-            raise WrongUse("--events needs an area: add --area FILE, or --at with --within")
+            raise WrongUse(
+                "--events needs an area: add --area FILE, --place NAME, or --at with --within"
+            )
         user.append(("gpl_events", events))
     try:
         parse(user)

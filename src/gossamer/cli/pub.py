@@ -76,6 +76,7 @@ def pub(
     at: options.At = None,
     within: options.Within = None,
     area: options.AreaFiles = None,
+    place: options.PlaceNames = None,
     *,
     connection: options.ConnectionOptions,
 ) -> None:
@@ -108,7 +109,9 @@ def pub(
     properties.content_type = content_type
     properties.response_topic = response_topic
     properties.correlation_data = None if correlation is None else correlation.encode()
-    properties.user = user_properties(user_property) + place_properties(at, within, area)
+    properties.user = user_properties(user_property) + place_properties(
+        at, within, area, None, place
+    )
     has_properties = properties.user or any((expiry, content_type, response_topic, correlation))
     if has_properties and not wish.speaks_v5:
         raise WrongUse("properties need MQTT 5: leave -V out")

@@ -86,6 +86,7 @@ def sub(
     at: options.At = None,
     within: options.Within = None,
     area: options.AreaFiles = None,
+    place: options.PlaceNames = None,
     events: Annotated[
         str | None,
         typer.Option(
@@ -119,7 +120,7 @@ def sub(
     text = output_format or ("%j" if json else "%t %p" if verbose else "%p")
     client = wish.client()
     properties = Properties()
-    places = place_properties(at, within, area, events)
+    places = place_properties(at, within, area, events, place)
     properties.user = user_properties(user_property) + places
     if subscription_id is not None:
         properties.subscription_ids = [subscription_id]

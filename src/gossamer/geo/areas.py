@@ -6,6 +6,7 @@ one that was first sent with `or=0` is excluded, and stays. Dynamic areas are ke
 their shape from the position of their client.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from gossamer.geo.circle import Circle
@@ -45,9 +46,13 @@ def refused(entry: str, why: str) -> GlpError:
 
 
 class Area:
-    """One area as sent. `fixed` is its shape, or None if it is dynamic and `sizes` are known."""
+    """One area as sent. `fixed` is its shape, or None if it is dynamic and `sizes` are known.
 
-    __slots__ = ("add", "entries", "fixed", "kind", "number", "sizes")
+    One with a `name` is a place that a broker keeps: it has that in place of a number, and its
+    shape, if the place is known, as long as that does not change.
+    """
+
+    __slots__ = ("add", "entries", "fixed", "kind", "label", "name", "number", "sizes")
 
     def __init__(
         self,
@@ -57,8 +62,11 @@ class Area:
         fixed: Shape | None,
         sizes: tuple[float, ...],
         entries: list[tuple[str, str]],
+        name: str = "",
     ) -> None:
         self.number = number
+        self.name = name
+        self.label = f"={name}" if name else str(number)
         self.kind = kind
         self.add = add
         self.fixed = fixed
@@ -96,32 +104,45 @@ class Areas:
     Long edges count as more than their corners: every 50 km have a point of their own.
     """
 
-    __slots__ = ("follows", "is_position", "listed")
+    __slots__ = ("follows", "is_position", "listed", "names")
 
     def __init__(self, listed: list[Area], had_areas: bool = False) -> None:
         self.listed = listed
         self.is_position = not listed and not had_areas
         self.follows = self.is_position or any(area.follows() for area in listed)
+        self.names = [area.name for area in listed if area.name]  # of places that a broker keeps
 
     def __len__(self) -> int:
         return len(self.listed)
 
     def changed(self, sent: list[Area]) -> "Areas":
         """These areas with the sent ones put in, in order; raises GlpError and changes nothing."""
-        by_number = {area.number: area for area in self.listed}
+        by_label = {area.label: area for area in self.listed}
         for area in sent:
-            known = by_number.get(area.number)
+            known = by_label.get(area.label)
             if known is not None and known.kind != area.kind:
                 key = area.entries[0][0]
                 raise refused(key, f"area {area.number} is a {known.kind} already")
             if known is not None and known.add and not area.add:
-                del by_number[area.number]
+                del by_label[area.label]
             else:
-                by_number[area.number] = area
-        if len(by_number) > MAX_AREAS:
+                by_label[area.label] = area
+        if len(by_label) > MAX_AREAS:
             key = sent[-1].entries[0][0]
             raise refused(key, f"more than {MAX_AREAS} areas")
-        return Areas(list(by_number.values()), len(sent) > 0 or not self.is_position)
+        return Areas(list(by_label.values()), len(sent) > 0 or not self.is_position)
+
+    def resolved(self, shapes: Mapping[str, Shape]) -> "Areas":
+        """With the places that they name as these are now; one that is not there is nowhere."""
+        if not self.names:
+            return self
+        listed = [
+            area
+            if not area.name
+            else Area(0, area.kind, area.add, shapes.get(area.name), (), area.entries, area.name)
+            for area in self.listed
+        ]
+        return Areas(listed, True)
 
     def following(self) -> int:
         """How many move with their client; without any area its position does."""

@@ -1,12 +1,13 @@
 """What GLP says of a subscription, its areas and events, and of a message, its place."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from gossamer.geo.areas import NO_AREAS, Areas
+from gossamer.geo.areas import NO_AREAS, Areas, refused
 from gossamer.geo.earth import Point
-from gossamer.geo.glp import Glp, parse, position_entry
-from gossamer.geo.shape import Region
+from gossamer.geo.glp import PLACE, Glp, parse, position_entry
+from gossamer.geo.shape import Region, Shape
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +30,12 @@ class Located:
             self.dwell if glp.dwell is None else glp.dwell,
             self.hysteresis if glp.hysteresis is None else glp.hysteresis,
         )
+
+    def resolved(self, shapes: Mapping[str, Shape]) -> "Located":
+        """With the places that it names as these are now."""
+        if not self.areas.names:
+            return self
+        return Located(self.areas.resolved(shapes), self.events, self.dwell, self.hysteresis)
 
     def entries(self, position: Point | None) -> list[tuple[str, str]]:
         """As User Properties that `read` understands; `position` is where the client is."""
@@ -56,6 +63,16 @@ def read_located(entries: list[tuple[str, str]]) -> Located | None:
 NOWHERE: Final = Region([], [])
 
 
+NO_SHAPES: Final[Mapping[str, Shape]] = {}
+
+
+def check_names(areas: Areas, shapes: Mapping[str, Shape]) -> None:
+    """Raises GlpError if one of them is a place that is not known."""
+    for name in areas.names:
+        if name not in shapes:
+            raise refused(f"{PLACE} {name!r}", "there is no such place here")
+
+
 class Place:
     """A point, or, if `point` is None, a region. `position` is where the publisher said it is."""
 
@@ -67,16 +84,21 @@ class Place:
         self.position = position
 
 
-def place_of(glp: Glp | None, known: Point | None) -> Place | None:
-    """None if the message says nothing about places. `known` is where the publisher was last.
+def place_of(
+    glp: Glp | None, known: Point | None, shapes: Mapping[str, Shape] = NO_SHAPES
+) -> Place | None:
+    """None if the message says nothing about places. `known` is where the publisher was last;
+    `shapes` are those of the places that have a name.
 
-    Raises GlpError if one id is given to two shapes.
+    Raises GlpError if one id is given to two shapes, or a place is not known.
     """
     if glp is None:
         return None
     position = glp.position if glp.position is not None else known
     if glp.areas:
-        return Place(None, NO_AREAS.changed(glp.areas).region(position), glp.position)
+        areas = NO_AREAS.changed(glp.areas)
+        check_names(areas, shapes)
+        return Place(None, areas.resolved(shapes).region(position), glp.position)
     if glp.position is not None:
         return Place(glp.position, NOWHERE, glp.position)
     return None

@@ -20,6 +20,7 @@ from gossamer.geo.glp_entries import (
     read_decimal,
     read_flag,
     read_length,
+    read_place,
     read_point,
     read_unit,
     shown,
@@ -30,6 +31,7 @@ PREFIX: Final = "gpl_"
 # How the paper's name for it, GLP, makes people spell it.
 _MISSPELT: Final = "glp_"
 POSITION: Final = "gpl_current_pos"
+PLACE: Final = "gpl_area"
 
 ENTER: Final = "enter"
 EXIT: Final = "exit"
@@ -117,10 +119,12 @@ def _read_entry(glp: Glp, line: LineReader, key: str, text: str, looks: int) -> 
         area = line.read(key, text)
         if area is not None:
             glp.areas.append(area)
-    elif key not in FORMS:
+    elif key not in FORMS and key != PLACE:
         raise ValueError("there is no such entry in GLP")
     elif line.is_open():
         raise ValueError("comes before the line has a gpl_lineEnd")
+    elif key == PLACE:
+        glp.areas.append(read_place(key, text))
     else:
         glp.areas.append(read_area(key, text, looks))
 

@@ -90,6 +90,27 @@ def read_length(text: str, unit: float, what: str) -> float:
     return value
 
 
+# Of a place that a broker keeps; it is a level of topics.
+MAX_NAME: Final = 64
+_NAME: Final = re.compile(r"[^/+#;$\x00-\x1f\x7f][^/+#;\x00-\x1f\x7f]*")
+
+
+def check_place_name(name: str) -> None:
+    if len(name) > MAX_NAME or _NAME.fullmatch(name) is None:
+        raise ValueError(
+            f"name {shown(name)} is not 1 to {MAX_NAME} characters without / + # ; and not "
+            "beginning with $"
+        )
+
+
+def read_place(key: str, text: str) -> Area:
+    """`NAME` or `NAME;or`: a place that the broker keeps. Its shape comes where that is known."""
+    name, semicolon, flag = text.partition(";")
+    check_place_name(name)
+    add = read_flag(flag, "or") if semicolon else True
+    return Area(0, "place", add, None, (), [(key, text)], name)
+
+
 MAX_POINTS: Final = 1000  # of one line or polygon: finding crossing edges may take their square
 HEAD: Final = ("id", "unit", "or")
 

@@ -117,6 +117,12 @@ class Interest:
         for ball in shape.balls():
             self.fences.append(Fence(self, ball.centre, ball.reach, sure, follows))
 
+    def put(self, areas: Areas) -> None:
+        """Other areas; who has it in an index takes it out before, and puts it in again."""
+        self.areas = areas
+        self.follows = areas.follows
+        self.region = self._shaped()
+
     def close(self) -> None:
         """Nobody has it any more: nothing that it made leads back to it."""
         self.holder = None

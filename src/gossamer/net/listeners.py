@@ -139,7 +139,10 @@ class Listeners:
             if known is not None:
                 limits = config.limits_of(listener)
                 known.policy.change(resolved.settings[listener.name], limits, self._addresses)
-        broker.set_permissions(resolved.permissions, self._host.clock.now())
+        now = self._host.clock.now()
+        broker.set_permissions(resolved.permissions, now)
+        by = "" if config.mesh is None else config.mesh.name
+        broker.set_places(resolved.places, config.geo.places_topic, by, now)
 
     def _disconnect(self, users: frozenset[str]) -> None:
         """Users whose login is gone must not stay by having come in time."""

@@ -6,7 +6,7 @@ Below are the settings of the core and its rooms, made from the sections that de
 
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Final, TypeVar
@@ -26,6 +26,7 @@ from gossamer.net.config.limits import Limits
 from gossamer.net.config.listeners import Tls
 from gossamer.net.config.mesh import BridgeSection, MeshSection
 from gossamer.net.config.plus import windows_of
+from gossamer.net.place_file import load_places
 from gossamer.net.rule_file import RulePermissions, load_rules
 from gossamer.net.tls import client_context, server_context
 from gossamer.plus.offload import OffloadRule
@@ -33,6 +34,7 @@ from gossamer.plus.registry import AGGREGATES
 from gossamer.plus.vocabulary import Vocabulary
 from gossamer.session.queue_policy import POLICIES
 from gossamer.storage.files import default_folder
+from gossamer.topics.names import TopicError, check_name
 from gossamer.vision.registry import installed_places
 from gossamer.wire.compression import can_compress
 
@@ -78,6 +80,7 @@ class ResolvedConfig:
     contexts: dict[str, ssl.SSLContext]  # by the listener's name, and that of the replay service
     notes: list[str]  # what is allowed in the files, yet an operator should know
     mesh: MeshSettings | None
+    places: dict[str, str] = field(default_factory=dict)  # GeoJSON by name
 
     @cached_property
     def budgets(self) -> Budgets:
@@ -124,6 +127,8 @@ def read_resolved(config: Config) -> ResolvedConfig:
     tried(archive_settings, config)
     tried(offload_rule, config)
     tried(check_catch_up, config)
+    places = None if config.geo.places is None else tried(load_places, config.geo.places)
+    tried(_check_places_topic, config.geo.places_topic)
     mesh = None
     if config.mesh is not None:
         mesh = tried(mesh_settings, config.mesh)
@@ -138,7 +143,17 @@ def read_resolved(config: Config) -> ResolvedConfig:
         raise ConfigError(*dict.fromkeys(problems))  # two listeners may share a file
     permissions = Permissions() if book is None else RulePermissions(book)
     notes = [] if book is None else book.notes
-    return ResolvedConfig(config, logins, permissions, contexts, notes, mesh)
+    return ResolvedConfig(config, logins, permissions, contexts, notes, mesh, places or {})
+
+
+def _check_places_topic(topic: str) -> None:
+    try:
+        if topic:
+            check_name(topic)
+    except TopicError as error:
+        raise ConfigError(f"geo.places_topic = {topic!r}: {error}") from error
+    if topic.startswith("$"):
+        raise ConfigError(f"geo.places_topic = {topic!r}: clients do not publish there")
 
 
 def _rules(section: PermissionsSection) -> RuleBook | None:

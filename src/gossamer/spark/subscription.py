@@ -23,7 +23,7 @@ from gossamer.spark.compiler.spatial_stream import streamed_spatial_results
 from gossamer.spark.compiler.topics import address, fits, matches
 from gossamer.spark.data_source import register
 from gossamer.spark.fences.areas import Area
-from gossamer.spark.fences.fence import fenced
+from gossamer.spark.fences.fence import OUTSIDE, fenced, marked
 from gossamer.spark.image_processing import Processor, known_processors, processed
 from gossamer.topics.names import check_filter
 from gossamer.vision.settings import WorkerSettings
@@ -78,7 +78,13 @@ def subscribe(
     elif options or stream:
         raise ValueError("give a source, or where to read, not both")
     found = _messages(source).where(matches(reads, F.col("topic")))
-    if geo_area is not None:
+    outside: DataFrame | None = None
+    if geo_area is not None and plan is not None and _last_values_count(plan):
+        found = marked(found, geo_area)
+        if plan.processor is not None or plan.before:  # for what is inside only
+            outside = found.where(F.col(OUTSIDE))
+            found = found.where(~F.col(OUTSIDE)).drop(OUTSIDE)
+    elif geo_area is not None:
         found = fenced(found, geo_area)
     if plan is None:
         return _forwarded(found, (), F.col("topic"))
@@ -86,11 +92,19 @@ def subscribe(
         found = processed(found, plan.processor.keyword, processors, vision, skipped)
     if plan.before:
         found = _messages(followed(found, plan, plan.before, watermark))
+    if outside is not None:
+        found = found.withColumn(OUTSIDE, F.lit(False)).unionByName(outside)
     settled_options = settled(plan, read_options([(PLUS_REPLY.keyword, reply)]))
     if ticks and plan.temporal is not None and found.isStreaming:
         found = _ticked(found)
     results = _results(found, plan, settled_options, ttl, watermark)
     return _after(results, plan, watermark) if plan.after else results
+
+
+def _last_values_count(plan: OperatorPlan) -> bool:
+    """Whether a topic that publishes outside an area takes part no more: what is outside matters
+    then."""
+    return plan.spatial is not None and plan.temporal is None
 
 
 def _after(results: DataFrame, plan: OperatorPlan, watermark: str) -> DataFrame:

@@ -29,9 +29,11 @@ class AdminClient:
         self._port = port
         self._headers = {"Authorization": f"Bearer {token}"}
 
-    def call(self, method: str, path: str, query: dict[str, Any] | None = None) -> Any:
+    def call(
+        self, method: str, path: str, query: dict[str, Any] | None = None, sent: bytes = b""
+    ) -> Any:
         """The JSON answer; AdminError if there is none."""
-        status, reason, body = self._ask(method, path, query)
+        status, reason, body = self._ask(method, path, query, sent)
         try:
             answer = json.loads(body)
         except ValueError as error:
@@ -55,11 +57,13 @@ class AdminClient:
             raise AdminError(f"{path}: {reason}")
         return body.decode("utf-8", "replace")
 
-    def _ask(self, method: str, path: str, query: dict[str, Any] | None) -> tuple[int, str, bytes]:
+    def _ask(
+        self, method: str, path: str, query: dict[str, Any] | None, sent: bytes = b""
+    ) -> tuple[int, str, bytes]:
         target = path + ("?" + urlencode(query) if query else "")
         connection = HTTPConnection(self._host, self._port, timeout=TIMEOUT_SECONDS)
         try:
-            connection.request(method, target, headers=self._headers)
+            connection.request(method, target, sent or None, self._headers)
             response = connection.getresponse()
             return response.status, response.reason, response.read()
         except (OSError, HTTPException) as error:

@@ -35,7 +35,7 @@ class HttpRequest:
     """What was asked; `path` is split at the slashes, each part decoded. Whoever answers calls
     `admit` once the request has shown that it may ask."""
 
-    __slots__ = ("address", "admit", "headers", "method", "path", "query")
+    __slots__ = ("address", "admit", "body", "headers", "method", "path", "query")
 
     def __init__(
         self,
@@ -44,7 +44,9 @@ class HttpRequest:
         query: dict[str, str],
         headers: dict[str, str],
         address: str,
+        body: bytes = b"",
     ) -> None:
+        self.body = body
         self.method = method
         self.path = path
         self.query = query
@@ -140,9 +142,9 @@ async def _read(reader: asyncio.StreamReader, address: str) -> HttpRequest:
     if method not in METHODS:
         raise HttpError(405, f"only {', '.join(METHODS)}")
     if "transfer-encoding" in headers or not 0 <= length <= LONGEST_BODY:
-        raise HttpError(413, "a body is not expected")
-    await reader.readexactly(length)  # Nothing here reads a body; it must not be the next request.
-    return HttpRequest(method, path, query, headers, address)
+        raise HttpError(413, f"a body has its Content-Length, {LONGEST_BODY} bytes at most")
+    body = await reader.readexactly(length)  # read in any case: it must not be the next request
+    return HttpRequest(method, path, query, headers, address, body)
 
 
 def _header(line: str) -> tuple[str, str]:

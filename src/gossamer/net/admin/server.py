@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 from gossamer import __version__
 from gossamer.broker.broker import Broker
 from gossamer.broker.loop_turns import ADMIN, MeasuredTurn
+from gossamer.broker.named_areas import ADMINISTRATOR, PlaceError
 from gossamer.broker.rates import AddressRates
 from gossamer.net.admin import mesh_views, views
 from gossamer.net.admin.endpoints import Endpoint, find, openapi
@@ -138,6 +139,7 @@ class AdminServer:
         discard = {"discard": "true to end the session as well."}
         wants = "All subscriptions."
         areas = "Areas of subscriptions."
+        place = "/v1/places/{name}"
         return [
             Endpoint("GET", "/health", self._health, "Whether it is up.", is_open=True),
             Endpoint("GET", "/metrics", self._metrics, "For Prometheus.", is_open=True),
@@ -151,6 +153,9 @@ class AdminServer:
             Endpoint("GET", "/v1/loop", self._loop, "What held the event loop.", PAGE),
             Endpoint("GET", "/v1/positions", self._positions, "Positions of clients.", PAGE),
             Endpoint("GET", "/v1/fences", self._fences, areas, PAGE),
+            Endpoint("GET", "/v1/places", self._places, "Places by name.", SEARCHED),
+            Endpoint("POST", place, self._put_place, "Put a place: the body is GeoJSON."),
+            Endpoint("DELETE", place, self._remove_place, "Remove a place."),
             Endpoint("GET", "/v1/mesh", self._mesh, "The neighbours.", PAGE),
             Endpoint("POST", "/v1/mesh/peers", self._add_peer, "Add a peer.", ADDRESS),
             Endpoint("DELETE", "/v1/mesh/peers", self._remove_peer, "Remove a peer.", ADDRESS),
@@ -197,6 +202,27 @@ class AdminServer:
 
     async def _retained(self, request: HttpRequest) -> Page[views.RetainedView]:
         return await views.retained(self._core, request.query, self._clock.now())
+
+    def _places(self, request: HttpRequest) -> Page[views.PlaceView]:
+        return views.places(self._core, request.query)
+
+    def _put_place(self, request: HttpRequest, name: str) -> views.PlaceView:
+        now = self._clock.now()
+        try:
+            put = self._core.places.put(name, request.body.decode(), ADMINISTRATOR, now)
+        except UnicodeDecodeError as error:
+            raise HttpError(400, "a place is GeoJSON: text in UTF-8") from error
+        except PlaceError as error:
+            raise HttpError(400, str(error)) from error
+        self._broker.flush(now)
+        return views.place_view(self._core, put)
+
+    def _remove_place(self, request: HttpRequest, name: str) -> Done:
+        now = self._clock.now()
+        if not self._core.places.remove(name, now):
+            raise HttpError(404, f"there is no place {name}")
+        self._broker.flush(now)
+        return {"done": True}
 
     async def _memory(self, request: HttpRequest) -> views.MemoryPage:
         return await views.memory(self._core, request.query)

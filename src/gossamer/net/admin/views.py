@@ -6,9 +6,10 @@ may be in it or not.
 
 import asyncio
 import base64
+import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from itertools import islice
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from typing_extensions import TypedDict
 
@@ -17,6 +18,7 @@ from gossamer.broker.core import Core
 from gossamer.broker.geofences import LocatedSubscription
 from gossamer.broker.loop_turns import ADMIN, MeasuredTurn, described
 from gossamer.broker.memory_report import holdings
+from gossamer.broker.named_areas import NamedArea
 from gossamer.geo.earth import Point
 from gossamer.geo.glp import PREFIX
 from gossamer.net.admin.http import HttpError
@@ -131,6 +133,18 @@ class PositionView(TypedDict):
     client_id: str
     lat: float
     lon: float
+
+
+class PlaceView(TypedDict):
+    """A place by name; `source` is where it came from, `subscriptions` how many name it."""
+
+    name: str
+    version: int
+    changed_at: float
+    source: str
+    corners: int
+    subscriptions: int
+    area: dict[str, Any]
 
 
 class FenceView(TypedDict):
@@ -395,6 +409,25 @@ async def fences(core: Core, query: dict[str, str], now: float) -> Page[FenceVie
                 if isinstance(one, LocatedSubscription):
                     matches.add(one)
     return matches.page(lambda one: _fence(core, one, now))
+
+
+def places(core: Core, query: dict[str, str]) -> Page[PlaceView]:
+    matches: Matches[NamedArea] = Matches(query)
+    for name in sorted(core.places.areas):
+        matches.add(core.places.areas[name])
+    return matches.page(lambda one: place_view(core, one))
+
+
+def place_view(core: Core, one: NamedArea) -> PlaceView:
+    return {
+        "name": one.name,
+        "version": one.version,
+        "changed_at": one.changed_at,
+        "source": one.source,
+        "corners": one.shape.points(),
+        "subscriptions": len(core.places.followers.get(one.name, {})),
+        "area": json.loads(one.text),
+    }
 
 
 def _fence(core: Core, one: LocatedSubscription, now: float) -> FenceView:

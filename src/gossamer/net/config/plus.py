@@ -102,6 +102,13 @@ class Geo(Section):
     """Distance from an area, in metres, at which a visitor has left it."""
     dwell: Duration = setting(default=60.0, gt=0)
     """Time in an area after which the dwell event is sent."""
+    places: FilePath | None = None
+    """GeoJSON file with areas that subscriptions and messages can name (`gpl_area=yard`): a
+    FeatureCollection whose features have a `name` among their properties."""
+    places_topic: str = ""
+    """Clients that retain GeoJSON on a topic below this one make a place of its last level:
+    `site/places` makes `yard` of `site/places/yard`. The same on every broker of a mesh; "" for no
+    such topic."""
     vehicle_property: str = ""
     """User Property in which publishers name the vehicle that a position is of; fence events then
     name it in place of the client. The same on every broker of a mesh."""

@@ -24,6 +24,7 @@ from gossamer.spark.compiler.expressions import (
 from gossamer.spark.compiler.payloads import name_of, read
 from gossamer.spark.compiler.topics import address, participants, reply_topic
 from gossamer.spark.compiler.values import seconds, valid_until
+from gossamer.spark.fences.fence import OUTSIDE
 
 _MICROSECONDS = 1_000_000
 
@@ -105,9 +106,13 @@ def _events(frame: DataFrame, plan: OperatorPlan, implicit_ttl: float) -> DataFr
         number.alias(VALUE),
         verdict(plan.inner, readings).alias("verdict"),
         valid_until(implicit_ttl).alias("expires"),
+        outside_in(frame),
     )
-    known = judged.where((F.col("verdict") != SKIPPED) & F.col(VALUE).isNotNull())
-    part = (F.col("verdict") == PASSES) & (F.col("expires") > F.col("now"))
+    # Who publishes outside the area takes part no more, whatever that is.
+    is_known = (F.col("verdict") != SKIPPED) & F.col(VALUE).isNotNull()
+    known = judged.where(F.col(OUTSIDE) | is_known)
+    passes = (F.col("verdict") == PASSES) & (F.col("expires") > F.col("now"))
+    part = ~F.col(OUTSIDE) & passes
     line = Window.partitionBy("topic").orderBy(ORDER)
     took_part = F.lag("part").over(line) & (F.lag("expires").over(line) > F.col("now"))
     return known.withColumn("part", part).select(
@@ -116,6 +121,12 @@ def _events(frame: DataFrame, plan: OperatorPlan, implicit_ttl: float) -> DataFr
         # Who takes part no more changes the result too.
         (F.col("part") | F.coalesce(took_part, F.lit(False))).alias("answers"),
     )
+
+
+def outside_in(frame: DataFrame) -> Column:
+    """Whether a message is outside the area of the subscription, if it has one."""
+    found = F.col(OUTSIDE) if OUTSIDE in frame.columns else F.lit(False)
+    return found.alias(OUTSIDE)
 
 
 def _lives(events: DataFrame, width: float) -> DataFrame:

@@ -20,7 +20,9 @@ from gossamer.plus.plan import OperatorPlan
 from gossamer.plus.publication import Publication
 from gossamer.plus.state import OperatorResult, OperatorState
 from gossamer.plus.vocabulary import Vocabulary
+from gossamer.spark.compiler.aggregation import outside_in
 from gossamer.spark.compiler.values import read_number, valid_until
+from gossamer.spark.fences.fence import OUTSIDE
 
 _MICROSECONDS: Final = 1_000_000
 _RESULT: Final = "micros bigint, topic string, payload binary"
@@ -46,6 +48,7 @@ def streamed_spatial_results(
         "topic",
         "payload",
         valid_until(implicit_ttl).alias("expires"),
+        outside_in(frame),
     )
     results = events.groupBy("all").applyInPandasWithState(
         advance, _RESULT, _STATE, "append", GroupStateTimeout.NoTimeout
@@ -68,10 +71,14 @@ def _advanced(
     begin = int(messages["micros"].iloc[0]) / _MICROSECONDS
     state.restore([(topic, part.encode()) for topic, part in parts.items()], begin)
     found: list[tuple[int, OperatorResult]] = []
-    columns = (messages[name] for name in ("micros", "topic", "payload", "expires"))
-    for micros, topic, payload, expires in zip(*columns, strict=True):
-        publication = Publication(topic, bytes(payload), expires)
-        results = state.enter(publication, micros / _MICROSECONDS)
+    names = ("micros", "topic", "payload", "expires", OUTSIDE)
+    columns = (messages[name] for name in names)
+    for micros, topic, payload, expires, is_outside in zip(*columns, strict=True):
+        now = micros / _MICROSECONDS
+        if is_outside:
+            results = state.leave(topic, now)
+        else:
+            results = state.enter(Publication(topic, bytes(payload), expires), now)
         found += [(micros, result) for result in results]
     for topic, part in state.take_changes():
         if part is None:

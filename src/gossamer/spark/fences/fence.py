@@ -6,6 +6,7 @@ dropped by built-in functions; the exact geometry decides about the rest, on the
 
 import math
 from collections.abc import Callable
+from typing import Final
 
 import pandas as pd
 from pyspark.sql import DataFrame
@@ -27,19 +28,28 @@ from gossamer.spark.fences.areas import (
 )
 from gossamer.spark.fences.cells import cell_at, cells_of
 
+# Of messages: whether they are about places outside.
+OUTSIDE: Final = "_outside"
+
 
 def fenced(frame: DataFrame, area: Area) -> DataFrame:
     """The messages that a subscription with this area would get. Raises GlpError, ValueError."""
+    return marked(frame, area).where(~F.col(OUTSIDE)).drop(OUTSIDE)
+
+
+def marked(frame: DataFrame, area: Area) -> DataFrame:
+    """All messages, with `OUTSIDE`. Raises GlpError, ValueError."""
     entries = read_area(area)
     level, cells = cells_of(interest_of(entries))
     judged = pandas_udf(_judge(entries), "boolean")  # type: ignore[call-overload]
-    marked = frame.withColumns({"_at": is_position(), "_speaks": needs_reading()})
     near = cell_at(level, F.col("lat"), F.col("lon")).isin(cells)
-    candidates = marked.where(~F.col("_at") | near)
-    lat, lon = (F.when(F.col("_at"), F.col(name)) for name in ("lat", "lon"))
-    return candidates.where(judged(lat, lon, F.when(F.col("_speaks"), F.col("glp")))).drop(
-        "_at", "_speaks"
-    )
+    placed = frame.withColumns({"_at": is_position(), "_speaks": needs_reading(), "_near": near})
+    # What is far is about no place for the exact geometry, which takes no time for it.
+    looked = F.col("_at") & F.col("_near")
+    lat, lon = (F.when(looked, F.col(name)) for name in ("lat", "lon"))
+    inside = judged(lat, lon, F.when(F.col("_speaks"), F.col("glp")))
+    outside = (F.col("_at") & ~F.col("_near")) | ~inside
+    return placed.withColumn(OUTSIDE, outside).drop("_at", "_speaks", "_near")
 
 
 def _judge(entries: Entries) -> Callable[..., pd.Series]:
