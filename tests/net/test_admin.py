@@ -36,11 +36,11 @@ class AdminClient:
         self.port = port
 
     def call(
-        self, method: str, path: str, token: str | None = TOKEN
+        self, method: str, path: str, token: str | None = TOKEN, sent: bytes = b""
     ) -> tuple[int, Any, dict[str, str]]:
         connection = HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        connection.request(method, path, headers=headers)
+        connection.request(method, path, sent or None, headers)
         response = connection.getresponse()
         body = response.read()
         is_json = response.headers["Content-Type"] == "application/json"
@@ -102,6 +102,32 @@ def test_sessions_and_subscriptions(admin: AdminClient) -> None:
     assert (listed["total"], listed["entries"][0]["filter"]) == (2, "$share/g/u")
     assert admin.get("/v1/subscriptions?client_id=other")["total"] == 0
     other.close()
+
+
+def test_places_are_put_shown_and_removed(admin: AdminClient) -> None:
+    ring = "[[10,43],[11,43],[11,44],[10,43]]"
+    text = f'{{"type":"Polygon","coordinates":[{ring}]}}'
+    status, put, _ = admin.call("POST", "/v1/places/back%20yard", sent=text.encode())
+    assert (status, put["name"], put["version"]) == (200, "back yard", 1)
+    assert admin.call("POST", "/v1/places/gate", sent=text.encode())[0] == 200
+    listed = admin.get("/v1/places")
+    assert listed["total"] == 2
+    shown = listed["entries"][0]
+    assert (shown["name"], shown["source"], shown["corners"]) == ("back yard", "administrator", 3)
+    assert shown["area"] == json.loads(text)
+    for path, sent, words in (
+        ("/v1/places/yard", b"{", "not GeoJSON"),
+        ("/v1/places/yard", b"\xff", "UTF-8"),
+        ("/v1/places/yard", b"", "not GeoJSON"),
+        ("/v1/places/a%2Fb", text.encode(), "without / + # ;"),
+    ):
+        status, answer, _ = admin.call("POST", path, sent=sent)
+        assert (status, words in answer["error"]) == (400, True), answer
+    assert admin.call("DELETE", "/v1/places/yard")[0] == 404
+    assert admin.call("DELETE", "/v1/places/gate")[1] == {"done": True}
+    assert admin.get("/v1/places")["total"] == 1
+    assert admin.call("POST", "/v1/places/gate", sent=b"x" * 70_000)[0] == 413
+    assert admin.call("POST", "/v1/places/gate", None, sent=text.encode())[0] == 401
 
 
 def test_search(admin: AdminClient) -> None:
@@ -242,6 +268,9 @@ def test_answers_are_as_the_document_says(admin: AdminClient) -> None:
     assert one.expect(Suback).reasons == [0]
     one.publish("alerts/1", b"text", retain=True)
     one.expect(Publish)
+    ring = b"[[10,43],[11,43],[11,44],[10,43]]"
+    polygon = b'{"type":"Polygon","coordinates":[' + ring + b"]}"
+    assert admin.call("POST", "/v1/places/yard", sent=polygon)[0] == 200
     for route in _routes(admin):
         if route.method == "GET" and route.path.startswith("/v1/") and "mesh" not in route.path:
             answer = admin.get(route.path.replace("{client_id}", "walker"))

@@ -184,6 +184,8 @@ token_file = 'file'
 [archive]
 folder = 'file'
 tls = {certificate = 'file', key = 'file'}
+[geo]
+places = 'file'
 [vision]
 models = 'file'
 detector = {file = 'file', labels = 'file'}

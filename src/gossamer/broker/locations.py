@@ -317,6 +317,8 @@ class Locations:
             index.remove(interest)
             interest.put(areas)
             index.add(interest)
+            if self.core.is_meshed:
+                self.core.neighbours.areas_changed(follower)
 
     def _unfollow(self, subscription: LocatedSubscription) -> None:
         self.core.places.unfollow(subscription, subscription.located.areas.names)

@@ -92,11 +92,14 @@ class MeshPort:
 
     def needs(self, subscription: Subscription) -> tuple[str, ...]:
         """The interests in what other brokers must send here for this subscription; the same as
-        long as it is entered, but for what `moved` and `rights_changed` say that changed."""
+        long as it is entered, but for what the three methods below say that changed."""
         return subscription.reads()
 
     def moved(self, subscription: LocatedSubscription, now: float) -> None:
         """The client that this one follows is somewhere else."""
+
+    def areas_changed(self, subscription: LocatedSubscription) -> None:
+        """A place that it names is elsewhere now, or gone."""
 
     def rights_changed(self) -> None:
         """Others may see now where clients are."""

@@ -137,6 +137,9 @@ class Mesh(MeshPort):
     def moved(self, subscription: LocatedSubscription, now: float) -> None:
         self._needs.moved(subscription, now)
 
+    def areas_changed(self, subscription: LocatedSubscription) -> None:
+        self._needs.look_again(subscription)
+
     def rights_changed(self) -> None:
         self._needs.rights_changed()
 

@@ -15,16 +15,18 @@ from typing_extensions import TypedDict
 
 from gossamer.broker.conditions import SEPARATOR
 from gossamer.broker.core import Core
-from gossamer.broker.geofences import LocatedSubscription
 from gossamer.broker.loop_turns import ADMIN, MeasuredTurn, described
 from gossamer.broker.memory_report import holdings
 from gossamer.broker.named_areas import NamedArea
+from gossamer.broker.subscriptions import located_in
+from gossamer.geo.areas import Area
 from gossamer.geo.earth import Point
 from gossamer.geo.glp import PREFIX
 from gossamer.net.admin.http import HttpError
 from gossamer.session.message import Message
 from gossamer.session.records import SubscriptionRecord
 from gossamer.session.session import Session
+from gossamer.session.subscription import Subscription
 from gossamer.topics.names import TopicError, check_filter
 
 MOST_ENTRIES: Final = 1000  # of one answer
@@ -402,11 +404,11 @@ async def positions(core: Core, query: dict[str, str], now: float) -> Page[Posit
 
 
 async def fences(core: Core, query: dict[str, str], now: float) -> Page[FenceView]:
-    matches: Matches[LocatedSubscription] = Matches(query)
+    matches: Matches[Subscription] = Matches(query)
     async for some in sessions_in_turns(core, "fences"):
         for session in some:
             for one in session.subscriptions.values():
-                if isinstance(one, LocatedSubscription):
+                if located_in(one) is not None:
                     matches.add(one)
     return matches.page(lambda one: _fence(core, one, now))
 
@@ -430,7 +432,10 @@ def place_view(core: Core, one: NamedArea) -> PlaceView:
     }
 
 
-def _fence(core: Core, one: LocatedSubscription, now: float) -> FenceView:
+def _fence(core: Core, one: Subscription, now: float) -> FenceView:
+    """Places that it names are shown as what they are now."""
+    located = located_in(one)
+    assert located is not None
     client_id = one.session.client_id
     point = core.locations.position(client_id, now)
     return {
@@ -438,6 +443,13 @@ def _fence(core: Core, one: LocatedSubscription, now: float) -> FenceView:
         "filter": one.record.filter.replace(SEPARATOR, " "),  # a neighbour's may have a condition
         "lat": None if point is None else point.lat,
         "lon": None if point is None else point.lon,
-        "events": list(one.located.events),
-        "entries": [entry for area in one.interest.areas.listed for entry in area.entries],
+        "events": list(located.events),
+        "entries": [entry for area in located.areas.listed for entry in _entries(core, area)],
     }
+
+
+def _entries(core: Core, area: Area) -> list[tuple[str, str]]:
+    known = core.places.areas.get(area.name)
+    if known is None:
+        return area.entries
+    return [("gpl_geojson", f"{area.number};m;{int(area.add)};{known.text}")]
