@@ -164,6 +164,26 @@ def windows(mode: str, is_cut: bool = False) -> Round:
     return go
 
 
+def last_values(mode: str) -> Round:
+    """Told by each broker, some at once."""
+    net = line(mode)
+    for node in net.nodes.values():
+        node.mesh.settings.aggregates = "partial"
+    writers = [node.client("w" + name) for name, node in net.nodes.items()]
+    reader = net.nodes["a"].client("r")
+    reader.subscribe("$SUM/+", "$P95/+")
+    settle(net, reader)
+
+    def go() -> None:
+        for number in range(10):
+            for writer in writers:
+                writer.publish(f"t{number}", "1.5", qos=1)
+        later(net, 2.0)
+        settle(net, reader, *writers)
+
+    return go
+
+
 def windows_over_broken_links(mode: str) -> Round:
     """Brokers that are away correct the result."""
     return windows(mode, True)
@@ -179,6 +199,7 @@ MESH: Paths = {
         broken_links_on_the_way,
         roaming,
         windows,
+        last_values,
         windows_over_broken_links,
     )
     for mode in MODES

@@ -13,6 +13,7 @@ from gossamer.broker.sharing import Group, give_to_group
 from gossamer.broker.subscription_tree import Tap
 from gossamer.budget.ledger import Charge
 from gossamer.geo.geolocation import Located
+from gossamer.plus.spatial import SpatialState
 from gossamer.plus.state import OperatorResult, OperatorState
 from gossamer.plus.values import INFINITY
 from gossamer.session.message import Message
@@ -56,11 +57,14 @@ class Operation(Tap):
     __slots__ = (
         "_receivers",
         "charge",
+        "drawn_bytes",
+        "drawn_messages",
         "draws",
         "early",
         "gathers_from",
         "gathers_until",
         "groups",
+        "learner",
         "owner",
         "state",
         "subscriptions",
@@ -83,6 +87,11 @@ class Operation(Tap):
         self.draws = True
         self.gathers_from = INFINITY
         self.gathers_until = INFINITY
+        # The state itself, where other brokers may tell it what their clients publish; and what
+        # came over links as it was published.
+        self.learner: SpatialState | None = None
+        self.drawn_messages = 0
+        self.drawn_bytes = 0
         self._receivers: list[Receiver] = []
 
     def take(self, message: Message, origin: Session | None, now: float) -> None:
@@ -90,6 +99,8 @@ class Operation(Tap):
         state = self.state
         if self.gathers_from <= now + owner.core.wall_offset < self.gathers_until:
             return
+        if self.learner is not None:
+            self._note_origin(self.learner, message, origin)
         owner.core.counters.operators_bytes_read += self._bytes_for_all(message)
         if self.early is not None:
             self.early.add(message.topic)
@@ -105,6 +116,12 @@ class Operation(Tap):
             else:
                 self.send(result, now)
         owner.settle(state, message.qos > 0)
+
+    def _note_origin(self, learner: SpatialState, message: Message, origin: Session | None) -> None:
+        learner.is_drawn = origin is not None and origin.is_peer
+        if learner.is_drawn:
+            self.drawn_messages += 1
+            self.drawn_bytes += len(message.topic_bytes) + len(message.payload)
 
     def accept(self, message: Message, now: float) -> list[OperatorResult]:
         """What the state makes of it."""

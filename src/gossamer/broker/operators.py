@@ -21,6 +21,7 @@ from gossamer.broker.timers import Timer
 from gossamer.budget.ledger import NOBODY
 from gossamer.plus.counted_windows import COUNTED, CountedWindows
 from gossamer.plus.engine import AskedOperator, Engine, read_key
+from gossamer.plus.entered_values import EnteredValues
 from gossamer.plus.filter_operator import FilterOperator
 from gossamer.plus.jobs import Job
 from gossamer.plus.located import LOCATED_KEY
@@ -303,7 +304,16 @@ class Operators:
         self.settle(state, True)
         return state
 
-    def count_no_more(self, state: CountedWindows) -> None:
+    def note_values(self, name: str, plan: OperatorPlan, now: float) -> EnteredValues:
+        """Goes on with what an earlier process had noted by that name."""
+        state = self.engine.note_values(name, plan)
+        parts = self._counted.pop(COUNTED + name, None)
+        if parts is not None:
+            state.restore(parts, now)
+        self.settle(state, True)
+        return state
+
+    def count_no_more(self, state: OperatorState) -> None:
         self.engine.release(state)
         self._parts.drop(state.key)
         self.core.journal.dirty = True

@@ -29,7 +29,9 @@ COLUMNS: Final = {
     ),
     "mesh-choices": "branch mode ratio ibr spr interested brokers published_bytes subscribed_bytes",
     "mesh-interests": "neighbour told_by filter rules area",
-    "mesh-windows": "operator form windows waiting missing corrections late",
+    "mesh-windows": (
+        "operator form windows told raw_bytes partial_bytes waiting missing corrections late"
+    ),
 }
 BACKUP_POLL_SECONDS: Final = 0.2
 METHODS: Final = {"add": "POST", "remove": "DELETE"}
@@ -212,7 +214,8 @@ def mesh_interests(
 
 
 def mesh_windows(url: Url = DEFAULT_URL, token_file: TokenFile = None, json: Json = False) -> None:
-    """List the subscribed windows of time, how each is counted, and who was missing in the last."""
+    """List subscribed aggregates: windows of time, how each is counted and who was missing in the
+    last; aggregates over topics, and the bytes a second of messages and of values."""
     show("/v1/mesh/windows", COLUMNS["mesh-windows"], url, token_file, json)
 
 

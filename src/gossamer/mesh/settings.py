@@ -4,7 +4,7 @@ from typing import Final
 
 # The modes by name: one tells nothing, three tell all, and one chooses between those ways.
 MODES: Final = ("pf", "sf", "ssf", "bloom", "auto")
-# How windows of time are counted that clients of several brokers publish to.
+# How aggregates are computed that clients of several brokers publish to.
 AGGREGATES: Final = ("auto", "partial", "raw")
 # Those in which a neighbour names no filters.
 WITHOUT_FILTERS: Final = ("pf", "bloom")
@@ -22,7 +22,8 @@ PUBLISHERS: Final = "publishers"  # who published what says where it is
 RUNS: Final = "runs"  # many messages as one
 WINDOWS: Final = "windows"  # what one broker counted in a window of time
 CONDITIONS: Final = "conditions"  # interests with rules and areas
-CAPABILITIES: Final = frozenset((PUBLISHERS, RUNS, WINDOWS, CONDITIONS))
+VALUES: Final = "values"  # the last values of topics, some at once
+CAPABILITIES: Final = frozenset((PUBLISHERS, RUNS, WINDOWS, VALUES, CONDITIONS))
 # Whoever names this one is sent compressed bytes. The end that dials names it where its
 # configuration wants that, the other one where it has the library.
 ZSTD: Final = "zstd"
@@ -49,7 +50,9 @@ class MeshSettings:
         self.is_joint = True
         # How long a CONNECT waits for a session that is on another broker; 0.0: none ever moves.
         self.roaming_seconds = 5.0
-        # Whether brokers count windows of time together, or send each other what they are of.
+        # Whether brokers compute aggregates together, or send each other what they are of.
         self.aggregates = "auto"
         # Whether neighbours are told rules and areas, or filters alone.
         self.conditions = True
+        # How often brokers tell each other the last values for an aggregate over topics.
+        self.aggregates_seconds = 1.0

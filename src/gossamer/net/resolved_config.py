@@ -186,6 +186,7 @@ def mesh_settings(mesh: MeshSection) -> MeshSettings:
     settings.silence = mesh.silence_seconds
     settings.aggregates = mesh.aggregates
     settings.conditions = mesh.conditions
+    settings.aggregates_seconds = mesh.aggregates_seconds
     return settings
 
 

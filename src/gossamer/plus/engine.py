@@ -7,6 +7,7 @@ out are results, jobs for processors, and the parts of the states that should su
 from typing import Final
 
 from gossamer.plus.counted_windows import COUNTED, CountedWindows
+from gossamer.plus.entered_values import EnteredValues
 from gossamer.plus.filter_operator import FilterOperator
 from gossamer.plus.grammar import parse, read_options, settled
 from gossamer.plus.jobs import Job
@@ -114,6 +115,15 @@ class Engine:
         assert plan.temporal is not None
         key = COUNTED + name
         state = CountedWindows(key, plan, self.services, plan.temporal, now)
+        self.states[key] = state
+        state.references += 1
+        return state
+
+    def note_values(self, name: str, plan: OperatorPlan) -> EnteredValues:
+        """Likewise, one that only notes the last values that an aggregate over topics is of."""
+        assert plan.spatial is not None
+        key = COUNTED + name
+        state = EnteredValues(key, plan, self.services, plan.spatial)
         self.states[key] = state
         state.references += 1
         return state

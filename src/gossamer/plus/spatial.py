@@ -2,7 +2,9 @@
 
 import json
 from heapq import heapify, heappop, heappush
+from typing import Final
 
+from gossamer.plus.entered_values import ToldValue
 from gossamer.plus.limits import topic_bytes
 from gossamer.plus.plan import OperatorPlan, SpatialNode
 from gossamer.plus.publication import OVERFLOW, TOO_MANY_TOPICS, Publication
@@ -12,14 +14,25 @@ from gossamer.plus.rules import PASSES, SKIPPED, admits_all, checks_of, judge_al
 from gossamer.plus.state import SAVED_VERSION, OperatorResult, OperatorState, Services
 from gossamer.plus.values import INFINITY
 
+# How a value came here: from a client, over a link as it was published, or told by the broker where
+# it was published.
+HERE: Final = 0
+DRAWN: Final = 1
+TOLD: Final = 2
+# Topics of which it is remembered when they left, for what is told late.
+_MOST_LEFT: Final = 1_000
+
 
 class LastValue:
-    __slots__ = ("expires_at", "order", "queued_at", "value")
+    __slots__ = ("expires_at", "order", "queued_at", "source", "value")
 
-    def __init__(self, value: float, expires_at: float, order: int) -> None:
+    def __init__(self, value: float, expires_at: float, order: int, source: int = HERE) -> None:
         self.value = value
         self.expires_at = expires_at
-        self.order = order  # of arrival, over all topics
+        # The microsecond that it came in, by the clock of the broker where it entered, or the next
+        # free one: no two values have the same.
+        self.order = order
+        self.source = source
         self.queued_at = 0.0  # the time of its entry in the heap, never after `expires_at`
 
 
@@ -81,6 +94,10 @@ class SpatialState(OperatorState):
 
     With a minimum interval, a result that comes too early is owed: it is sent when the interval is
     over, with the values valid then.
+
+    While it `learns`, other brokers tell what their clients published: the latest value of a topic
+    counts, by the clocks of the brokers where values entered. What comes over a link as it was
+    published (`is_drawn`) counts only where nothing else is known of its topic.
     """
 
     def __init__(
@@ -100,11 +117,50 @@ class SpatialState(OperatorState):
         self._inner = checks_of(plan.inner)
         self._outer = checks_of(plan.outer)
         self._reply = ReplyTopic(plan, names_participants)
-        self._every = every
+        self.every = every
         self._sent_at = -INFINITY
         self._last = LastValues()
         self._order = 0
         self._first_order = 0
+        self.learns = False
+        self.is_drawn = False  # what enters next
+        self._orders: set[int] = set()  # of all values, once something was told
+        self._left: dict[str, int] = {}  # topics that took no part any more, and from when on
+
+    def learn(self, values: dict[str, ToldValue], now: float) -> list[OperatorResult]:
+        """What another broker tells."""
+        self._expire(now)
+        if not self._orders:
+            self._orders = {value.order for value in self._last.values.values()}
+        has_changed = False
+        for topic, told in values.items():
+            if not self._is_news(topic, told):
+                continue
+            expires_at = told.valid_until - self.services.wall_offset
+            if not told.is_out and expires_at > now:
+                order = told.order
+                while order in self._orders:
+                    order += 1
+                if self._put(topic, told.value, expires_at, order, TOLD):
+                    has_changed = True
+            else:
+                if len(self._left) >= _MOST_LEFT:
+                    del self._left[next(iter(self._left))]
+                self._left[topic] = told.order
+                if self._leave(topic):
+                    has_changed = True
+        return self._send(now) if has_changed else []
+
+    def topics(self) -> int:
+        return len(self._last.values)
+
+    def _is_news(self, topic: str, told: ToldValue) -> bool:
+        old = self._last.values.get(topic)
+        if old is None:
+            return told.order > self._left.get(topic, -1)
+        if old.source == DRAWN:
+            return self.learns  # else all that is published comes here, in its order
+        return told.order > old.order
 
     def enter(self, publication: Publication, now: float) -> list[OperatorResult]:
         self._expire(now)
@@ -169,8 +225,8 @@ class SpatialState(OperatorState):
     def clock_set(self, now: float) -> None:
         if self._sent_at > now:
             self._sent_at = now
-        if self.due != INFINITY and self.due > now + self._every:
-            self.services.schedule(self, now + self._every)
+        if self.due != INFINITY and self.due > now + self.every:
+            self.services.schedule(self, now + self.every)
 
     def part(self, name: str) -> bytes | None:
         value = self._last.values.get(name)
@@ -198,14 +254,29 @@ class SpatialState(OperatorState):
     def _enter_value(
         self, topic: str, value: float, expires_at: float, takes_part: bool, now: float
     ) -> list[OperatorResult]:
+        self._order = max(self._order + 1, int((now + self.services.wall_offset) * 1e6))
+        if self.learns and self._is_outdated(topic):
+            return []
         if takes_part:
-            self._order += 1
-            is_put = self._put(topic, value, expires_at, self._order)
+            source = DRAWN if self.is_drawn else HERE
+            is_put = self._put(topic, value, expires_at, self._order, source)
             return self._send(now) if is_put else []
         # The topic's last value is one that takes no part: whatever it had before is outdated.
         return self._send(now) if self._leave(topic) else []
 
-    def _put(self, topic: str, value: float, expires_at: float, order: int) -> bool:
+    def _is_outdated(self, topic: str) -> bool:
+        """Whether what enters now is no news of the topic. What was drawn may be late, and nothing
+        says when it entered."""
+        old = self._last.values.get(topic)
+        if old is None:
+            return self.is_drawn and topic in self._left
+        if self.is_drawn:
+            return old.source != DRAWN
+        return old.source == TOLD and old.order >= self._order
+
+    def _put(
+        self, topic: str, value: float, expires_at: float, order: int, source: int = HERE
+    ) -> bool:
         """False if there is no room for another topic."""
         values = self._last.values
         if topic not in values and len(values) >= self.services.limits.topics:
@@ -213,8 +284,11 @@ class SpatialState(OperatorState):
             return False
         if topic not in values and not self.reserve(topic_bytes(topic)):
             return False
-        old = self._last.put(topic, LastValue(value, expires_at, order))
+        old = self._last.put(topic, LastValue(value, expires_at, order, source))
+        if self._orders:
+            self._orders.add(order)
         if old is not None:
+            self._orders.discard(old.order)
             self._aggregate.remove(old.value, old.order)
         else:
             self._reply.join(topic)
@@ -236,16 +310,17 @@ class SpatialState(OperatorState):
 
     def _forget(self, topic: str, value: LastValue) -> None:
         self.weigh(-topic_bytes(topic))
+        self._orders.discard(value.order)
         self._aggregate.remove(value.value, value.order)
         self._reply.leave(topic)
         self.mark(topic)
 
     def _send(self, now: float) -> list[OperatorResult]:
-        if self._every > 0.0:
+        if self.every > 0.0:
             if self.due != INFINITY:
                 return []
-            if self._sent_at <= now < self._sent_at + self._every:
-                self.services.schedule(self, self._sent_at + self._every)
+            if self._sent_at <= now < self._sent_at + self.every:
+                self.services.schedule(self, self._sent_at + self.every)
                 return []
             self._sent_at = now
         return self._results()

@@ -139,6 +139,7 @@ class SimulatedHost(Party):
         self.settings.sys_interval = 0.0
         self.is_joint = is_joint
         self.roaming_seconds = 5.0
+        self.aggregates = "auto"
         self.links = links
         self.windows = windows
         self.is_up = True
@@ -262,6 +263,7 @@ class SimulatedHost(Party):
         settings = MeshSettings(self.name, self.mode, "sim", "key")
         settings.is_joint = self.is_joint
         settings.roaming_seconds = self.roaming_seconds
+        settings.aggregates = self.aggregates
         if self.links is None:
             return Mesh(self.broker.core, settings)
         settings.silence = CALM_SECONDS

@@ -21,7 +21,7 @@ from gossamer.plus.grammar import is_operator_filter, parse
 from gossamer.plus.rules import PASSES, checks_of, judge_all
 from gossamer.plus.vocabulary import Vocabulary
 from gossamer_lab.trials.publications import Entries, TrialPublication
-from gossamer_lab.trials.windows import is_window_filter
+from gossamer_lab.trials.windows import LAST_VALUES, is_window_filter
 
 NOWHERE: Final = ""  # the position of a client that has none
 # For a subscription that is interested in the place where its client is, wherever that is.
@@ -147,6 +147,10 @@ class WindowCondition(Condition):
     def __init__(self, filter: str) -> None:
         chain, _, self.reads = filter.partition("/")
         self.prefix = chain + "/"
+
+    def is_of_last_values(self) -> bool:
+        """`trials/value_oracle.py` judges it."""
+        return self.prefix == LAST_VALUES + "/"
 
     def requires(self, publication: TrialPublication) -> bool:
         return False

@@ -42,6 +42,7 @@ from gossamer_lab.trials.publications import (
     TrialPublication,
 )
 from gossamer_lab.trials.retained_oracle import RetainedOracle
+from gossamer_lab.trials.value_oracle import ValueOracle
 from gossamer_lab.trials.window_oracle import WindowOracle
 
 _TRY_AGAIN: Final = f"was refused with 0x{SERVER_BUSY:02x}"
@@ -113,6 +114,7 @@ class Oracle:
     ) -> None:
         self._keep = trace
         self.windows = WindowOracle(self.fault)
+        self.values = ValueOracle(self.fault)
         self._is_ordered = is_ordered
         self._group = group
         self._members = members
@@ -157,7 +159,8 @@ class Oracle:
         )
         key = publication.key
         self._of_this_round.append(publication)
-        self.windows.publishing(publication, self._surely_counted_for())
+        self.windows.publishing(publication, self._surely_counted_for(False))
+        self.values.publishing(publication, self._surely_counted_for(True))
         if retain:
             self.retained.wrote(topic, publisher, publication.payload.decode())
         self.trace(
@@ -177,6 +180,7 @@ class Oracle:
         publication = self.publication(key)
         publication.acknowledged = True
         self.windows.acknowledged(key)
+        self.values.acknowledged(key)
         self.trace(f"{key.publisher}:{key.number} is acknowledged")
 
     def leaving_will(self, client: str, topic: str, qos: int) -> PublicationKey:
@@ -196,7 +200,7 @@ class Oracle:
         reader.stable.pop(filter, None)
         reader.ever.add(split_share(filter)[1])
         reader.ended.pop(split_share(filter)[1], None)
-        self.windows.touched(reader.identifier)
+        self._counts_in_doubt(reader)
         self.trace(f"{client} asks about {filter}")
 
     def asking(self, client: str, filter: str, qos: int, where: Entries) -> None:
@@ -270,7 +274,7 @@ class Oracle:
         for reader in self._readers_of(client):
             reader.held.clear()
             reader.stable.clear()
-            self.windows.touched(reader.identifier)
+            self._counts_in_doubt(reader)
 
     def received(self, client: str, packet: Publish) -> None:
         if not packet.payload:
@@ -283,7 +287,7 @@ class Oracle:
         if reader is None:
             return
         if isinstance(reader.condition, WindowCondition):
-            self.windows.received(client, reader.identifier, reader.condition.prefix, packet)
+            self._received_result(client, reader, reader.condition, packet)
             return
         prefix = "" if reader.condition is None else reader.condition.prefix
         topic = packet.topic.removeprefix(prefix)
@@ -311,12 +315,27 @@ class Oracle:
             self.fault(f"{what} on {packet.topic}, published after it had unsubscribed from it")
         self._count(reader, packet, publication, what)
 
-    def _surely_counted_for(self) -> set[int]:
-        """The subscriptions to windows that all brokers have known since before this round."""
+    def _received_result(
+        self, client: str, reader: TrialReader, condition: WindowCondition, packet: Publish
+    ) -> None:
+        if condition.is_of_last_values():
+            self.values.received(client, reader.identifier, packet)
+        else:
+            self.windows.received(client, reader.identifier, condition.prefix, packet)
+
+    def _counts_in_doubt(self, reader: TrialReader) -> None:
+        self.windows.touched(reader.identifier)
+        self.values.touched(reader.identifier)
+
+    def _surely_counted_for(self, of_last_values: bool) -> set[int]:
+        """The subscriptions to windows, or to sums of last values, that all brokers have known
+        since before this round."""
         return {
             reader.identifier
             for reader in self._conditional.values()
-            if reader.stable and isinstance(reader.condition, WindowCondition)
+            if reader.stable
+            and isinstance(reader.condition, WindowCondition)
+            and reader.condition.is_of_last_values() == of_last_values
         }
 
     def _addressee(self, client: str, packet: Publish) -> TrialReader | None:

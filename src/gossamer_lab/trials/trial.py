@@ -73,6 +73,7 @@ def run_world(world: World) -> TrialOutcome:
             world.timeline.run(world.timeline.now + WINDOWS_SECONDS)
             _settle(world)
             oracle.windows.judge()
+            oracle.values.judge()
         for fault in oracle.retained.judge({each.name: retained_of(each) for each in world.up()}):
             oracle.fault(fault)
     except ProtocolError as error:

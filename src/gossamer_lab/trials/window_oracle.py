@@ -10,7 +10,6 @@ late; what comes later corrects it, at most once for each broker.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from gossamer.plus.publication import read_time
 from gossamer.plus.temporal import SINCE_PROPERTY
 from gossamer.wire.packets import Publish
 from gossamer_lab.trials.publications import PublicationKey, TrialPublication
-from gossamer_lab.trials.windows import BASE, OVER_TOPICS, TICK, TOPICS
+from gossamer_lab.trials.windows import OVER_TOPICS, TICK, digit_of, digits_of, value_of
 
 # The broker that a client is connected to, and what its clock shows.
 Whereabouts = Callable[[str], tuple[str, float]]
@@ -74,13 +73,13 @@ class WindowOracle:
 
     def publishing(self, publication: TrialPublication, readers: set[int]) -> None:
         """`readers` are the subscriptions that all brokers have known since before the round."""
-        value = _value_of(publication.payload) if publication.topic in TOPICS else 0
+        value = value_of(publication)
         if not value:
             return
         broker, wall = self.whereabouts(publication.key.publisher)
         first = self._number(wall) - self.slack
         made = WindowPublication(publication, first, {broker}, set(readers))
-        self._published[_digit_of(value)] = made
+        self._published[digit_of(value)] = made
         self._by_key[publication.key] = made
 
     def acknowledged(self, key: PublicationKey) -> None:
@@ -151,7 +150,7 @@ class WindowOracle:
                     self.fault(f"{publication.key} is {count} times in windows of {identifier}")
 
     def _count(self, identifier: int, publication: TrialPublication) -> int:
-        digit = _digit_of(_value_of(publication.payload))
+        digit = digit_of(value_of(publication))
         return sum(
             result.counts.get(digit, 0)
             for (reader, _), results in self._results.items()
@@ -162,17 +161,11 @@ class WindowOracle:
     def _read(self, payload: bytes, what: str) -> dict[int, int] | None:
         """How often it has each digit."""
         try:
-            rest = int(float(payload))
+            total = int(float(payload))
         except ValueError:
             self.fault(f"{what}, which is no sum")
             return None
-        counts: dict[int, int] = {}
-        digit = 0
-        while rest:
-            rest, count = divmod(rest, BASE)
-            if count:
-                counts[digit] = count
-            digit += 1
+        counts = digits_of(total)
         if not counts or not set(counts) <= set(self._published):
             self.fault(f"{what}, with something that nobody published")
             return None
@@ -215,17 +208,3 @@ class WindowOracle:
 
     def _number(self, wall: float) -> int:
         return math.floor(wall / TICK.seconds)
-
-
-def _value_of(payload: bytes) -> int:
-    """0 for what is none of those that are counted."""
-    try:
-        document = json.loads(payload)
-    except ValueError:
-        return 0
-    value = document.get("v") if isinstance(document, dict) else None
-    return value if isinstance(value, int) else 0
-
-
-def _digit_of(value: int) -> int:
-    return (value.bit_length() - 1) // 2

@@ -12,7 +12,7 @@ from random import Random
 from typing import Final
 
 from gossamer.broker.retained_stamps import STAMP_PROPERTY
-from gossamer.mesh.aggregates.windows import COUNTING_MODES
+from gossamer.mesh.aggregates.values import COUNTING_MODES
 from gossamer.plus.registry import DEFAULT_WINDOWS
 from gossamer.session.link_properties import without_name
 from gossamer.session.message_names import NAME_BYTES, single_names
@@ -33,6 +33,8 @@ REST_STEP: Final = 0.37  # in no step with anybody's heartbeats
 FLAPS: Final = 4
 # Time to notice that a connection is gone: at once, soon, or by the silence.
 NOTICE_SECONDS: Final = (0.0, 0.0, 0.1, 1.0)
+# That clocks drift apart in a trial, and a moment.
+CLOCKS_SECONDS: Final = 0.1
 # Longer than any trouble: a client that moves and waits gets its session, never another one.
 ROAMING_SECONDS: Final = 300.0
 
@@ -290,6 +292,10 @@ class World:
         plan = self.plan
         windows = self.oracle.windows
         windows.whereabouts = self._whereabouts
+        values = self.oracle.values
+        values.now = lambda: self.timeline.now
+        values.slack = 2 * plan.skew + CLOCKS_SECONDS
+        values.is_partial = plan.mode in COUNTING_MODES
         windows.brokers = plan.brokers
         windows.slack = ceil(2 * plan.skew / TICK.seconds) + 1 if plan.skew else 0
         windows.is_partial = plan.mode in COUNTING_MODES
@@ -310,6 +316,10 @@ class World:
             is_joint=True,
             windows=(*DEFAULT_WINDOWS, TICK),
         )
+        if self.plan.has_windows:
+            # Few publications: brokers would choose to send each by itself.
+            host.aggregates = "partial"
+            host.mesh.settings.aggregates = "partial"
         if self.plan.is_roaming:
             host.roaming_seconds = ROAMING_SECONDS
             host.mesh.settings.roaming_seconds = ROAMING_SECONDS

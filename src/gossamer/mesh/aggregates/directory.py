@@ -1,4 +1,4 @@
-"""Which brokers want which windows counted, and which brokers count: everybody knows it of all.
+"""Which brokers want which aggregates computed together, and which can: everybody knows it of all.
 
 Both travel like retained messages, so they reach those who join later, heal after partitions and
 outlive restarts. A broker says that it counts as soon as anybody wants a window, and with it the
@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Final
 from gossamer.broker.delivery import publish
 from gossamer.broker.mesh_port import SHARED_TOPICS
 from gossamer.broker.subscription_tree import Tap
-from gossamer.mesh.json_fields import read_fields
-from gossamer.mesh.settings import WINDOWS
+from gossamer.mesh.directed.message import Fields
+from gossamer.mesh.json_fields import JsonFields, read_fields
+from gossamer.mesh.settings import VALUES, WINDOWS
 from gossamer.mesh.tree.spanning_tree import LIFE_BYTES, TOPOLOGY
 from gossamer.plus.engine import read_key
 from gossamer.plus.grammar import parse
@@ -40,23 +41,54 @@ _BROKERS: Final = SHARED_TOPICS + "brokers/"
 DOUBT_SECONDS: Final = 5.0
 _MOST_ABILITIES: Final = 100
 _NAME_BYTES: Final = 16
+_ABILITIES: Final = frozenset((WINDOWS, VALUES))
+_MOST_LIFE: Final = (1 << 8 * LIFE_BYTES) - 1
+# A day is as long as a subscriber may wait between two results.
+MOST_EVERY_SECONDS: Final = 86_400.0
+_NO_WINDOWS: Final = Vocabulary(windows=())
 
 
-class WantedWindow:
-    """An aggregate over time that somebody subscribed to, as all brokers know it."""
+class Wanted:
+    """An aggregate that somebody subscribed to, as all brokers know it. `brokers` want it, and the
+    life in which each said so is with it."""
 
-    __slots__ = ("brokers", "function", "key", "name", "options", "plan", "seconds")
+    __slots__ = ("brokers", "key", "name", "options", "plan", "seconds")
 
-    def __init__(self, key: str, plan: OperatorPlan, options: Options, window: Window) -> None:
-        temporal = plan.temporal
-        assert temporal is not None
+    def __init__(self, key: str, plan: OperatorPlan, options: Options, seconds: float) -> None:
         self.key = key
         self.plan = plan
         self.options = options
+        self.seconds = seconds
+        self.name = window_name(key, seconds)
+        self.brokers: dict[str, int] = {}
+
+    def said(self) -> Fields:
+        """What others are told of it."""
+        raise NotImplementedError
+
+
+class WantedWindow(Wanted):
+    """One over time; `seconds` is the length of its windows."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, key: str, plan: OperatorPlan, options: Options, window: Window) -> None:
+        super().__init__(key, plan, options, window.seconds)
+        temporal = plan.temporal
+        assert temporal is not None
         self.function: AggregateKind = AGGREGATES[temporal.function]
-        self.seconds = window.seconds
-        self.name = window_name(key, window.seconds)
-        self.brokers: dict[str, None] = {}  # those that want it
+
+    def said(self) -> Fields:
+        temporal = self.plan.temporal
+        assert temporal is not None
+        return {"key": self.key, "window": temporal.window.keyword, "seconds": self.seconds}
+
+
+class WantedValues(Wanted):
+    """One over topics; they are told every so many `seconds`, where something has changed."""
+
+    def said(self) -> Fields:
+        return {"key": self.key, "every": self.seconds}
 
 
 def window_name(key: str, seconds: float) -> str:
@@ -81,6 +113,22 @@ def wanted_window(engine: Engine, key: str, keyword: str, seconds: float) -> Wan
     return WantedWindow(key, plan, options, window)
 
 
+def wanted_values(engine: Engine, key: str, seconds: float) -> WantedValues:
+    """ValueError if brokers cannot tell each other what that is of."""
+    filter, options = read_key(key)
+    plan = parse(filter, _NO_WINDOWS)
+    if (
+        plan.spatial is None
+        or plan.temporal is not None
+        or plan.processor is not None
+        or plan.has_steps()
+        or engine.key(plan, options) != key
+        or any(read.startswith("$") for read in plan.reads)
+    ):
+        raise ValueError("no aggregate over topics of what clients publish")
+    return WantedValues(key, plan, options, seconds)
+
+
 class WindowDirectory(Tap):
     """`changes` grows with each news; `touched` has the windows whose wanting brokers changed."""
 
@@ -88,10 +136,11 @@ class WindowDirectory(Tap):
         self._mesh = mesh
         self._core = mesh.core
         self._name = mesh.settings.name
-        self.wanted: dict[str, WantedWindow] = {}  # by name
+        self.wanted: dict[str, Wanted] = {}  # by name
         self.touched: dict[str, None] = {}
         self.changes = 0
         self._lives: dict[str, int] = {}  # of the brokers that count
+        self._abilities: dict[str, list[str]] = {}  # theirs
         self._doubts: dict[str, tuple[int, float]] = {}  # the life, and since when
         self._told_life = 0
         self._is_loading = False
@@ -109,14 +158,16 @@ class WindowDirectory(Tap):
 
     # Brokers ------------------------------------------------------------------------------------
 
-    def counts(self, broker: str, now: float) -> bool:
+    def counts(self, broker: str, now: float, ability: str = WINDOWS) -> bool:
         """Whether it counts what its clients publish; this one does. A neighbour has told it
         with the connection."""
         if broker == self._name:
             return True
         link = self._mesh.by_name.get(broker)
         if link is not None and link.connection is not None:
-            return WINDOWS in link.can
+            return ability in link.can
+        if broker in self._abilities and ability not in self._abilities[broker]:
+            return False
         announced = self._mesh.gossip.last_item(broker, TOPOLOGY) or b""
         life = int.from_bytes(announced[:LIFE_BYTES], "big")
         if life <= self._lives.get(broker, -1):
@@ -139,25 +190,27 @@ class WindowDirectory(Tap):
 
     # This broker's own --------------------------------------------------------------------------
 
-    def want(self, wanted: WantedWindow) -> WantedWindow:
-        """From now on, here; the others are told at the end of the turn."""
+    def want(self, wanted: Wanted) -> Wanted:
+        """From now on, here; the others are told at the end of the turn. And again in each life: by
+        that they know that what they told an earlier one may be lost."""
         known = self.wanted.setdefault(wanted.name, wanted)
-        if self._name not in known.brokers:
-            self._set(known, self._name, True)
+        life = self._mesh.gossip.life
+        if known.brokers.get(self._name) != life:
+            self._set(known, self._name, life)
             self._untold[known.name] = None
         return known
 
     def want_no_more(self, name: str) -> None:
         known = self.wanted.get(name)
         if known is not None and self._name in known.brokers:
-            self._set(known, self._name, False)
+            self._drop(known, self._name)
             self._untold[name] = None
 
     def end_turn(self, now: float) -> None:
         life = self._mesh.gossip.life
         if self.wanted and life != self._told_life:
             self._told_life = life
-            said = {"life": life, "can": [WINDOWS]}
+            said = {"life": life, "can": sorted(self._mesh.settings.capabilities & _ABILITIES)}
             self._tell(_BROKERS + self._name, json.dumps(said), now)
         untold = list(self._untold)
         self._untold.clear()
@@ -165,15 +218,7 @@ class WindowDirectory(Tap):
             known = self.wanted.get(name)
             text = ""
             if known is not None and self._name in known.brokers:
-                temporal = known.plan.temporal
-                assert temporal is not None
-                text = json.dumps(
-                    {
-                        "key": known.key,
-                        "window": temporal.window.keyword,
-                        "seconds": known.seconds,
-                    }
-                )
+                text = json.dumps({**known.said(), "life": known.brokers[self._name]})
             self._tell(f"{_WANTED}{self._name}/{name}", text, now)
 
     def forget(self, broker: str, now: float) -> None:
@@ -204,46 +249,57 @@ class WindowDirectory(Tap):
         known = self.wanted.get(name)
         if not payload:
             if known is not None and broker in known.brokers and broker != self._name:
-                self._set(known, broker, False)
+                self._drop(known, broker)
             return
-        if known is None:
-            try:
-                said = read_fields(payload, "a wanted window")
-                seconds = said.real("seconds", MIN_SECONDS, MAX_SECONDS)
-                known = wanted_window(
-                    self._core.operators.engine, said.text("key"), said.text("window"), seconds
-                )
-            except (ProtocolError, ValueError):
-                return
-            if known.name != name:
-                return
-        if broker in known.brokers:
+        try:
+            said = read_fields(payload, "a wanted aggregate")
+            # Earlier ones did not say in which life they said it.
+            life = said.number("life", 0, _MOST_LIFE) if "life" in said.fields else 0
+            if known is None:
+                known = self._read_wanted(said)
+        except (ProtocolError, ValueError):
+            return
+        if known.name != name or known.brokers.get(broker) == life:
             return
         if broker == self._name and not self._is_loading:
             self._untold[name] = None  # of an earlier life, and not wanted any more
             return
         self.wanted[name] = known
-        self._set(known, broker, True)
+        self._set(known, broker, life)
+
+    def _read_wanted(self, said: JsonFields) -> Wanted:
+        """ProtocolError or ValueError for what is none."""
+        engine = self._core.operators.engine
+        if "every" in said.fields:
+            seconds = said.real("every", 0.0, MOST_EVERY_SECONDS)
+            return wanted_values(engine, said.text("key"), seconds)
+        seconds = said.real("seconds", MIN_SECONDS, MAX_SECONDS)
+        return wanted_window(engine, said.text("key"), said.text("window"), seconds)
 
     def _enter_broker(self, broker: str, payload: bytes) -> None:
         self.changes += 1
         self._lives.pop(broker, None)
+        self._abilities.pop(broker, None)
         if not payload:
             return
         try:
             said = read_fields(payload, "a broker's abilities")
-            life = said.number("life", 0, (1 << 8 * LIFE_BYTES) - 1)
-            if WINDOWS in said.texts("can", _MOST_ABILITIES):
+            life = said.number("life", 0, _MOST_LIFE)
+            abilities = said.texts("can", _MOST_ABILITIES)
+            if WINDOWS in abilities:
                 self._lives[broker] = life
+                self._abilities[broker] = [each for each in abilities if each in _ABILITIES]
         except ProtocolError:
             return
 
-    def _set(self, known: WantedWindow, broker: str, is_wanted: bool) -> None:
+    def _set(self, known: Wanted, broker: str, life: int) -> None:
         self.changes += 1
         self.touched[known.name] = None
-        if is_wanted:
-            known.brokers[broker] = None
-        else:
-            del known.brokers[broker]
-            if not known.brokers:
-                del self.wanted[known.name]
+        known.brokers[broker] = life
+
+    def _drop(self, known: Wanted, broker: str) -> None:
+        self.changes += 1
+        self.touched[known.name] = None
+        del known.brokers[broker]
+        if not known.brokers:
+            del self.wanted[known.name]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.broker.operator_subscriptions import Operation
 from gossamer.mesh.aggregates.directory import WantedWindow
+from gossamer.mesh.aggregates.drawing import set_draws
 from gossamer.mesh.aggregates.gathering import Gathering
 from gossamer.mesh.aggregates.partial import Partial
 from gossamer.plus.engine import read_key
@@ -114,17 +115,7 @@ class SubscribedWindow:
 
     def _set_draws(self, draws: bool) -> None:
         """Tells the neighbours what has to be sent here, or need not be any more."""
-        operation = self.operation
-        if operation.draws == draws:
-            return
-        neighbours = self._core.neighbours
-        operation.draws = draws
-        for subscription in operation.members():
-            for read in subscription.reads():
-                if draws:
-                    neighbours.wanted(read, subscription.session)
-                else:
-                    neighbours.unwanted(read, subscription.session)
+        set_draws(self._core, self.operation, draws)
 
     # Counts -------------------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ from gossamer.mesh.aggregates.subscribed import (
     is_fired_place,
     kept_seconds,
 )
+from gossamer.mesh.aggregates.values import COUNTING_MODES, MeshValues
 from gossamer.mesh.directed.message import DirectedMessage
 from gossamer.mesh.directed.router import DirectedHandler
 from gossamer.mesh.json_fields import malformed
@@ -47,9 +48,6 @@ logger = logging.getLogger(__name__)
 # broker that was killed and does not know that it told it.
 _QOS: Final = 2
 
-# The modes in which neighbours are told what is wanted; the others stay as the papers have them.
-COUNTING_MODES: Final = ("ssf", "bloom", "auto")
-
 
 class MeshWindows(DirectedHandler):
     """One broker's part in it, as a handler of what others counted."""
@@ -59,7 +57,9 @@ class MeshWindows(DirectedHandler):
         self._core = mesh.core
         self._name = mesh.settings.name
         self.directory = WindowDirectory(mesh)
-        self.counting = Counting(mesh.core, self._report_ended)
+        self.values = MeshValues(mesh, self.directory)
+        self.counting = Counting(mesh.core, self._report_ended, self.values.announce)
+        self.values.counting = self.counting
         self.subscribed: dict[str, SubscribedWindow] = {}  # by the name of the window
         self.ignored = 0  # counts of windows that nobody here asked for
         self._by_key: dict[str, SubscribedWindow] = {}
@@ -88,7 +88,7 @@ class MeshWindows(DirectedHandler):
                     self.directory.want_no_more(wanted.name)  # configured no more
                     continue
                 self._core.operators.reopen(AskedOperator(plan, wanted.options), now)
-        for operation in self._core.operators.operations.values():
+        for operation in list(self._core.operators.operations.values()):
             if operation.state.key not in self._by_key:
                 self.opened(operation, now)
         self._look_at_touched(now)
@@ -123,6 +123,7 @@ class MeshWindows(DirectedHandler):
         """Somebody subscribes to an operator, or may come back to it."""
         state = operation.state
         temporal = state.plan.temporal
+        self.values.opened(operation, now)
         if temporal is None or not isinstance(state, TemporalState):
             return
         engine = self._core.operators.engine
@@ -147,6 +148,7 @@ class MeshWindows(DirectedHandler):
         self._expect_look(now)
 
     def closed(self, operation: Operation) -> None:
+        self.values.closed(operation)
         subscribed = self._by_key.pop(operation.state.key, None)
         if subscribed is not None:
             subscribed.close()
@@ -185,6 +187,7 @@ class MeshWindows(DirectedHandler):
                 self._choose(subscribed, now)
             self.settle(now)
             self._expect_look(now)
+            self.values.members_changed(now)
 
     def look_again(self, now: float) -> None:
         """A broker may have had its time to say that it counts."""
@@ -210,10 +213,12 @@ class MeshWindows(DirectedHandler):
         self.directory.touched.clear()
         for name in touched:
             wanted = self.directory.wanted.get(name)
-            if wanted is None:
-                self.counting.end(name)
+            if not isinstance(wanted, WantedWindow):
+                self.values.touched(name, wanted, now)
             elif self.counting.begin(wanted, now):
                 self._expect_end(wanted.seconds, now)
+            if wanted is None:
+                self.counting.end(name)
 
     def _expect_end(self, seconds: float, now: float) -> None:
         timer = self._ends.get(seconds)
@@ -283,8 +288,8 @@ class MeshWindows(DirectedHandler):
 
     def _report_ended(self, counts: OwnCounts, now: float) -> None:
         """In the turn in which they are taken: a killed broker has told them, or still has them."""
-        for ended in counts.state.take_ended(now):
-            self._report(counts.wanted, ended, counts.state.since, now)
+        for ended in counts.counted.take_ended(now):
+            self._report(counts.window, ended, counts.counted.since, now)
 
     def _report(self, wanted: WantedWindow, ended: EndedWindow, since: float, now: float) -> None:
         """To all who want it."""

@@ -7,6 +7,7 @@ from typing_extensions import TypedDict
 from gossamer.broker.conditions import REGION, RULES, SEPARATOR, filter_of
 from gossamer.broker.core import Core
 from gossamer.mesh.aggregates.subscribed import SubscribedWindow
+from gossamer.mesh.aggregates.subscribed_values import SubscribedValues
 from gossamer.mesh.interest.remote import form_of
 from gossamer.mesh.link import Link
 from gossamer.mesh.mesh import Mesh
@@ -89,11 +90,15 @@ class InterestView(TypedDict):
 
 
 class WindowView(TypedDict):
-    """An aggregate over time that clients of this broker subscribed to."""
+    """An aggregate over time or over topics that clients of this broker subscribed to. Bytes are
+    those a second that messages and values take, of an aggregate over topics."""
 
     operator: str
     form: str
     windows: int
+    told: int
+    raw_bytes: int
+    partial_bytes: int
     waiting: int
     missing: str
     corrections: int
@@ -165,17 +170,36 @@ def choices_view(core: Core, query: dict[str, str]) -> Page[ChoiceView]:
 
 
 def windows_view(core: Core, query: dict[str, str]) -> Page[WindowView]:
-    subscribed = sorted(
-        mesh_in(core).windows.subscribed.values(), key=lambda one: (one.operator(), one.wanted.key)
-    )
+    windows = mesh_in(core).windows
+    subscribed: list[SubscribedWindow | SubscribedValues] = [
+        *windows.subscribed.values(),
+        *windows.values.subscribed.values(),
+    ]
+    subscribed.sort(key=lambda one: (one.operator(), one.wanted.key))
     return cut(subscribed, query, window_view)
 
 
-def window_view(subscribed: SubscribedWindow) -> WindowView:
+def window_view(subscribed: SubscribedWindow | SubscribedValues) -> WindowView:
+    if isinstance(subscribed, SubscribedValues):
+        return {
+            "operator": subscribed.operator(),
+            "form": subscribed.form,
+            "windows": 0,
+            "told": subscribed.told,
+            "raw_bytes": round(subscribed.raw_bytes),
+            "partial_bytes": round(subscribed.partial_bytes),
+            "waiting": 0,
+            "missing": " ".join(subscribed.missing),
+            "corrections": 0,
+            "late": 0,
+        }
     return {
         "operator": subscribed.operator(),
         "form": "partial" if subscribed.is_partial() else "raw",
         "windows": subscribed.windows,
+        "told": 0,
+        "raw_bytes": 0,
+        "partial_bytes": 0,
         "waiting": len(subscribed.gatherings),
         "missing": " ".join(subscribed.missing),
         "corrections": subscribed.corrections,

@@ -117,9 +117,13 @@ class MeshSection(Section):
     trust_certificates: tuple[str, ...] = ()
     """Names of neighbours that authenticate with a verified certificate."""
     aggregates: Literal["auto", "partial", "raw"] = "auto"
-    """How windows of time (`$DAILYAVG/...`) are counted that clients of several brokers publish to:
-    `partial`, each broker counts its own clients' part, and parts cross the links; `raw`, every
-    message crosses them; `auto`, partial."""
+    """How aggregates are computed that clients of several brokers publish to: `partial`, each
+    broker counts its own clients' part (windows, `$DAILYAVG/...`) or notes the last values (over
+    topics, `$AVG/...`), and those cross the links; `raw`, every message crosses them; `auto`,
+    partial for windows, and over topics what takes fewer bytes."""
+    aggregates_seconds: float = setting(default=1.0, ge=0.05, le=60.0)
+    """How often brokers tell each other the last values for an aggregate over topics, where
+    `plus_every` does not ask for less; a result is late by as much."""
     compression: Literal["none", "zstd"] = "none"
     """Whether the links that this broker dials are compressed: fewer bytes, for more processor
     time. Both ends need the extra `gossamer[zstd]`; a neighbour without it gets plain bytes."""
