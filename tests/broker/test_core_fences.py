@@ -223,3 +223,29 @@ def test_one_sees_ones_own_position(guarded: World) -> None:
     client.publish("t", "x", user=[HERE])
     client.publish("t", "y", user=[AWAY])
     assert seen(client) == [("x", [HERE])]
+
+
+def test_events_say_how_fast_and_where_to(world: World) -> None:
+    guard, van = world.client("guard"), world.client("van")
+    guard.subscribe("fleet/+", user=[YARD, ("gpl_events", "enter,exit"), ("gpl_dwell", "30")])
+    told = []
+    for lat in ("45.01", "45.0005", "45.0004", "45.01"):
+        drive(van, f"{lat};7")
+        world.wait(100)
+        for message in guard.messages():
+            if message.topic.startswith("$GEO/"):
+                event = json.loads(message.payload)
+                told.append((event["event"], event.get("speed"), event.get("heading")))
+    assert told == [("enter", 10.56, 180.0), ("exit", 10.67, 0.0)]
+    guard.unsubscribe("fleet/+")
+    assert world.broker.core.ledger.geo.held == 0
+
+
+def test_a_time_to_stay_alone_asks_for_who_stays(world: World) -> None:
+    guard, van = world.client("guard"), world.client("van")
+    guard.subscribe("fleet/+", user=[YARD, ("gpl_dwell", "600")])
+    drive(van, INSIDE)
+    world.wait(599)
+    assert [message.topic for message in guard.messages()] == ["fleet/van"]
+    world.wait(2)
+    assert [message.topic for message in guard.messages()] == ["$GEO/dwell/fleet/van"]

@@ -21,6 +21,7 @@ from gossamer.geo.fences import FenceEvent, FenceEvents, Watch
 from gossamer.geo.geolocation import Located, Place
 from gossamer.geo.glp import PREFIX, position_entry
 from gossamer.geo.interest import Interest
+from gossamer.geo.motion import Motion, Motions
 from gossamer.geo.overlap import delivers
 from gossamer.geo.spatial_index import SpatialIndex
 from gossamer.session.message import Message
@@ -87,6 +88,7 @@ class LocatedFilter(Tap):
         self._watches = 0
         core = locations.core
         self._events = FenceEvents(core.settings.position_age or math.inf, core.ledger.geo)
+        self._motions = Motions(core.settings.position_age or math.inf, core.ledger.geo)
         self._awaited = math.inf  # when the alarm goes
         self._alarm = _FenceTimer(self)
 
@@ -104,6 +106,8 @@ class LocatedFilter(Tap):
         if subscription.watch is not None:
             self._watches -= 1
             self._events.forget_watch(subscription.watch)
+            if not self._watches:
+                self._motions.clear()
 
     def hand_over(self, known: LocatedSubscription, heir: LocatedSubscription) -> None:
         """`heir` takes the place of `known`, and whoever is in its areas stays in them."""
@@ -177,6 +181,7 @@ class LocatedFilter(Tap):
             if watch is not None and self.locations.may_see(subscription.session, message):
                 inside.append(watch)
         visitor = (self._vehicle(message), message.topic)
+        self._motions.moved(visitor, position, now)
         self._tell(self._events.moved(visitor, position, inside, now), now)
 
     def _vehicle(self, message: Message) -> str:
@@ -194,7 +199,8 @@ class LocatedFilter(Tap):
         for event in events:
             subscription = event.watch.interest.holder
             assert isinstance(subscription, LocatedSubscription)
-            told = _message_of(event, self.locations.core.wall_offset)
+            motion = self._motions.get(event.visitor)
+            told = _message_of(event, motion, self.locations.core.wall_offset)
             if len(told.topic_bytes) <= MAX_TOPIC_BYTES:
                 self._give_event(subscription, event, told, now)
         due = self._events.next_due()
@@ -243,7 +249,7 @@ def _holders(interests: list[Interest]) -> list[LocatedSubscription]:
     return holders
 
 
-def _message_of(event: FenceEvent, wall_offset: float) -> Message:
+def _message_of(event: FenceEvent, motion: Motion | None, wall_offset: float) -> Message:
     publisher, topic = event.visitor
     told = {
         "event": event.name,
@@ -254,6 +260,10 @@ def _message_of(event: FenceEvent, wall_offset: float) -> Message:
         "since": event.since + wall_offset,
         "time": event.time + wall_offset,
     }
+    if motion is not None and motion.speed >= 0.0:
+        told["speed"] = round(motion.speed, 2)
+    if motion is not None and motion.heading >= 0.0:
+        told["heading"] = round(motion.heading, 1) % 360.0
     properties = Properties()
     properties.content_type = "application/json"
     properties.user = [position_entry(event.at)]

@@ -6,7 +6,7 @@ from typing import Final
 
 from gossamer.geo.areas import NO_AREAS, Areas, refused
 from gossamer.geo.earth import Point
-from gossamer.geo.glp import PLACE, Glp, parse, position_entry
+from gossamer.geo.glp import DWELL, PLACE, Glp, parse, position_entry
 from gossamer.geo.shape import Region, Shape
 
 
@@ -20,13 +20,17 @@ class Located:
     hysteresis: float | None = None
 
     def changed(self, glp: Glp) -> "Located":
-        """After another SUBSCRIBE to the same filter; what it does not mention stays.
+        """After another SUBSCRIBE to the same filter; what it does not mention stays. A time to
+        stay without a word about events asks to hear of who stays.
 
         Raises GlpError.
         """
+        events = glp.events if glp.events else self.events
+        if not events and glp.dwell is not None:
+            events = [DWELL]
         return Located(
             self.areas.changed(glp.areas),
-            glp.events if glp.events else self.events,
+            events,
             self.dwell if glp.dwell is None else glp.dwell,
             self.hysteresis if glp.hysteresis is None else glp.hysteresis,
         )
