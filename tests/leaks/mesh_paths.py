@@ -5,6 +5,7 @@ from functools import partial
 from gossamer.mesh.settings import MODES
 from tests.leaks.message_paths import Paths
 from tests.support.leakage import Round
+from tests.support.located import NEAR_OSLO, NEAR_PISA, OSLO, PISA, ROUND_ME, ROUND_PISA
 from tests.support.memory import MemoryClient
 from tests.support.meshes import Net
 
@@ -137,6 +138,36 @@ def roaming(mode: str) -> Round:
     return go
 
 
+def conditions(mode: str) -> Round:
+    """Rules and areas come and go, more than are told one by one; clients walk; a filter that
+    contains them all comes between."""
+    net = line(mode)
+    writer = net.nodes["a"].client("w")
+    steady = net.nodes["c"].client("steady")
+    steady.subscribe("$GT;30/t/#", qos=1)
+    settle(net, steady)
+
+    def go() -> None:
+        reader = net.nodes["b"].client("r")
+        reader.subscribe(*[f"$GTE;{10 * low}$LT;{10 * low + 5}/t/a" for low in range(40)], qos=1)
+        reader.subscribe("t/+", qos=1, user=[ROUND_PISA, ROUND_ME])
+        for place in (PISA, OSLO, NEAR_OSLO):
+            reader.publish("position", user=[place])
+            settle(net, reader)
+            for qos in (0, 1, 2):
+                writer.publish("t/a", str(10 * qos), qos=qos, user=[place])
+                writer.publish("t/b", "7", qos=qos, user=[NEAR_PISA])
+        settle(net, writer, reader, steady)
+        reader.subscribe("#")
+        settle(net, reader)
+        reader.unsubscribe("#")
+        settle(net, reader)
+        reader.disconnect()
+        later(net, 1.0)
+
+    return go
+
+
 def windows(mode: str, is_cut: bool = False) -> Round:
     """Counted by each broker."""
     net = line(mode)
@@ -198,6 +229,7 @@ MESH: Paths = {
         compressed_links,
         broken_links_on_the_way,
         roaming,
+        conditions,
         windows,
         last_values,
         windows_over_broken_links,
