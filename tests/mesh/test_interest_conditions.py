@@ -487,7 +487,7 @@ def test_a_malformed_condition_ends_its_own_link_only(interest: str) -> None:
 
 def test_a_neighbour_that_tells_more_than_any_would_is_cut_off() -> None:
     net = line("evil", "b")
-    interests = [f"t\0p$EQ;{number}" for number in range(300)]
+    interests = [f"t\0p$EQ;{number}" for number in range(600)]
     net.nodes["evil"].mesh.by_name["b"].send([control_packet(ADD, encode_interests(interests))])
     net.run()
     assert net.nodes["b"].mesh.by_name["evil"].connection is None

@@ -18,7 +18,11 @@ from mypy_extensions import mypyc_attr
 from gossamer.broker.subscription_tree import NODE_BYTES, Tap
 from gossamer.budget.ledger import Charge
 from gossamer.geo.coverage import Coverage, read_coverage
+from gossamer.geo.earth import Point, chord2, longest_chord
+from gossamer.geo.enclosing import circle_around
+from gossamer.geo.geolocation import Place
 from gossamer.geo.overlap import Effort
+from gossamer.geo.shape import Ball
 from gossamer.plus.predicate import Predicate, read_predicate
 from gossamer.plus.publication import Publication
 from gossamer.session.message import Message
@@ -34,7 +38,8 @@ SEPARATOR: Final = "\0"
 RULES: Final = "p"
 REGION: Final = "c"
 # A neighbour whose conditions on one topic are more gets what is published there: each costs time.
-MOST_JUDGED: Final = 64
+MOST_JUDGED: Final = 256
+_NOWHERE: Final = Ball(Point(0.0, 0.0), 0.0)
 # Objects of a condition, of one of its rules, and of a number in what describes its region.
 _CONDITION_BYTES: Final = 1_536
 _RULE_BYTES: Final = 768
@@ -45,13 +50,17 @@ _COORDINATE_BYTES: Final = 192
 class Condition:
     """A predicate on the payload, a region, both or neither; never changes."""
 
-    __slots__ = ("coverage", "predicate", "text")
+    __slots__ = ("_around", "_outer2", "coverage", "predicate", "text")
 
     def __init__(self, predicate: Predicate | None, coverage: Coverage | None) -> None:
         if predicate is not None and not predicate.rules:
             predicate = None
         self.predicate = predicate
         self.coverage = coverage
+        # All of the region lies in this ball, and nothing with a longer squared chord in the ball.
+        balls = [] if coverage is None else coverage.region.balls()
+        self._around = circle_around(balls) if balls else _NOWHERE
+        self._outer2 = longest_chord(self._around.reach) ** 2
         parts: list[str] = []
         if predicate is not None:
             parts.append(RULES + predicate.text)
@@ -70,7 +79,34 @@ class Condition:
             return False
         if self.coverage is None:
             return True
-        return other.coverage is not None and self.coverage.contains(other.coverage, effort)
+        if other.coverage is None:
+            return False
+        if not other.coverage.pieces:
+            return True  # no place at all
+        if self._is_apart(other):
+            return False
+        return self.coverage.contains(other.coverage, effort)
+
+    def _is_apart(self, other: Condition) -> bool:
+        """Whether the regions are too far from each other to have anything in common."""
+        chord = longest_chord(self._around.reach + other._around.reach)
+        return chord2(self._around.centre, other._around.centre) > chord * chord
+
+    def meets(self, place: Place, effort: Effort) -> bool:
+        """Whether the place may be in the region; yes too if the effort does not suffice."""
+        coverage = self.coverage
+        if coverage is None:
+            return True
+        point = place.point
+        if point is None:
+            return coverage.meets(place, effort)
+        if chord2(point, self._around.centre) > self._outer2:
+            return False
+        effort.begin_pair()
+        if not effort.spend(coverage.region.weight()):
+            effort.undecided += 1
+            return True
+        return coverage.region.contains(point)
 
 
 def read_condition(text: str) -> Condition:
@@ -239,18 +275,15 @@ class ConditionalReceiver:
                     publication = core.operators.publication(message, now)
                 if not predicate.passes(publication):
                     continue
-            coverage = condition.coverage
-            if coverage is None:
+            if condition.coverage is None:
                 return True
             place = core.locations.place(message, now)
             if place is None:
                 return True
             effort = core.locations.effort
-            effort.begin_pair()
-            if not effort.spend(coverage.region.weight()):
-                judgements.unjudged += 1
-                return True
-            if coverage.meets(place, effort):
+            undecided = effort.undecided
+            if condition.meets(place, effort):
+                judgements.unjudged += effort.undecided > undecided
                 return True
         return False
 

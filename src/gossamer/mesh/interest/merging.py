@@ -24,11 +24,11 @@ from gossamer.plus.predicate import Predicate
 from gossamer.plus.predicate import hull as hull_of_predicates
 
 # Of conditions with a region on one filter, and of those without, each.
-MOST_TOLD: Final = 32
+MOST_TOLD: Final = 64
 # To so many they are merged, so that the next few need no merging.
-MERGED_TO: Final = 24
+MERGED_TO: Final = 48
 # Of a hull, which has them in place of all that its group has.
-HULL_SHAPES: Final = 4
+HULL_SHAPES: Final = 24
 # Comparisons to find what contains what is left of a group: four milliseconds.
 MOST_COMPARED: Final = 4_000
 # Of a group that has become another: a part of it in so many, once they have gone.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gossamer.mesh.mesh import Mesh
 
 # Conditions of one neighbour on one filter: more than any tells, new ones beside old ones.
-MOST_ON_A_FILTER: Final = 256
+MOST_ON_A_FILTER: Final = 512
 _SUMMARY: Final = b"s"  # no digest of filters looks like this
 
 
