@@ -243,7 +243,7 @@ class World:
             if not host.mesh.tree_links.agreement.is_settled:
                 found.append(f"{host.name} is not settled")
             for session in host.broker.core.sessions.values():
-                if session.outbox is not None and (session.inflight or session.queue):
+                if session.outbox is not None and (session.in_flight() or session.queue):
                     found.append(f"{host.name} to {session.client_id}")
             if host.disk.journal.dirty or host.disk.is_writing():
                 found.append(f"the disk of {host.name}")
