@@ -27,7 +27,7 @@ BROKERS: Final = 3
 SECONDS: Final = 60.0
 QUICK_SECONDS: Final = 10.0
 # Until round trips are known and nothing is left of the start.
-SETTLE_SECONDS: Final = 8.0
+SETTLE_SECONDS: Final = 15.0
 HEADERS: Final = 52  # bytes of IP and TCP, with the time stamps that every segment has
 WANTED_BYTES: Final = 200.0
 WANTED_SHARE: Final = 0.001
