@@ -10,6 +10,9 @@ yet, and the import ends in a segmentation fault.
 An attribute that a function has set to None is None to the compiler until that function assigns
 it again, whatever functions it calls meanwhile: reading it then is a TypeError.
 
+A slice of bytes whose end is before its start is empty to Python, and a SystemError to compiled
+code: where a stranger's numbers say where it begins, they are compared first.
+
 Its `acyclic` classes corrupted memory until their trashcan was taken out (`_freed_at_once` in
 `tools/core_units.py`, held by `test_core_build.py`). What the collector does not see, it cannot
 free: a cycle through such a class has to be broken by the code, which `tests/leaks` holds.

@@ -12,6 +12,7 @@ from gossamer.mesh.sys_topics import link_counts
 from gossamer.net.client import Client
 from gossamer.net.config import ConfigError, parse
 from gossamer.net.resolved_config import read_resolved
+from gossamer.wire import compression
 from tests.support.certificates import authority
 from tests.support.live import LiveBroker, live
 from tests.support.mesh_clients import Reader, client
@@ -169,7 +170,7 @@ def test_a_peer_can_be_left_plain(tmp_path: Path) -> None:
 def test_compression_without_its_library_is_an_error_that_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gossamer.net.resolved_config.can_compress", lambda: False)
+    monkeypatch.setattr(compression, "_library", lambda: None)
     read_resolved(parse(configuration(tmp_path, "a", "tcp", 1883, "none")))
     with pytest.raises(ConfigError, match=r"pip install 'gossamer\[zstd\]'"):
         read_resolved(parse(configuration(tmp_path, "a", "tcp", 1883)))
@@ -178,7 +179,8 @@ def test_compression_without_its_library_is_an_error_that_says_so(
 def test_a_neighbour_without_the_library_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("gossamer.mesh.mesh.can_compress", lambda: False)
+    monkeypatch.setattr("gossamer.net.resolved_config.can_compress", lambda: True)
+    monkeypatch.setattr(compression, "_library", lambda: None)
     with ExitStack() as brokers:
         a = brokers.enter_context(live(configuration(tmp_path, "a", "tcp")))
         brokers.enter_context(live(configuration(tmp_path, "b", "tcp", a.port())))

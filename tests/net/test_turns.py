@@ -343,6 +343,47 @@ def test_who_waits_for_a_first_turn_does_not_wait_for_those_who_had_one() -> Non
     assert late.unread_bytes() == 0
 
 
+class Changed(Journal):
+    """Counts how often what it collects is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.durable = True
+        self.taken = 0
+
+    def take(self) -> None:
+        self.taken += 1
+        self.dirty = False
+        self.is_awaited = False
+
+
+def test_a_transaction_that_nobody_waits_for_collects_more() -> None:
+    loop = Loop()
+    journal = Changed()
+    broker = Broker(Settings(), journal, 0.0)
+    shared = Host(broker, cast("asyncio.AbstractEventLoop", loop), journal.take)
+    journal.dirty = True
+    for _ in range(3):
+        shared.after_chunk(0.0)
+    assert (len(loop.soon), len(loop.later)) == (0, 1)
+    sink = connected(shared, "c")
+    assert sink.connection is not None
+    while loop.soon:
+        loop.go_on()
+    taken = journal.taken
+    journal.dirty = True
+    sink.connection.outbox.put_promise(b"@")  # now somebody waits
+    shared.after_chunk(0.0)
+    while loop.soon:
+        loop.go_on()
+    assert journal.taken == taken + 1
+    loop.later.pop()()  # there is nothing left to take
+    journal.dirty = True
+    shared.after_chunk(0.0)
+    loop.later.pop()()
+    assert journal.taken >= taken + 2
+
+
 def test_input_that_waits_in_line_has_a_ceiling() -> None:
     shared, loop = host()
     message = encode(Publish("t", b"x" * 10), V5)

@@ -39,6 +39,25 @@ def test_a_turn_that_changed_nothing_writes_nothing(tmp_path: Path) -> None:
     store.close()
 
 
+def test_a_transaction_of_which_all_is_gone_again_is_not_written(tmp_path: Path) -> None:
+    store = SqliteUnderTest(tmp_path)
+    store.journal.session_saved(SessionRecord("c", "u", 1))
+    store.commit()
+    commits = store.journal.written.commits
+    queue(store, 0, 10)
+    for number in range(10):
+        store.journal.delivery_removed("c", number)
+    assert store.journal.dirty
+    store.commit()
+    assert store._commits.last == store.journal.batch - 1
+    assert store.journal.written.commits == commits
+    queue(store, 10, 1)
+    store.commit()
+    assert store.journal.written.commits == commits + 1
+    assert [d.number for d in store.reopen().sessions[0].deliveries] == [10]
+    store.close()
+
+
 def test_batches_collect_while_one_is_written(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path, "off")
     commits = CommitWaiter()

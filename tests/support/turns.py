@@ -15,6 +15,10 @@ class Loop:
 
     def __init__(self) -> None:
         self.soon: deque[Callable[[], None]] = deque()
+        self.later: list[Callable[[], None]] = []
+
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> None:
+        self.later.append(callback)
 
     def call_soon(self, callback: Callable[[], None]) -> None:
         self.soon.append(callback)

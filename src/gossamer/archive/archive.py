@@ -238,6 +238,7 @@ class ArchiveJournal(Journal):
         taken.joint = self._collector.take()
         self.batch += 1
         self.dirty = False
+        self.is_awaited = False
         return taken
 
 

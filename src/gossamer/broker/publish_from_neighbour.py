@@ -296,7 +296,7 @@ def set_aside(
     if head >> 4 != PUBLISH or connection.stage != OPEN or not _is_final(error):
         return -1
     after_topic = topic_end(data, body, stop)
-    topic = data[body + 2 : max(after_topic, 0)]
+    topic = b"" if after_topic < 0 else data[body + 2 : after_topic]
     qos = head >> 1 & 3
     if not topic or topic == _CONTROL or after_topic + (2 if qos else 0) > stop or qos == 3:
         return -1

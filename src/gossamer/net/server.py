@@ -225,7 +225,8 @@ class Server:
             now = self.clock.now()
             step(now)
             self.host.after_chunk(now)
-            self._end_turn()
+            if self.broker.core.journal.is_awaited:
+                self._end_turn()
 
     def _store_failed(self, error: StoreError) -> None:
         if not self.failure.done():

@@ -31,6 +31,10 @@ LINE_SECONDS: Final = 0.000_5
 # objects, which a walk over what is new takes a millisecond for.
 AGEING_SECONDS: Final = 0.005
 
+# How long a transaction collects that nobody waits for: what a client or a neighbour acknowledges
+# until then is never written.
+COLLECTING_SECONDS: Final = 0.005
+
 # Input of all connections that may wait in line; beyond it a chunk is handled to its end.
 MOST_WAITING_BYTES: Final = 64 << 20
 
@@ -58,6 +62,7 @@ class Host:
         self.journal = broker.core.journal
         self._end_turn = end_turn
         self._scheduled = False
+        self._collects = False  # a transaction that nobody waits for
         self._newcomers: deque[SocketSink] = deque()  # connections that wait for their first turn
         self._line: deque[SocketSink] = deque()  # those with more than one turn of work
         self._leavers: deque[SocketSink] = deque()  # those that the network has closed
@@ -246,15 +251,25 @@ class Host:
 
     def go_on_later(self) -> None:
         """Who has more to send than one turn takes stands in line; the journal gets its turn when
-        the loop has read all."""
+        the loop has read all, or a little later if nobody waits for it."""
         if self.broker.has_more() or self.broker.has_unwritten():
             self._move_line()
         self._end_turn_soon()
 
     def _end_turn_soon(self) -> None:
-        if self.journal.dirty and not self._scheduled:
+        journal = self.journal
+        if not journal.dirty or self._scheduled:
+            return
+        if journal.is_awaited:
             self._scheduled = True
             self.loop.call_soon(self._finish_turn)
+        elif not self._collects:
+            self._collects = True
+            self.loop.call_later(COLLECTING_SECONDS, self._finish_collecting)
+
+    def _finish_collecting(self) -> None:
+        self._collects = False
+        self._finish_turn()
 
     def _finish_turn(self) -> None:
         self._scheduled = False

@@ -1,8 +1,9 @@
 """The seam to durable storage: the core tells a journal each change; the journal makes it last.
 
 Calls come from the core, synchronously, and must not block: a journal collects them. What one turn
-of the event loop told it becomes one transaction. `batch` is the number of the transaction that
-collects now; output that depends on it is held until the shell reports that number as committed.
+of the event loop told it becomes one transaction, or that of several while nobody waits for it.
+`batch` is the number of the transaction that collects now; output that depends on it is held until
+the shell reports that number as committed.
 The base class is the journal of a broker without a store: it keeps nothing and holds nothing.
 """
 
@@ -86,6 +87,9 @@ class Journal:
         self.accepts = True  # False while the store cannot take new durable work (disk full)
         self.batch = 1  # the transaction that collects changes now
         self.dirty = False  # whether that transaction holds anything
+        # Whether somebody waits for it; if nobody does, more may come to it, and things that it
+        # holds be gone again before it is written.
+        self.is_awaited = False
         self.spilled_bytes = 0  # of all sessions together
         self.spill_limit = 1 << 62  # the share of the disk that they may take
         # Names of what sessions that ended left in the store of shared groups: it is read and

@@ -358,7 +358,10 @@ class Outbox:
         if not journal.durable:
             self.put(chunk)
             return
-        needed = journal.batch if journal.dirty else journal.batch - 1
+        needed = journal.batch - 1
+        if journal.dirty:
+            needed = journal.batch
+            journal.is_awaited = True
         held = self._held_chunks
         if held is None:
             # Behind the gate everything waits for that transaction, and so keeps its order.
@@ -406,6 +409,7 @@ class Outbox:
         journal = self.hub.journal
         if journal.durable and journal.dirty and not self._gate:
             self._gate = journal.batch
+            journal.is_awaited = True
             self.pending = True  # the hub hears of it when the transaction is committed
             if self._held_chunks is None:
                 self.hub.holding.append(self)

@@ -155,6 +155,7 @@ def _starve(session: Session) -> None:
     if not session.is_starving:
         session.is_starving = True
         session.hub.starving.append(session)
+        session.hub.journal.is_awaited = True  # what was spilled a moment ago comes back behind it
 
 
 # Runs for a neighbour that does not know them ----------------------------------------------------

@@ -91,6 +91,7 @@ class CollectingJournal(Journal):
         self._batch = taken.successor()
         self.batch = self._batch.number
         self.dirty = False
+        self.is_awaited = False
         return taken
 
     def session_saved(self, record: SessionRecord) -> None:

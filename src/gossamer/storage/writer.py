@@ -243,8 +243,14 @@ class Writer:
 
     def end_turn(self) -> None:
         """Have written what this turn changed, unless a batch is being written right now."""
-        if self._journal.dirty and self.takes:
-            self.hand_over(self._journal.take())
+        if not self._journal.dirty or not self.takes:
+            return
+        is_idle = not self._waiting
+        batch = self._journal.take()
+        if is_idle and not len(batch) and not batch.joint:
+            self._committed(batch.number)  # all of it was gone again
+        else:
+            self.hand_over(batch)
 
     @property
     def takes(self) -> bool:

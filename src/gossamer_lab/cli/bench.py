@@ -14,6 +14,7 @@ from gossamer_lab.bench.geo import geo as geo
 from gossamer_lab.bench.growth import growth as growth
 from gossamer_lab.bench.heal import heal as heal
 from gossamer_lab.bench.images import images as images
+from gossamer_lab.bench.links import links as links
 from gossamer_lab.bench.memory import memory as memory
 from gossamer_lab.bench.mesh import mesh as mesh
 from gossamer_lab.bench.plus import plus as plus

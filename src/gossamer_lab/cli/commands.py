@@ -23,6 +23,7 @@ COMMANDS: Final = CommandSet(
         "bench archive",
         "bench spark",
         "bench mesh",
+        "bench links",
         "bench heal",
         "bench restarts",
         "bench pushdown",

@@ -1,5 +1,6 @@
 """A whole local mesh: its folder with key and configurations, its processes, and its links."""
 
+import json
 import os
 import secrets
 import time
@@ -30,6 +31,7 @@ name = "{name}"
 mode = "{mode}"
 roaming_seconds = {roaming}
 key_file = "../mesh.key"
+{more}
 {peers}
 [admin]
 enabled = true
@@ -50,6 +52,24 @@ _PEER: Final = """
 host = "127.0.0.1"
 port = {port}
 """
+_TLS_LISTENER: Final = """
+[[listener]]
+kind = "tls"
+port = {port}
+anonymous = "always"
+[listener.tls]
+certificate = "{folder}/{name}.pem"
+key = "{folder}/{name}.key"
+client_ca = "{folder}/ca.pem"
+client_certificate = "required"
+"""
+_TLS_PEER: Final = """
+[mesh.peer.tls]
+ca = "{folder}/ca.pem"
+certificate = "{folder}/{name}.pem"
+key = "{folder}/{name}.key"
+server_name = "localhost"
+"""
 
 
 @dataclass(frozen=True)
@@ -63,6 +83,9 @@ class LocalMeshPlan:
     memory: bool = True
     sys_seconds: int = 10
     roaming_seconds: float = 5.0  # how long clients wait for their session; 0 for no roaming
+    compression: str = "none"
+    # Links speak TLS with these: `ca.pem`, and `bN.pem` and `bN.key` of each broker.
+    certificates: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict)  # of the processes, beside ours
     more: tuple[str, ...] = ()  # sections of each broker's configuration that are not made here
 
@@ -94,7 +117,8 @@ class LocalMesh:
         self._folder = folder
         token = _secret(folder / "admin.token")
         _secret(folder / "mesh.key")
-        free = free_ports(2 * plan.brokers)
+        free = free_ports(3 * plan.brokers)
+        self._tls_ports = free[plan.brokers : 2 * plan.brokers]
         ports = free[: plan.brokers]
         if plan.base_port:
             ports = list(range(plan.base_port, plan.base_port + plan.brokers))
@@ -124,7 +148,16 @@ class LocalMesh:
         plan = self.plan
         broker = self.brokers[number]
         dialled = [near for near, far in self.edges if far == number]
-        peers = [(ports or {}).get(near, self.brokers[near].port) for near in dialled]
+        own = self._tls_ports if plan.certificates else [one.port for one in self.brokers]
+        peers = [(ports or {}).get(near, own[near]) for near in dialled]
+        tls, tls_listener = "", ""
+        # Other keys than these are not named where they are not needed: earlier versions know none.
+        more = "" if plan.compression == "none" else f'compression = "{plan.compression}"\n'
+        if plan.certificates:
+            names = {"folder": plan.certificates.absolute(), "name": broker.name}
+            tls = _TLS_PEER.format(**names)
+            more += f"trust_certificates = {json.dumps([one.name for one in self.brokers])}"
+            tls_listener = _TLS_LISTENER.format(port=self._tls_ports[number], **names)
         broker.folder.mkdir(parents=True, exist_ok=True)
         broker.config.write_text(
             _CONFIGURATION.format(
@@ -132,12 +165,14 @@ class LocalMesh:
                 store='kind = "memory"' if plan.memory else 'folder = "data"',
                 name=broker.name,
                 mode=plan.mode,
+                more=more,
                 roaming=plan.roaming_seconds,
-                peers="".join(_PEER.format(port=port) for port in peers),
+                peers="".join(_PEER.format(port=port) + tls for port in peers),
                 admin_port=broker.admin_port,
                 sys_seconds=plan.sys_seconds,
                 memory=machine_memory().size // plan.brokers,
             )
+            + tls_listener
             + (plan.more[number] if plan.more else "")
         )
 
