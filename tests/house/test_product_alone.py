@@ -114,6 +114,8 @@ CALLS: dict[str, tuple[list[str], int]] = {
     "ctl mesh-interests": ([], 1),
     "ctl mesh-windows": ([], 1),
     "ctl peer": (["add", "127.0.0.1:1"], 1),
+    "ctl place": (["remove", "yard"], 1),
+    "ctl places": ([], 1),
     "store check": (["--data", "missing"], 1),
     "store repair": (["--data", "missing"], 1),
     "store export": (["--data", "missing"], 1),
