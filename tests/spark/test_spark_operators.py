@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.plus.operators.windows import Window
+from gossamer.plus.operators.windows import SessionWindow, SlidingWindow, Window
 from gossamer.plus.plan import PlusError
 from gossamer.plus.registry import DEFAULT_WINDOWS
+from gossamer.plus.time_zones import zone_of
 from gossamer.plus.vocabulary import Vocabulary
 from tests.support.histories import END_OF_TIME, Row, engine_results, history
 from tests.support.spark_frames import frame_of, in_files
@@ -25,6 +26,16 @@ if TYPE_CHECKING:
 
 FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "STDDEV", "MEDIAN", "P95", "FIRST", "LAST")
 SECONDS_90 = Window("SHORT", 90.0)
+BERLIN = zone_of("Europe/Berlin")
+WINDOWS = (
+    SECONDS_90,
+    SlidingWindow("SLIDE", 3_600.0, 600.0),
+    SlidingWindow("WEEK", 604_800.0, 86_400.0, BERLIN),
+    SessionWindow("VISIT", 300.0),
+    Window("DAY", 86_400.0, BERLIN),
+    Window("SHIFT", 28_800.0, zone_of("America/Sao_Paulo")),
+    Window("LESSON", 2_700.0, zone_of("Asia/Kathmandu")),
+)
 
 RULES = (
     "$GT;3/#",
@@ -52,6 +63,17 @@ TEMPORAL = (
     "$GT;0/a%25/+",
     "$SHORTMAX/a%25/#",
     "$LT;1e5$AVG;RPT$GT;-1e5$DAILYSUM/+/+",
+)
+OF_OTHER_WINDOWS = (
+    "$SLIDEAVG/+/+",
+    "$GT;1$SUM$SLIDELAST/+/+",
+    "$WEEKCOUNT/#",
+    "$VISITSUM;;t/#",
+    "$VISITLAST/+/x",
+    "$SUM$DAYMAX/+/+",
+    "$SHIFTCOUNT/#",
+    "$LESSONMIN/#",
+    "$VISITMAX$CHANGED;1/#",
 )
 SPATIAL = (
     "$STDDEV/+/+",
@@ -82,11 +104,11 @@ def same_rows(
     """Those filters for which Spark and the broker differ, in one job."""
     source = frame_of(spark, rows)
     results = [
-        subscribe(spark, filter, source, windows=[SECONDS_90]).withColumn("filter", F.lit(filter))
+        subscribe(spark, filter, source, windows=WINDOWS).withColumn("filter", F.lit(filter))
         for filter in filters
     ]
     found = collected(reduce(DataFrame.union, results))
-    vocabulary = Vocabulary((*DEFAULT_WINDOWS, SECONDS_90))
+    vocabulary = Vocabulary((*DEFAULT_WINDOWS, *WINDOWS))
     differences: list[tuple[str, list[object], list[object]]] = []
     for filter in filters:
         here = sorted(row[1:] for row in found if row[0] == filter)
@@ -103,7 +125,9 @@ def collected(frame: DataFrame) -> list[tuple[str, float, str, bytes]]:
 
 
 @pytest.mark.parametrize(
-    "filters", [RULES, TEMPORAL, SPATIAL], ids=["rules", "temporal", "spatial"]
+    "filters",
+    [RULES, TEMPORAL, OF_OTHER_WINDOWS, SPATIAL],
+    ids=["rules", "temporal", "windows", "spatial"],
 )
 def test_same_rows_as_the_broker(spark: "SparkSession", filters: tuple[str, ...]) -> None:
     assert same_rows(spark, filters, history(7, 160)) == []
@@ -120,11 +144,18 @@ def test_sequences_give_the_same_rows(spark: "SparkSession", filter: str) -> Non
 
 def test_streams_give_the_same_rows(spark: "SparkSession", tmp_path: Path) -> None:
     rows = history(3, 80)
+    vocabulary = Vocabulary((*DEFAULT_WINDOWS, *WINDOWS))
     stream = in_files(spark, rows, tmp_path / "in", files=2)
-    filters = ("$AVG;RPT$QUARTERHOURLYSUM/+/+", "$SUM;RPT/+/x")
+    filters = (
+        "$AVG;RPT$QUARTERHOURLYSUM/+/+",
+        "$SUM;RPT/+/x",
+        "$EVERY;5min$CHANGED;1/+/x",
+        "$DAYCOUNT/#",
+        "$VISITSUM/+/+",
+    )
     for at, filter in enumerate(filters):
         query = (
-            subscribe(spark, filter, stream)
+            subscribe(spark, filter, stream, windows=WINDOWS)
             .withColumn("filter", F.lit(filter))
             .writeStream.format("memory")
             .queryName(f"results{at}")
@@ -134,7 +165,7 @@ def test_streams_give_the_same_rows(spark: "SparkSession", tmp_path: Path) -> No
         )
         query.awaitTermination()
         found = sorted(row[1:] for row in collected(spark.table(f"results{at}")))
-        assert found == sorted(engine_results(rows, filter, Vocabulary()))
+        assert found == sorted(engine_results(rows, filter, vocabulary))
 
 
 def test_a_processor_runs_on_the_executors(spark: "SparkSession") -> None:

@@ -87,6 +87,8 @@ class CatchingUp:
             return False  # what those remember begins with them
         if plan.temporal is None and plan.spatial is None:
             return False
+        if plan.temporal is not None and not plan.temporal.window.tumbles:
+            return False  # several are open at once, or each topic has its own
         return plan.is_within(self._core.routes.archived)
 
     def begin(self, state: OperatorState, operation: Operation | None, now: float) -> None:

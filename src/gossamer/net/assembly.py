@@ -55,7 +55,7 @@ def engine_of(config: Config, processors: Iterable[ProcessorKind] = ()) -> Engin
     """With the processors that are installed here. Raises ConfigError."""
     plus = config.plus
     rule = offload_rule(config)
-    vocabulary = Vocabulary(windows_of(plus.windows), _usable_kinds(processors, rule))
+    vocabulary = Vocabulary(windows_of(plus), _usable_kinds(processors, rule))
     limits = OperatorLimits(topics=plus.topics, last_results=plus.last_results)
     engine = Engine(vocabulary, plus.ttl, limits)
     engine.offloads = rule
@@ -79,7 +79,7 @@ def _usable_kinds(kinds: Iterable[ProcessorKind], rule: OffloadRule | None) -> l
 
 def installed_processors(config: Config) -> Installed:
     """All that are installed, whether they can be used here or not."""
-    vocabulary = Vocabulary(windows_of(config.plus.windows))
+    vocabulary = Vocabulary(windows_of(config.plus))
     found = find_processors(vocabulary, worker_settings(config.vision))
     if config.vision.enabled:
         return found

@@ -249,7 +249,7 @@ def offload_rule(config: Config) -> OffloadRule | None:
         return None
     if config.archive is None:
         raise ConfigError("plus.offload: whoever answers reads the archive; add [archive]")
-    temporal = Vocabulary(windows_of(config.plus.windows)).temporal
+    temporal = Vocabulary(windows_of(config.plus)).temporal
     known = {*AGGREGATES, *temporal, *installed_places()}
     problems = [
         f"plus.offload.operators: {keyword!r} is no aggregate and no processor"

@@ -17,14 +17,17 @@ from gossamer.plus.located_spatial import LocatedSpatialState
 from gossamer.plus.memory import Memory, MemoryLimits
 from gossamer.plus.offload import OffloadedState, OffloadRule
 from gossamer.plus.operators.kinds import Options
+from gossamer.plus.operators.windows import SessionWindow, SlidingWindow
 from gossamer.plus.plan import OperatorPlan, PlusError
 from gossamer.plus.publication import IMPLICIT_TTL, Publication
 from gossamer.plus.result_topics import AGGREGATE, fallback_topic, fits
+from gossamer.plus.session_windows import SessionState
+from gossamer.plus.sliding_windows import SlidingState
 from gossamer.plus.spatial import SpatialState
 from gossamer.plus.spelling import meant_by
 from gossamer.plus.stages import StagedState
 from gossamer.plus.state import OperatorResult, OperatorState, Services
-from gossamer.plus.temporal import SpatioTemporalState, TemporalState
+from gossamer.plus.temporal import TemporalState
 from gossamer.plus.vocabulary import Vocabulary
 
 # Characters of a filter that a refusal repeats.
@@ -60,7 +63,11 @@ class Engine:
 
     def remember(self, limits: MemoryLimits) -> None:
         """From now on; once, before there are states."""
-        windows = {window.keyword: window for window, _ in self.vocabulary.temporal.values()}
+        windows = {
+            window.keyword: window
+            for window, _ in self.vocabulary.temporal.values()
+            if window.tumbles
+        }
         self.memory = Memory(limits, list(windows.values()), self.services)
         for state in self.memory.states():
             self.states[state.key] = state
@@ -144,10 +151,13 @@ class Engine:
     ) -> OperatorState:
         services, spatial, temporal = self.services, plan.spatial, plan.temporal
         named = options.names_participants
-        if temporal is not None and spatial is not None:
-            return SpatioTemporalState(key, plan, services, temporal, spatial, named)
         if temporal is not None:
-            return TemporalState(key, plan, services, temporal)
+            window = temporal.window
+            if isinstance(window, SessionWindow):
+                return SessionState(key, plan, services, temporal)
+            if isinstance(window, SlidingWindow):
+                return SlidingState(key, plan, services, temporal, window, named)
+            return TemporalState(key, plan, services, temporal, named)
         if (
             spatial is not None
             and area is not None

@@ -19,6 +19,7 @@ from gossamer.plus.limits import (
     MAX_PREDICATE_CHARACTERS,
 )
 from gossamer.plus.operators.kinds import Options
+from gossamer.plus.operators.windows import SessionWindow
 from gossamer.plus.plan import (
     Field,
     OperatorPlan,
@@ -201,6 +202,11 @@ class _PlanReader:
                 raise item.error("its first argument must be empty; the second may name a field")
             window, function = self.vocabulary.temporal[item.keyword]
             self.field = item.field()
+            if self.spatial is not None and isinstance(window, SessionWindow):
+                raise item.error(
+                    f"${self.spatial.function} cannot stand around it: windows that a gap ends do "
+                    "not end together"
+                )
             self.temporal = TemporalNode(window, function.keyword, self.field)
         else:
             if item.arguments:

@@ -296,7 +296,9 @@ class RememberedWindow(TemporalState):
         temporal = state.plan.temporal
         assert temporal is not None
         steps = () if temporal.field is None else temporal.field.steps
-        return temporal.window.seconds == self._window.seconds and steps == self._steps
+        window = temporal.window
+        is_same = window.tumbles and window.seconds == self._window.seconds
+        return is_same and steps == self._steps
 
     def begin(self, now: float) -> None:
         wall = now + self.services.wall_offset

@@ -26,8 +26,7 @@ class OffloadRule:
         self.archived = archived
 
     def takes(self, plan: OperatorPlan) -> bool:
-        """What follows topics by itself is computed here: no stream of Spark goes on with it."""
-        if plan.has_steps():
+        if not _is_for_others(plan):
             return False
         temporal = plan.temporal
         is_long = (
@@ -40,6 +39,12 @@ class OffloadRule:
     def check(self, plan: OperatorPlan, options: Options) -> None:
         """Raises PlusError for what cannot be answered elsewhere."""
         if not self.takes(plan):
+            processor = plan.processor
+            if processor is not None and processor.keyword in self.keywords:
+                raise PlusError(
+                    f"${processor.keyword} is computed elsewhere, and not with sequences or "
+                    "windows that slide, end with a gap or have a time zone"
+                )
             return
         if options.every > 0.0 and plan.temporal is None:
             raise PlusError(
@@ -50,6 +55,13 @@ class OffloadRule:
                 raise PlusError(
                     f"{plan.chain} is computed from the archive, which does not have all of {read}"
                 )
+
+
+def _is_for_others(plan: OperatorPlan) -> bool:
+    """What follows each topic is computed here: no stream of Spark goes on with it. Windows are
+    told by name and length."""
+    temporal = plan.temporal
+    return not plan.has_steps() and (temporal is None or temporal.window.is_plain())
 
 
 def keywords_of(plan: OperatorPlan) -> list[str]:

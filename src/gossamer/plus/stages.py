@@ -16,7 +16,7 @@ from gossamer.plus.sequence import Step
 from gossamer.plus.state import OperatorResult, OperatorState, Services
 from gossamer.plus.values import INFINITY
 
-# What parts are named by: the topics of the aggregate's have none of these characters.
+# What parts are named by, with a digit: no topic's name begins so, and no pane's of a window.
 BEFORE: Final = "#"
 AFTER: Final = "+"
 _DIGITS: Final = "0123456789abcdef"
@@ -160,9 +160,12 @@ class StagedState(OperatorState):
             return results
         found: list[OperatorResult] = []
         for result in results:
-            last = self._after.take(self, Publication(result.topic, result.payload), now)
+            publication = Publication(result.topic, result.payload)
+            last = self._after.take(self, publication, now)
             if last is not None:
                 found.append(self._remembered(last, now))
+                if last is publication:
+                    found[-1].user = result.user
         self._expect()
         return found
 
@@ -187,24 +190,31 @@ class StagedState(OperatorState):
             core.weigh(-core.held)
 
     def part(self, name: str) -> bytes | None:
-        if name.startswith(BEFORE):
-            return self._before.part(name)
-        if name.startswith(AFTER):
-            return self._after.part(name)
+        line = self._line_of(name)
+        if line is not None:
+            return line.part(name)
         return self._core.part(name) if self._core is not None else None
 
     def restore(self, parts: list[tuple[str, bytes]], now: float) -> None:
         of_core: list[tuple[str, bytes]] = []
         for name, part in parts:
-            if name.startswith(BEFORE):
-                self._before.restore(self, name, part, now)
-            elif name.startswith(AFTER):
-                self._after.restore(self, name, part, now)
+            line = self._line_of(name)
+            if line is not None:
+                line.restore(self, name, part, now)
             else:
                 of_core.append((name, part))
         if self._core is not None:
             self._core.restore(of_core, now)
         self._expect()
+
+    def _line_of(self, name: str) -> StepLine | None:
+        """Whose part has this name; None for the aggregate's."""
+        if len(name) > 1 and name[1] in _DIGITS:
+            if name[0] == BEFORE:
+                return self._before
+            if name[0] == AFTER:
+                return self._after
+        return None
 
     def _within(self, publication: Publication, now: float, forwards: bool) -> list[OperatorResult]:
         """What has passed the steps before the aggregate."""

@@ -9,13 +9,12 @@ from typing import Final
 
 from gossamer.plus.limits import BUCKET_BYTES, topic_bytes
 from gossamer.plus.operators.aggregate import Aggregate
-from gossamer.plus.plan import OperatorPlan, SpatialNode, TemporalNode
-from gossamer.plus.publication import OVERFLOW, TOO_MANY_TOPICS, TOPIC_TOO_LONG, Publication
+from gossamer.plus.plan import OperatorPlan, TemporalNode
+from gossamer.plus.publication import OVERFLOW, TOO_MANY_TOPICS, Publication
 from gossamer.plus.registry import AGGREGATES
-from gossamer.plus.result_topics import ReplyTopic, ResultAddress, fits
-from gossamer.plus.rules import admits_all, checks_of
 from gossamer.plus.state import SAVED_VERSION, OperatorResult, OperatorState, Services
 from gossamer.plus.values import INFINITY
+from gossamer.plus.window_results import window_results
 
 SINCE_PROPERTY: Final = "plus_since"  # of a result: what was published before is not in it
 
@@ -53,14 +52,18 @@ class TemporalState(OperatorState):
     """
 
     def __init__(
-        self, key: str, plan: OperatorPlan, services: Services, temporal: TemporalNode
+        self,
+        key: str,
+        plan: OperatorPlan,
+        services: Services,
+        temporal: TemporalNode,
+        names_participants: bool = False,
     ) -> None:
         super().__init__(key, plan, services)
         self._function = AGGREGATES[temporal.function]
         self._field = temporal.field
         self._window = temporal.window
-        self._outer = checks_of(plan.outer)
-        self._address = ResultAddress(plan)
+        self._results = window_results(plan, services, temporal, names_participants)
         self._start = 0.0  # by the wall clock, as the end
         self._end = INFINITY
         self._fired_until = 0.0  # the end of the last window that fired
@@ -84,8 +87,8 @@ class TemporalState(OperatorState):
             return []
         results: list[OperatorResult] = []
         wall = now + self.services.wall_offset
-        if wall >= self._end:
-            results = self.fire()
+        while wall >= self._end:
+            results += self.fire()
         self.open_for(wall)
         earlier = self._earlier
         if (
@@ -276,24 +279,13 @@ class TemporalState(OperatorState):
         if self._topics or self._restarts:
             self._open(min(start, wall))
         elif self._last:
-            self._fired_until = self._window.start(start) + self._window.seconds
-
-    def results_of(self, values: list[tuple[str, float]]) -> list[OperatorResult]:
-        """What the topics' values of one window become."""
-        results: list[OperatorResult] = []
-        for topic, value in values:
-            address = self._address.of(topic)
-            if not fits(address):
-                self.services.skip(TOPIC_TOO_LONG)
-            elif admits_all(self._outer, value):
-                results.append(OperatorResult(address, self._function.write(value)))
-        return results
+            self._fired_until = self._window.end(self._window.start(start))
 
     def _open(self, wall: float) -> None:
         self._start = self._window.start(wall)
         if self._start < self._fired_until <= wall + self._window.seconds:
             self._start = self._fired_until
-        self._end = self._start + self._window.seconds
+        self._end = self._window.end(self._start)
         self.mark("")
         self.services.schedule(self, self._end - self.services.wall_offset)
 
@@ -382,7 +374,7 @@ class TemporalState(OperatorState):
                 self.services.skip(OVERFLOW)
             else:
                 values.append((topic, value))
-        return self.results_of(values)
+        return self._results.of(values)
 
     def remember(self, results: list[OperatorResult]) -> None:
         """They cost less than the topics that they are of, which are gone now."""
@@ -390,43 +382,3 @@ class TemporalState(OperatorState):
         self.weigh(-self._last_bytes)
         self._last_bytes = sum([topic_bytes(result.topic) for result in results])
         self.weigh(self._last_bytes)
-
-
-class SpatioTemporalState(TemporalState):
-    """The topics' results, those that pass the inner rules, folded into one."""
-
-    def __init__(
-        self,
-        key: str,
-        plan: OperatorPlan,
-        services: Services,
-        temporal: TemporalNode,
-        spatial: SpatialNode,
-        names_participants: bool,
-    ) -> None:
-        super().__init__(key, plan, services, temporal)
-        self._fold = AGGREGATES[spatial.function]
-        self._inner = checks_of(plan.inner)
-        self._names_participants = names_participants
-
-    def results_of(self, values: list[tuple[str, float]]) -> list[OperatorResult]:
-        aggregate = self._fold.moving()
-        reply = ReplyTopic(self.plan, self._names_participants)
-        taking_part = 0
-        # They all end at once, so FIRST and LAST go by the topics' names.
-        for topic, value in sorted(values):
-            if admits_all(self._inner, value):
-                taking_part += 1
-                aggregate.add(value, taking_part)
-                reply.join(topic)
-        if not taking_part:
-            return []
-        folded = aggregate.result()
-        if abs(folded) == INFINITY:
-            self.services.skip(OVERFLOW)
-            return []
-        if not admits_all(self._outer, folded):
-            return []
-        result = OperatorResult(reply.topic(), self._fold.write(folded))
-        result.user = reply.properties()
-        return [result]

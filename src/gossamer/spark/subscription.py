@@ -14,6 +14,7 @@ from gossamer.plus.plan import OperatorPlan, RuleNode
 from gossamer.plus.publication import IMPLICIT_TTL
 from gossamer.plus.registry import DEFAULT_WINDOWS
 from gossamer.plus.rules import PASSES
+from gossamer.plus.time_zones import zone_of
 from gossamer.plus.vocabulary import Vocabulary
 from gossamer.spark.compiler.aggregation import spatial_results, temporal_results
 from gossamer.spark.compiler.expressions import verdict
@@ -21,6 +22,7 @@ from gossamer.spark.compiler.payloads import read
 from gossamer.spark.compiler.sequences import followed
 from gossamer.spark.compiler.spatial_stream import streamed_spatial_results
 from gossamer.spark.compiler.topics import address, fits, matches
+from gossamer.spark.compiler.windows import WINDOW_TIME, with_window_time
 from gossamer.spark.data_source import register
 from gossamer.spark.fences.areas import Area
 from gossamer.spark.fences.fence import OUTSIDE, fenced, marked
@@ -53,6 +55,7 @@ def subscribe(
     ttl: float = IMPLICIT_TTL,
     watermark: str = WATERMARK,
     windows: Iterable[Window] = (),
+    timezone: str = "UTC",
     processors: Mapping[str, Processor] | None = None,
     vision: WorkerSettings | None = None,
     skipped: str | Observation | None = None,
@@ -65,13 +68,14 @@ def subscribe(
 
     `source` has messages. Without one, `options` are those of the format "gossamer", and `stream`
     says whether to follow the archives or to read what they have. With `ticks`, windows of a stream
-    end by the clock, though nothing is published. `geo_area` is the GLP or GeoJSON
+    end by the clock, though nothing is published. The windows that are always there are those of
+    `timezone`, others have their own. `geo_area` is the GLP or GeoJSON
     that a client would subscribe with. Raises PlusError, TopicError, GlpError.
     """
     check_filter(filter)
     plan = None
     if is_operator_filter(filter):
-        plan = parse(filter, _vocabulary(windows, processors))
+        plan = parse(filter, _vocabulary(windows, timezone, processors))
     reads = plan.reads if plan is not None else (filter,)
     if source is None:
         source = _archives(spark, reads, stream, options)
@@ -115,10 +119,12 @@ def _after(results: DataFrame, plan: OperatorPlan, watermark: str) -> DataFrame:
 
 
 def _vocabulary(
-    windows: Iterable[Window], processors: Mapping[str, Processor] | None
+    windows: Iterable[Window], timezone: str, processors: Mapping[str, Processor] | None
 ) -> Vocabulary:
     kinds = [ProcessorKind(keyword, "", "value") for keyword in known_processors(processors)]
-    return Vocabulary((*DEFAULT_WINDOWS, *windows), kinds)
+    zone = zone_of(timezone)
+    always = [Window(window.keyword, window.seconds, zone) for window in DEFAULT_WINDOWS]
+    return Vocabulary((*always, *windows), kinds)
 
 
 def _archives(
@@ -134,8 +140,9 @@ def _results(
     found: DataFrame, plan: OperatorPlan, options: Options, ttl: float, watermark: str
 ) -> DataFrame:
     if plan.temporal is not None:
+        found = with_window_time(found, plan.temporal.window)
         if found.isStreaming:
-            found = found.withWatermark("time", watermark)
+            found = found.withWatermark(WINDOW_TIME, watermark)
         return temporal_results(found, plan, options.names_participants)
     if plan.spatial is not None:
         compile_spatial = streamed_spatial_results if found.isStreaming else spatial_results

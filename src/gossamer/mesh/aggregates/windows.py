@@ -126,6 +126,8 @@ class MeshWindows(DirectedHandler):
         self.values.opened(operation, now)
         if temporal is None or not isinstance(state, TemporalState):
             return
+        if not temporal.window.is_plain():
+            return  # it has no number: other brokers send what it reads
         engine = self._core.operators.engine
         try:
             wanted = wanted_window(

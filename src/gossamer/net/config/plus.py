@@ -1,13 +1,14 @@
 """`[plus]`, `[geo]` and `[vision]`: subscriptions that compute, about places, and on images."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from gossamer.net.config.section import After, Section, setting
+from gossamer.net.config.section import After, Before, Section, setting
 from gossamer.net.config.store import TopicFilter
 from gossamer.net.config.value_types import Allowed, Duration, FilePath, Size
-from gossamer.plus.operators.windows import Window
+from gossamer.plus.operators.windows import SessionWindow, SlidingWindow, Window
 from gossamer.plus.plan import PlusError
 from gossamer.plus.registry import DEFAULT_WINDOWS
+from gossamer.plus.time_zones import TimeZone, zone_of
 from gossamer.plus.values import parse_field
 from gossamer.plus.vocabulary import Vocabulary
 from gossamer.vision.pool import PoolLimits
@@ -25,20 +26,63 @@ class Offload(Section):
     """Users that may read the requests and publish the results."""
 
 
-def windows_of(lengths: dict[str, float]) -> tuple[Window, ...]:
-    """The windows that are always there, and these; raises ValueError if one cannot be."""
-    return DEFAULT_WINDOWS + tuple(Window(name, seconds) for name, seconds in lengths.items())
+class WindowSection(Section):
+    """A window of that name, in upper case, in addition to DAILY, HOURLY and QUARTERHOURLY:
+    `[plus.windows]` with `MINUTE = "1 min"` adds `$MINUTEAVG` and so on. A length may stand alone;
+    `FIVEMIN = { length = "5 min", hop = "1 min" }` slides, and `BATCH = { gap = "10 min" }` ends
+    when nothing has come for so long."""
+
+    length: Duration = 0.0
+    """Of each window."""
+    hop: Duration = 0.0
+    """A window begins at each hop, so that they overlap; 0 for one after the other."""
+    gap: Duration = 0.0
+    """Instead of a length: a topic's window ends when nothing has come for so long."""
+
+    def check(self) -> None:
+        if bool(self.length) == bool(self.gap) or (self.hop and self.gap):
+            raise ValueError(
+                'a window has a length, perhaps with a hop, or a gap: { length = "5 min", '
+                'hop = "1 min" } or { gap = "10 min" }'
+            )
+
+    def window(self, name: str, zone: TimeZone | None) -> Window:
+        """ValueError if it cannot be."""
+        if self.gap:
+            return SessionWindow(name, self.gap)
+        if self.hop:
+            return SlidingWindow(name, self.length, self.hop, zone)
+        return Window(name, self.length, zone)
 
 
-def _checked(lengths: dict[str, float]) -> dict[str, float]:
-    Vocabulary(windows_of(lengths))
-    return lengths
+def _as_section(value: Any) -> Any:
+    return value if isinstance(value, dict | Section) else {"length": value}
+
+
+def _windows_in(sections: dict[str, WindowSection], zone: TimeZone | None) -> tuple[Window, ...]:
+    always = [Window(window.keyword, window.seconds, zone) for window in DEFAULT_WINDOWS]
+    return (*always, *[section.window(name, zone) for name, section in sections.items()])
+
+
+def _checked(sections: dict[str, WindowSection]) -> dict[str, WindowSection]:
+    Vocabulary(_windows_in(sections, None))
+    return sections
 
 
 Windows = Annotated[
-    dict[str, Duration],
+    dict[str, Annotated[WindowSection, Before(_as_section)]],
     After(_checked),
     Allowed('names in upper case with lengths, such as MINUTE = "1 min"'),
+]
+
+
+def _checked_zone(name: str) -> str:
+    zone_of(name)
+    return name
+
+
+ZoneName = Annotated[
+    str, After(_checked_zone), Allowed('a name of the IANA database such as "Europe/Berlin"')
 ]
 
 
@@ -61,8 +105,9 @@ class Plus(Section):
     ttl: Duration = setting(default=3600.0, gt=0)
     """How long a value is valid if its publisher does not set it."""
     windows: Windows = setting(default={})
-    """Windows in addition to DAILY, HOURLY and QUARTERHOURLY: MINUTE = "1 min" adds `$MINUTEAVG`
-    and so on."""
+    """Windows in addition to DAILY, HOURLY and QUARTERHOURLY."""
+    timezone: ZoneName = "UTC"
+    """Time zone of the windows: DAILY begins at its midnight, and follows daylight saving."""
     operators: int = setting(default=10_000, ge=0)
     """Distinct operator subscriptions of all clients."""
     topics: int = setting(default=100_000, ge=1)
@@ -91,6 +136,11 @@ class Plus(Section):
         for filter in self.remember:
             if filter.startswith("$"):
                 raise ValueError(f"remember: {filter!r} is not what clients publish")
+
+
+def windows_of(plus: Plus) -> tuple[Window, ...]:
+    """Those that are always there, and those of the configuration, in its time zone."""
+    return _windows_in(plus.windows, zone_of(plus.timezone))
 
 
 class Geo(Section):

@@ -113,6 +113,9 @@ def _table(title: str, name: str, section: Section) -> list[str]:
         inside = f"{name}.{key}"
         if isinstance(inner, Section):
             lines += _table(f"[{inside}]", inside, inner)
+        elif isinstance(inner, dict) and section_of(fields[key]) is not None and inner:
+            named = [f"{one} = {spelled(section)}" for one, section in inner.items()]
+            lines += [f"[{inside}]", *named]
         elif isinstance(inner, tuple) and section_of(fields[key]) is not None:
             for one in inner:
                 lines += _table(f"[[{inside}]]", inside, one)
@@ -130,6 +133,9 @@ def spelled(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, str | Path):
         return f'"{value}"'
+    if isinstance(value, Section):
+        stated = [f"{key} = {spelled(getattr(value, key))}" for key in sorted(value.stated)]
+        return "{ " + ", ".join(stated) + " }"
     if isinstance(value, tuple | list):
         return "[" + ", ".join(spelled(one) for one in value) + "]"
     if isinstance(value, dict):
@@ -155,7 +161,7 @@ def is_list_field(field: Key) -> bool:
 
 def _section(name: str, section: type[Section], *, is_list: bool = False) -> list[str]:
     title = f"[[{name}]]" if is_list else f"[{name}]"
-    lines = [f"### `{title}`", "", (section.__doc__ or "").strip(), ""]
+    lines = [f"### `{title}`", "", inspect.cleandoc(section.__doc__ or ""), ""]
     lines += ["| key | default | may be | meaning |", "| --- | --- | --- | --- |"]
     inner: list[str] = []
     meanings = _meanings(section)
@@ -166,7 +172,8 @@ def _section(name: str, section: type[Section], *, is_list: bool = False) -> lis
         elif key == "limits":
             lines.append(f"| `{key}` | | any key of `[limits]` | {meanings[key]} |")
         else:
-            inner += _section(f"{name}.{key}", nested, is_list=is_list_field(field))
+            of_names = ".NAME" if isinstance(field.default, dict) else ""
+            inner += _section(f"{name}.{key}{of_names}", nested, is_list=is_list_field(field))
     return [*lines, "", *inner]
 
 

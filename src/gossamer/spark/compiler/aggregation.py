@@ -11,6 +11,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from gossamer.plus.operators.windows import SessionWindow
 from gossamer.plus.plan import OperatorPlan, TemporalNode
 from gossamer.plus.rules import PASSES, SKIPPED
 from gossamer.spark.compiler.expressions import (
@@ -24,9 +25,8 @@ from gossamer.spark.compiler.expressions import (
 from gossamer.spark.compiler.payloads import name_of, read
 from gossamer.spark.compiler.topics import address, participants, reply_topic
 from gossamer.spark.compiler.values import seconds, valid_until
+from gossamer.spark.compiler.windows import WINDOW_TIME, window_end, window_of
 from gossamer.spark.fences.fence import OUTSIDE
-
-_MICROSECONDS = 1_000_000
 
 # Of so many parts is the implicit validity: a value that is not renewed is copied into each.
 _BUCKETS: Final = 4
@@ -37,28 +37,29 @@ def temporal_results(frame: DataFrame, plan: OperatorPlan, names_participants: b
     temporal = plan.temporal
     assert temporal is not None
     windows = _windows(frame, temporal)
+    end = window_end(temporal.window, F.col("window.end"))
     if plan.spatial is None:
         topic = address(plan, F.col("topic"))
-        return results_of(windows, plan, temporal.function, F.col("window.end"), topic)
+        return results_of(windows, plan, temporal.function, end, topic)
     taking_part = windows.where(F.col(VALUE).isNotNull() & admits(plan.inner, F.col(VALUE)))
     # They all end at once, so FIRST and LAST go by the topics' names.
     ended = taking_part.select("window", "topic", VALUE, F.col("topic").alias(ORDER))
-    return _over_topics(ended, plan, "window", "window.end", names_participants)
+    return _over_topics(ended, plan, "window", end, names_participants)
 
 
 def _windows(frame: DataFrame, temporal: TemporalNode) -> DataFrame:
     field = temporal.field
     frame, readings = read(frame, [field])
     number = readings[name_of(field)].number
-    valued = frame.select("time", "topic", number.alias(VALUE), order().alias(ORDER))
-    length = f"{round(temporal.window.seconds * _MICROSECONDS)} microseconds"
-    return aggregated(
-        valued, [F.col("topic"), F.window("time", length)], temporal.function, over_time=True
-    )
+    valued = frame.select(WINDOW_TIME, "topic", number.alias(VALUE), order().alias(ORDER))
+    if isinstance(temporal.window, SessionWindow):
+        valued = valued.where(F.col(VALUE).isNotNull())  # what does not count extends none
+    keys = [F.col("topic"), window_of(temporal.window)]
+    return aggregated(valued, keys, temporal.function, over_time=True)
 
 
 def _over_topics(
-    frame: DataFrame, plan: OperatorPlan, group: str, time: str, names_participants: bool
+    frame: DataFrame, plan: OperatorPlan, group: str, time: Column, names_participants: bool
 ) -> DataFrame:
     """The spatial aggregate of each group."""
     assert plan.spatial is not None
@@ -69,7 +70,7 @@ def _over_topics(
     # Several results may have one time: what comes after them needs their order.
     is_ordered = bool(plan.after) and group == "point"
     more = [F.col("point.broker"), F.col("point.offset")] if is_ordered else []
-    return results_of(groups, plan, function, F.col(time), topic, *more)
+    return results_of(groups, plan, function, time, topic, *more)
 
 
 def order() -> Column:
@@ -90,7 +91,7 @@ def spatial_results(
         & (F.col("next").isNull() | (F.col("next") > F.col("point")))
         & (F.col("expires") > F.col("at"))
     )
-    return _over_topics(joined, plan, "point", "point.time", names_participants)
+    return _over_topics(joined, plan, "point", F.col("point.time"), names_participants)
 
 
 def _events(frame: DataFrame, plan: OperatorPlan, implicit_ttl: float) -> DataFrame:
