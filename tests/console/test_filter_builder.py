@@ -31,6 +31,10 @@ VOCABULARY = Vocabulary(processors=[ProcessorKind("CNTPPL", "people", "value")])
         (WantedFilter("t", sequence="CHANGED", argument="0.5"), "$CHANGED;0.5/t"),
         (WantedFilter("t", sequence="CHANGED", field="a.b"), "$CHANGED;;a.b/t"),
         (
+            WantedFilter("p/+", group="id", window="HOURLY", over_time="AVG", field="t"),
+            "$HOURLYAVG;;t$BY;id/p/+",
+        ),
+        (
             WantedFilter("t", sequence="EVERY", argument="10s", rule="GT", operand="3", field="x"),
             "$GT;3;x$EVERY;10s/t",
         ),
@@ -70,6 +74,7 @@ def test_filters(wanted: WantedFilter, filter: str) -> None:
     [
         (WantedFilter(rule="GT"), "needs a value"),
         (WantedFilter(window="DAILY"), "choose a window"),
+        (WantedFilter("a/b", group="id"), "groups need topics that end with /+"),
         (WantedFilter(sequence="ABSENT"), "$ABSENT: needs a time of"),
         (WantedFilter(sequence="CHANGED", argument="much"), "$CHANGED: needs a number"),
         (WantedFilter("a/#/b"), "#"),

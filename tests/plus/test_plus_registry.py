@@ -9,6 +9,7 @@ from gossamer.plus.operators.kinds import OperatorKind
 from gossamer.plus.registry import (
     AGGREGATES,
     DEFAULT_WINDOWS,
+    GROUPS,
     OPERATORS,
     PROCESSORS,
     RULES,
@@ -36,6 +37,7 @@ def test_a_broker_offers_what_is_listed_in_that_order() -> None:
         *(f"${kind.keyword}" for kind in PROCESSORS),
         *(f"${keyword}" for keyword in RULES),
         *(f"${keyword}" for keyword in SEQUENCES),
+        *(f"${keyword}" for keyword in GROUPS),
         *(f"${keyword}" for keyword in AGGREGATES),
         *(f"${one.keyword}{keyword}" for one in DEFAULT_WINDOWS for keyword in AGGREGATES),
     ]

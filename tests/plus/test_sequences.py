@@ -484,3 +484,64 @@ def test_the_same_as_a_naive_model(chain: str, history: list[tuple[str, float | 
 
 def test_all_of_them_are_in_the_model() -> None:
     assert MODELS.keys() == SEQUENCES.keys()
+
+
+# Groups ------------------------------------------------------------------------------------------
+
+
+def test_groups_are_topics_of_their_own() -> None:
+    bench = Bench(
+        "$HOURLYAVG;;temp$BY;sensor/plant/+", "$SUM;RPT;temp$BY;sensor/plant/+", "$BY;n/plant/+"
+    )
+    assert bench.states[0].plan.reads == ("plant",)
+    assert bench.publish("plant", '{"sensor": "a", "temp": 2, "n": 1.5}') == [
+        ("$SUM;RPT;temp$BY;sensor/plant/a", "2.0"),
+        ("$BY;n/plant/1.5", '{"sensor": "a", "temp": 2, "n": 1.5}'),
+    ]
+    assert bench.publish("plant", '{"sensor": "x/y+#%", "temp": 5, "n": true}') == [
+        ("$SUM;RPT;temp$BY;sensor/plant/a;x%252Fy%252B%2523%2525", "7.0"),
+        ("$BY;n/plant/true", '{"sensor": "x/y+#%", "temp": 5, "n": true}'),
+    ]
+    assert bench.advance(3600) == [
+        ("$HOURLYAVG;;temp$BY;sensor/plant/a", "2.0"),
+        ("$HOURLYAVG;;temp$BY;sensor/plant/x%2Fy%2B%23%25", "5.0"),
+    ]
+
+
+def test_groups_are_followed_each_by_itself() -> None:
+    bench = Bench("$CHANGED;1;temp$BY;id$EQ;ok;status/+/all/+", "$ABSENT;1min$BY;id/a/all/+")
+    for state in bench.states:
+        state.begin(0.0)
+    said = '{"id": %d, "temp": %d, "status": "%s"}'
+    passed = [
+        len(bench.publish("a/all", said % values))
+        for values in ((1, 5, "ok"), (2, 50, "ok"), (1, 5, "ok"), (2, 60, "bad"), (2, 52, "ok"))
+    ]
+    assert passed == [1, 1, 0, 0, 1]
+    assert bench.advance(60) == [
+        ("$ABSENT;1min$BY;id/a/all/1", "1"),
+        ("$ABSENT;1min$BY;id/a/all/2", "1"),
+    ]
+    assert bench.publish("a/all", '{"id": null}') == []
+    assert bench.publish("a/all", '{"id": "' + "x" * 70_000 + '"}') == []
+    assert bench.engine.services.skipped == {"no_key": 1, "no_field": 2, "topic_too_long": 1}
+
+
+@pytest.mark.parametrize(
+    ("filter", "reason"),
+    [
+        ("$BY/a/+", r"operator 1, \$BY: needs one field, as in \$BY;sensor"),
+        ("$BY;a;b/a/+", "needs one field"),
+        ("$BY;a..b/a/+", "empty step"),
+        ("$BY;id/a", r"\$BY needs a filter that ends with /\+, where the keys stand"),
+        ("$BY;id/+", "needs a filter that ends"),
+        ("$BY;id/a/#", "needs a filter that ends"),
+        ("$BY;id$CHANGED/a/+", r"operator 2, \$CHANGED: \$BY has only rules and a processor"),
+        ("$BY;id$AVG/a/+", r"operator 2, \$AVG: \$BY has only rules and a processor"),
+        ("$BY;id$BY;x/a/+", "has only rules and a processor"),
+        ("$BY;id$RATE/a/+", "has only rules"),
+    ],
+)
+def test_groups_that_are_refused(filter: str, reason: str) -> None:
+    with pytest.raises(PlusError, match=reason):
+        parse(filter, VOCABULARY)

@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from gossamer.plus.operators.kinds import OperatorKind, ProcessorKind, SequenceKind
+from gossamer.plus.operators.kinds import GroupKind, OperatorKind, ProcessorKind, SequenceKind
 from gossamer.plus.operators.windows import Window
 from gossamer.plus.plan import PlusError, RuleNode
 from gossamer.plus.registry import AGGREGATES, OPERATORS, OPTIONS, RULES
@@ -18,7 +18,7 @@ from gossamer.spark.compiler.expressions import NOT_COMPILED, admits
 # Options by the parameter of `subscribe` that sets them.
 PARAMETERS = {"plus_reply": "reply"}
 # What the registry says of one is enough to compile any; sequences run as they are.
-WITHOUT_EXPRESSION = (Window, ProcessorKind, SequenceKind)
+WITHOUT_EXPRESSION = (Window, ProcessorKind, SequenceKind, GroupKind)
 
 
 @pytest.mark.parametrize("kind", OPERATORS, ids=lambda kind: kind.keyword)

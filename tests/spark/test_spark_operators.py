@@ -95,6 +95,7 @@ SEQUENCES = (
     "$SUM$HOURLYSUM$DELTA/+/+",
     "$CHANGED;5$AVG/+/+",
     "$GT;0$DELTA$QUARTERHOURLYMAX/+/+",
+    "$SUM;RPT;t$BY;s/+/+/+",
 )
 
 

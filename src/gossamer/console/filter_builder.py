@@ -10,6 +10,7 @@ from gossamer.console.broker_watch import BrokerWatch
 from gossamer.geo.areas import GlpError
 from gossamer.geo.glp import parse
 from gossamer.net.admin.client import AdminError
+from gossamer.plus.operators.by import BY
 from gossamer.plus.operators.plus_every import PLUS_EVERY
 from gossamer.plus.registry import SEQUENCES
 from gossamer.plus.vocabulary import CAPABILITIES_TOPIC, Vocabulary
@@ -83,6 +84,7 @@ class WantedFilter:
     sequence: str = ""
     argument: str = ""  # of the sequence
     follows_results: bool = False  # the sequence follows what the aggregate gives, not what enters
+    group: str = ""  # a field of JSON
     over_topics: str = ""
     names_topics: bool = False
     window: str = ""
@@ -142,6 +144,8 @@ def _chain(wanted: WantedFilter) -> str:
     time = _operator(temporal, "", field) if temporal else ""
     chain = first + second + time
     chain = sequence + chain if is_around else chain + sequence
+    if wanted.group:
+        chain += _operator(BY.keyword, _encoded(wanted.group), "")
     return chain + (f"${wanted.processor}" if wanted.processor else "")
 
 
@@ -174,6 +178,10 @@ def _trouble(wanted: WantedFilter, chain: str, filter: str) -> str:
             sequence.read(wanted.argument)
         except ValueError as error:
             return f"${wanted.sequence}: {error}"
+    if chain and ";" in wanted.topics and not wanted.over_topics:
+        return "a list of topics needs an aggregate over topics; a ; of a name is written %3B"
+    if wanted.group and not wanted.topics.endswith("/+"):
+        return "groups need topics that end with /+, where the keys stand"
     if bool(wanted.window) != bool(wanted.over_time):
         return "choose a window and a function over time, or neither"
     if wanted.judges_values and wanted.window:

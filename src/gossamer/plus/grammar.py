@@ -22,6 +22,7 @@ from gossamer.plus.operators.kinds import Options
 from gossamer.plus.operators.windows import SessionWindow
 from gossamer.plus.plan import (
     Field,
+    GroupNode,
     OperatorPlan,
     PlusError,
     ProcessorNode,
@@ -31,7 +32,7 @@ from gossamer.plus.plan import (
     StepNode,
     TemporalNode,
 )
-from gossamer.plus.registry import AGGREGATES, OPTIONS, RULES, SEQUENCES
+from gossamer.plus.registry import AGGREGATES, GROUPS, OPTIONS, RULES, SEQUENCES
 from gossamer.plus.result_topics import plain_name
 from gossamer.plus.values import parse_field, read_number
 from gossamer.plus.vocabulary import RESERVED, Vocabulary
@@ -50,12 +51,14 @@ _REPLIES: Final = {"": None, "SKR": False, "RPT": True}
 # The order in which the kinds may follow each other, outermost first.
 _RULE: Final = 0
 _SEQUENCE: Final = 1
-_SPATIAL: Final = 2
-_TEMPORAL: Final = 3
-_PROCESSOR: Final = 4
+_GROUP: Final = 2
+_SPATIAL: Final = 3
+_TEMPORAL: Final = 4
+_PROCESSOR: Final = 5
 _KIND_NAMES: Final = (
     "rule",
     "sequence",
+    "group",
     "spatial operator",
     "temporal operator",
     "processor",
@@ -158,6 +161,7 @@ class _PlanReader:
         self.spatial: SpatialNode | None = None
         self.temporal: TemporalNode | None = None
         self.processor: ProcessorNode | None = None
+        self.group: GroupNode | None = None
         self.field: Field | None = None  # that the nearest aggregate or sequence outside reads
         self.latest = _ChainItem(0, "")
         self.latest_kind = _RULE
@@ -174,7 +178,7 @@ class _PlanReader:
         return OperatorPlan(
             chain,
             rest,
-            _reads(rest, self.spatial is not None),
+            _reads(self._read_filter(rest), self.spatial is not None),
             tuple(outer),
             self.spatial,
             tuple(self.inner),
@@ -184,6 +188,17 @@ class _PlanReader:
             tuple(after),
         )
 
+    def _read_filter(self, rest: str) -> str:
+        """What is read: where there are groups, without the level of their keys."""
+        if self.group is None:
+            return rest
+        topics, _, key = rest.rpartition("/")
+        if key != "+" or not topics:
+            raise PlusError(
+                f"${self.group.keyword} needs a filter that ends with /+, where the keys stand"
+            )
+        return topics
+
     def _read_item(self, item: _ChainItem) -> None:
         kind = self._kind(item)
         self._refuse_wrong_order(item, kind)
@@ -191,6 +206,8 @@ class _PlanReader:
             self._read_rule(item)
         elif kind == _SEQUENCE:
             self._read_sequence(item)
+        elif kind == _GROUP:
+            self._read_group(item)
         elif kind == _SPATIAL:
             reply = item.argument()
             if reply not in _REPLIES:
@@ -224,6 +241,8 @@ class _PlanReader:
             return _RULE
         if keyword in SEQUENCES:
             return _SEQUENCE
+        if keyword in GROUPS:
+            return _GROUP
         if keyword in AGGREGATES:
             return _SPATIAL
         if keyword in self.vocabulary.temporal:
@@ -238,6 +257,8 @@ class _PlanReader:
         before = f"${self.latest.keyword}, operator {self.latest.place}"
         if self.latest_kind == _PROCESSOR or (kind == _RULE and self.latest_kind == _TEMPORAL):
             raise item.error(f"a {_KIND_NAMES[kind]} cannot stand inside {before}")
+        if self.group is not None and kind not in (_RULE, _PROCESSOR):
+            raise item.error(f"${self.group.keyword} has only rules and a processor inside of it")
         if kind == _SPATIAL and (self.spatial is not None or self.temporal is not None):
             raise item.error(f"a spatial operator cannot stand inside another aggregate ({before})")
         if kind == _TEMPORAL and self.temporal is not None:
@@ -284,11 +305,23 @@ class _PlanReader:
         if kind.has_field:
             self.field = field
 
+    def _read_group(self, item: _ChainItem) -> None:
+        if len(item.arguments) != 1 or not item.arguments[0]:
+            raise item.error(f"needs one field, as in ${item.keyword};sensor")
+        try:
+            self.group = GroupNode(item.keyword, parse_field(item.arguments[0]))
+        except PlusError as error:
+            raise item.error(str(error)) from None
+        if self.spatial is None and self.temporal is None:
+            self.outside.append(self.group)
+        else:
+            self.before.append(self.group)
+
     def _refuse_fields_of_results(self, items: list[_ChainItem]) -> None:
         """Only what reads the payload has fields; what others make of it is one number."""
         made = ""
         for item in reversed(items):
-            if made and item.field() is not None:
+            if made and (item.keyword in GROUPS or item.field() is not None):
                 raise item.error(f"reads the result of ${made}, which has no fields")
             sequence = SEQUENCES.get(item.keyword)
             if (

@@ -59,6 +59,16 @@ class SequenceNode(StepNode):
         self.starts_retained = starts_retained
 
 
+class GroupNode(StepNode):
+    """Each value of the field is as a topic of its own."""
+
+    __slots__ = ("field", "keyword")
+
+    def __init__(self, keyword: str, field: Field) -> None:
+        self.keyword = keyword
+        self.field = field
+
+
 class SpatialNode:
     """An aggregate over the topics that the filter matches."""
 
@@ -152,7 +162,9 @@ class OperatorPlan:
         return self.spatial is not None or bool(self.before)
 
     def named_topics(self) -> list[str]:
-        """Those that it reads by name, without wildcards."""
+        """Those that it reads by name, without wildcards, and that are not groups."""
+        if any(isinstance(node, GroupNode) for node in self.before):
+            return []
         return [
             read for read in self.reads if not any(one in ("+", "#") for one in read.split("/"))
         ]

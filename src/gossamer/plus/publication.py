@@ -32,6 +32,7 @@ NOT_JSON: Final = "not_json"
 TOO_DEEP: Final = "too_deep"
 TOO_LARGE: Final = "too_large"
 NO_FIELD: Final = "no_field"
+NO_KEY: Final = "no_key"
 BAD_TTL: Final = "bad_ttl"
 TOO_MANY_TOPICS: Final = "too_many_topics"
 NO_ROOM: Final = "no_room"
@@ -113,6 +114,23 @@ class Publication:
         """The payload was written from it."""
         self._number = value
         self._number_read = True
+
+    def renamed(self, topic: str) -> "Publication":
+        """On another topic; what was read of it need not be read again."""
+        other = Publication(topic, self.payload, self.expires_at, self.properties)
+        other._document = self._document
+        other._document_trouble = self._document_trouble
+        return other
+
+    def as_key(self, field: Field) -> str | None:
+        """None with `trouble` set for what is neither a text nor a number nor a truth value."""
+        found = self._look_up(field)
+        if found is MISSING:
+            return None
+        if not isinstance(found, str | int | float):
+            self.trouble = NO_KEY
+            return None
+        return text_of(found)
 
     def as_text(self, field: Field | None) -> str | None:
         """None with `trouble` set if there is no text."""

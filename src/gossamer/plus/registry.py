@@ -8,6 +8,7 @@ from typing import Final
 
 from gossamer.plus.operators.absent import ABSENT
 from gossamer.plus.operators.avg import AVG
+from gossamer.plus.operators.by import BY
 from gossamer.plus.operators.changed import CHANGED
 from gossamer.plus.operators.cntfemale import CNTFEMALE
 from gossamer.plus.operators.cntmale import CNTMALE
@@ -22,6 +23,7 @@ from gossamer.plus.operators.gt import GT
 from gossamer.plus.operators.gte import GTE
 from gossamer.plus.operators.kinds import (
     AggregateKind,
+    GroupKind,
     OperatorKind,
     OptionKind,
     ProcessorKind,
@@ -49,6 +51,7 @@ OPERATORS: Final[tuple[OperatorKind, ...]] = (
     *(CNTPPL, CNTMALE, CNTFEMALE, RECOGNIZE),
     *(EQ, NEQ, GT, GTE, LT, LTE, CONTAINS),
     *(CHANGED, EVERY, ABSENT, RATE, DELTA),
+    *(BY,),
     *(COUNT, SUM, AVG, MIN, MAX, STDDEV, MEDIAN, P95, FIRST, LAST),
     *(DAILY, HOURLY, QUARTERHOURLY),
     *(PLUS_REPLY, PLUS_EVERY),
@@ -57,6 +60,7 @@ OPERATORS: Final[tuple[OperatorKind, ...]] = (
 PROCESSORS: Final = [one for one in OPERATORS if isinstance(one, ProcessorKind)]
 RULES: Final = {one.keyword: one for one in OPERATORS if isinstance(one, RuleKind)}
 SEQUENCES: Final = {one.keyword: one for one in OPERATORS if isinstance(one, SequenceKind)}
+GROUPS: Final = {one.keyword: one for one in OPERATORS if isinstance(one, GroupKind)}
 AGGREGATES: Final = {one.keyword: one for one in OPERATORS if isinstance(one, AggregateKind)}
 DEFAULT_WINDOWS: Final = tuple([one for one in OPERATORS if isinstance(one, Window)])
 OPTIONS: Final = {one.keyword: one for one in OPERATORS if isinstance(one, OptionKind)}

@@ -7,9 +7,9 @@ what has passed all steps goes to the subscriber.
 from typing import Final
 
 from gossamer.plus.filter_operator import LastResults
-from gossamer.plus.plan import OperatorPlan, RuleNode, SequenceNode, StepNode
+from gossamer.plus.plan import GroupNode, OperatorPlan, RuleNode, SequenceNode, StepNode
 from gossamer.plus.publication import TOPIC_TOO_LONG, Publication
-from gossamer.plus.registry import SEQUENCES
+from gossamer.plus.registry import GROUPS, SEQUENCES
 from gossamer.plus.result_topics import ResultAddress, fits
 from gossamer.plus.rules import PASSES, SKIPPED, Check
 from gossamer.plus.sequence import Step
@@ -244,6 +244,8 @@ class StagedState(OperatorState):
 
 
 def _step(node: StepNode, mark: str) -> Step:
+    if isinstance(node, GroupNode):
+        return GROUPS[node.keyword].make(node.field)
     if isinstance(node, SequenceNode):
         return SEQUENCES[node.keyword].make(mark, node.field, node.amount)
     assert isinstance(node, RuleNode)

@@ -6,7 +6,7 @@ from typing import Final
 
 from gossamer.plus.operators.kinds import AggregateKind, ProcessorKind
 from gossamer.plus.operators.windows import Window
-from gossamer.plus.registry import AGGREGATES, DEFAULT_WINDOWS, RULES, SEQUENCES
+from gossamer.plus.registry import AGGREGATES, DEFAULT_WINDOWS, GROUPS, RULES, SEQUENCES
 
 CAPABILITIES_TOPIC: Final = "$SYS/capabilities"
 
@@ -42,6 +42,7 @@ class Vocabulary:
         return (
             keyword in RULES
             or keyword in SEQUENCES
+            or keyword in GROUPS
             or keyword in AGGREGATES
             or keyword in self.temporal
             or keyword in self.processors
@@ -52,7 +53,7 @@ class Vocabulary:
         """A JSON list of every operator, in the shape of the paper's Figure 1. `busy` says why no
         further subscription to a processor is taken for so many seconds.
 
-        Processors first, then rules, sequences, aggregates over topics and aggregates over time.
+        Processors first, then rules, sequences, groups, aggregates over topics and over time.
         """
         entries = [_processor(kind, busy, seconds) for kind in self.processors.values()]
         entries += [
@@ -61,6 +62,9 @@ class Vocabulary:
         entries += [
             _entry(one.keyword, one.description, one.returns, "sequence")
             for one in SEQUENCES.values()
+        ]
+        entries += [
+            _entry(one.keyword, one.description, "payload", "group") for one in GROUPS.values()
         ]
         entries += [
             _entry(one.keyword, f"{one.description} over the topics that match", "value", "spatial")

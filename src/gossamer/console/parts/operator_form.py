@@ -28,6 +28,7 @@ class OperatorForm:
         with self._row():
             self._sequence = self._select("Sequence")
             self._argument = self._text("Change or time", "0.5 or 10s")
+            self._group = self._text("Group by field", "sensor")
             self._follows = ui.checkbox("Apply it to the result", on_change=self._tell)
         self._caption("Aggregate")
         with self._row():
@@ -72,6 +73,7 @@ class OperatorForm:
             judges_values=bool(self._judges.value),
             sequence=self._sequence.value or "",
             argument=self._argument.value.strip(),
+            group=self._group.value.strip(),
             follows_results=bool(self._follows.value),
             over_topics=self._over_topics.value or "",
             names_topics=bool(self._names.value),

@@ -13,7 +13,7 @@ from gossamer.plus.operators.aggregate import Aggregate
 
 if TYPE_CHECKING:
     from gossamer.plus.plan import Field
-    from gossamer.plus.sequence import TopicStep
+    from gossamer.plus.sequence import Step, TopicStep
 
 NumberTest = Callable[[float, float], bool]
 TextTest = Callable[[str, str], bool]
@@ -70,6 +70,14 @@ class SequenceKind(OperatorKind):
         self.make = make
         self.has_field = has_field
         self.starts_retained = starts_retained  # it may begin with what is retained
+
+
+class GroupKind(OperatorKind):
+    """Gives the publications of a topic the topics of their groups; its argument is the field."""
+
+    def __init__(self, keyword: str, description: str, make: Callable[[Field], Step]) -> None:
+        super().__init__(keyword, description)
+        self.make = make
 
 
 class AggregateKind(OperatorKind):
