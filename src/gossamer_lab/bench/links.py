@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -206,8 +207,8 @@ class ReadingGroup(LoadGroup):
         topics = [topic_of(sensor) for sensor in range(SENSORS)]
         super().__init__(publisher, [subscriber], topics, load, qos=1)
         encoded = [
-            packets.publish(topics[number % SENSORS], reading(number), 1, number + 1)
-            for number in range(READINGS)
+            packets.publish(topics[number % SENSORS], payload, 1, number + 1)
+            for number, payload in enumerate(readings(READINGS))
         ]
         self.chunks = [
             b"".join(encoded[at : at + load.batch]) for at in range(0, READINGS, load.batch)
@@ -221,17 +222,19 @@ def topic_of(sensor: int) -> str:
     return f"plant/hall-{sensor % 7}/line-{sensor % 20:02d}/sensor-{sensor:04d}/reading"
 
 
-def reading(number: int) -> bytes:
-    """Values that wander, each sensor around its own."""
-    sensor = number % SENSORS
-    seconds, milliseconds = divmod(number, 1_000)
-    return json.dumps(
-        {
-            "sensor": f"s-{sensor:04d}",
-            "time": f"2026-11-19T15:{seconds // 60:02d}:{seconds % 60:02d}.{milliseconds:03d}Z",
-            "temperature": f"{20 + sensor % 9 + number * 7919 % 400 / 100:05.2f}",
-            "humidity": f"{40 + sensor % 13 + number * 104_729 % 900 / 100:05.2f}",
-            "battery": f"{3 + number * 1_299_709 % 500 / 1000:.3f}",
-            "status": "ok",
-        }
-    ).encode()
+def readings(count: int) -> Iterator[bytes]:
+    """Of all sensors in turn, one each millisecond; the values of each wander around its own."""
+    chance = Random(1)
+    for number in range(count):
+        sensor = number % SENSORS
+        seconds, milliseconds = divmod(number, 1_000)
+        yield json.dumps(
+            {
+                "sensor": f"s-{sensor:04d}",
+                "time": f"2026-11-19T15:{seconds // 60:02d}:{seconds % 60:02d}.{milliseconds:03d}Z",
+                "temperature": f"{20 + sensor % 9 + 4 * chance.random():05.2f}",
+                "humidity": f"{40 + sensor % 13 + 9 * chance.random():05.2f}",
+                "battery": f"{3 + chance.random() / 2:.3f}",
+                "status": "ok",
+            }
+        ).encode()

@@ -6,11 +6,10 @@ import pytest
 
 from gossamer_lab.bench.links import (
     KINDS,
-    READINGS,
     SENSORS,
     LinkCost,
     measure,
-    reading,
+    readings,
     table_rows,
     topic_of,
     verdicts,
@@ -20,11 +19,12 @@ BY_NAME = {kind.name: kind for kind in KINDS}
 
 
 def test_readings_have_one_size_and_are_no_two_alike() -> None:
-    some = [reading(number) for number in range(0, READINGS, 7)]
+    some = list(readings(SENSORS * 10))
     assert len({len(one) for one in some}) == 1
     assert len(set(some)) == len(some)
     assert len({len(topic_of(sensor)) for sensor in range(SENSORS)}) == 1
-    assert json.loads(some[3])["sensor"] == f"s-{21:04d}"
+    assert json.loads(some[SENSORS + 21])["sensor"] == f"s-{21:04d}"
+    assert list(readings(10)) == some[:10]
 
 
 def test_what_is_printed() -> None:
@@ -45,7 +45,7 @@ def test_what_is_printed() -> None:
 def test_a_link_between_real_brokers(kind: str) -> None:
     cost = measure(BY_NAME[kind], "50 at once", 0.3)
     assert cost.rate > 0
-    assert cost.mqtt_bytes > len(reading(0))
+    assert cost.mqtt_bytes > len(next(readings(1)))
     if kind == "plain":
         assert cost.shorter() == 1.0
     else:
