@@ -68,8 +68,14 @@ class Cable(Event):
     """`dialler` calls `acceptor`."""
 
     def __init__(
-        self, dialler: SimulatedHost, acceptor: SimulatedHost, there: Road, back: Road
+        self,
+        dialler: SimulatedHost,
+        acceptor: SimulatedHost,
+        there: Road,
+        back: Road,
+        compresses: bool = False,
     ) -> None:
+        self.compresses = compresses
         self.dialler = dialler
         self.acceptor = acceptor
         self.there = there
@@ -135,7 +141,8 @@ class Cable(Event):
         self.far = far
         self._life = self.dialler.life
         self.dialler.departure = max(now, self.dialler.departure)
-        near.dial = Dial(self.dialler.mesh, near, ORIGIN, self.dialler.clock.at(now))
+        at = self.dialler.clock.at(now)
+        near.dial = Dial(self.dialler.mesh, near, ORIGIN, at, self.compresses)
 
 
 def _is_ready(end: HostEnd | None) -> bool:

@@ -169,6 +169,9 @@ def torture(
             "--operators", help="Include rules, areas, and subscribers whose areas follow them."
         ),
     ] = False,
+    compressed: Annotated[
+        bool, typer.Option("--compressed", help="Two links of three are compressed.")
+    ] = False,
     jobs: Annotated[
         int | None,
         typer.Option(min=1, help="Number of processes; by default one per core."),
@@ -190,7 +193,7 @@ def torture(
             advance.show(report.trials if seeds is not None else report.seconds, failed)
 
         report = run_torture(
-            cases(first, seeds, chosen, roaming, bursts, operators),
+            cases(first, seeds, chosen, roaming, bursts, operators, compressed),
             jobs or os.cpu_count() or 1,
             None if minutes is None else minutes * 60,
             show,
@@ -198,6 +201,7 @@ def torture(
     kind = ", with roaming clients" if roaming else ""
     kind += "" if bursts else ", without bursts"
     kind += ", with operators" if operators else ""
+    kind += ", with compressed links" if compressed else ""
     typer.echo(_summary(report, chosen, kind))
     if report.failures:
         show_failures(report.failures, out)

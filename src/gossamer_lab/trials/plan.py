@@ -81,6 +81,7 @@ class TrialPlan:
     disk: float  # the most seconds that a commit takes
     clients: list[ClientPlan]
     rounds: list[list[TrialStep]] = field(default_factory=list)
+    is_compressed: bool = False  # two links of three
 
     def as_text(self) -> str:
         return json.dumps(asdict(self))

@@ -37,10 +37,12 @@ class Case(NamedTuple):
     is_roaming: bool
     has_bursts: bool = True
     has_operators: bool = False
+    is_compressed: bool = False
 
     def plan(self) -> TrialPlan:
         make = make_roaming_plan if self.is_roaming else make_plan
         plan = make(self.seed, "" if self.mode == MIXED else self.mode, self.has_bursts)
+        plan.is_compressed = self.is_compressed
         return with_windows(with_operators(plan)) if self.has_operators else plan
 
     def command(self) -> str:
@@ -48,6 +50,7 @@ class Case(NamedTuple):
         roaming = " --roaming" if self.is_roaming else ""
         kind = roaming + ("" if self.has_bursts else " --no-bursts")
         kind += " --operators" if self.has_operators else ""
+        kind += " --compressed" if self.is_compressed else ""
         return f"gossamer sim torture --first {self.seed} --seeds 1 --modes {self.mode}{kind}"
 
 
@@ -92,11 +95,12 @@ def cases(
     is_roaming: bool,
     has_bursts: bool = True,
     has_operators: bool = False,
+    is_compressed: bool = False,
 ) -> Iterator[Case]:
     """Seed by seed; without an end where `seeds` is None."""
     for seed in count(first) if seeds is None else range(first, first + seeds):
         for mode in modes:
-            yield Case(seed, mode, is_roaming, has_bursts, has_operators)
+            yield Case(seed, mode, is_roaming, has_bursts, has_operators, is_compressed)
 
 
 def torture(

@@ -79,10 +79,11 @@ class World:
             road.bandwidth = 20_000.0
         return road
 
-    def _line(self) -> Road:
-        """One direction of a link between brokers."""
+    def _line(self, is_compressed: bool = False) -> Road:
+        """One direction of a link between brokers; what is compressed cannot be watched."""
         road = self.road()
-        road.watch = RoadWatch(self.oracle.fault)
+        if not is_compressed:
+            road.watch = RoadWatch(self.oracle.fault)
         return road
 
     def do(self, step: TrialStep) -> None:
@@ -333,7 +334,9 @@ class World:
         return self.random.uniform(-self.plan.skew, self.plan.skew)
 
     def _cable(self, dialler: int, acceptor: int) -> Cable:
-        cable = Cable(self.hosts[dialler], self.hosts[acceptor], self._line(), self._line())
+        hosts = (self.hosts[dialler], self.hosts[acceptor])
+        compresses = self.plan.is_compressed and (dialler + acceptor) % 3 != 0
+        cable = Cable(*hosts, self._line(compresses), self._line(compresses), compresses)
         cable.begin(self.random.uniform(0.0, 0.1))
         return cable
 

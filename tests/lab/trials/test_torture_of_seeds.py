@@ -131,6 +131,8 @@ def test_the_command_prints_its_counts(capsys: CaptureFixture[str]) -> None:
     assert lines[1] == "every promise was kept"
     assert run([*words, "--jobs", "1", "--no-bursts"]) == 0
     assert ", without bursts: 4 meshes, " in capsys.readouterr().out
+    assert run([*words, "--jobs", "1", "--compressed"]) == 0
+    assert ", with compressed links: 4 meshes, " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [["--modes", "fp"], ["--seeds", "0"]])
