@@ -65,6 +65,7 @@ class Operation(Tap):
         "gathers_until",
         "groups",
         "learner",
+        "notes",
         "owner",
         "state",
         "subscriptions",
@@ -92,6 +93,7 @@ class Operation(Tap):
         self.learner: SpatialState | None = None
         self.drawn_messages = 0
         self.drawn_bytes = 0
+        self.notes: list[tuple[str, str]] | None = None  # User Properties of all its results
         self._receivers: list[Receiver] = []
 
     def take(self, message: Message, origin: Session | None, now: float) -> None:
@@ -134,8 +136,8 @@ class Operation(Tap):
     def send(
         self, result: OperatorResult, now: float, user: list[tuple[str, str]] | None = None
     ) -> None:
-        """With these User Properties, if any."""
-        self._send(made(result, user), None, now)
+        """With these User Properties, or those that all its results have."""
+        self._send(made(result, self.notes if user is None else user), None, now)
 
     def members(self) -> list[Subscription]:
         """Its own subscriptions, and those of shared groups."""

@@ -45,7 +45,7 @@ _FIRED: Final = "//fired"
 # In the User Properties of a result.
 MISSING_PROPERTY: Final = "plus_missing"  # a broker whose counts are not in it
 CORRECTION_PROPERTY: Final = "plus_correction"  # the window whose result this corrects
-_MOST_NAMED: Final = 100
+MOST_NAMED: Final = 100
 
 
 class SubscribedWindow:
@@ -211,7 +211,7 @@ class SubscribedWindow:
         gathering.counted = len(gathering.since)
         self.windows += 1
         self.missing = missing
-        user = [(MISSING_PROPERTY, broker) for broker in missing[:_MOST_NAMED]]
+        user = [(MISSING_PROPERTY, broker) for broker in missing[:MOST_NAMED]]
         since = gathering.counted_since(start, start + self.wanted.seconds)
         if since > start:
             user.append((SINCE_PROPERTY, written_time(since)))
@@ -237,7 +237,7 @@ class SubscribedWindow:
         gathering.counted = len(gathering.since)
         start = gathering.number * self.wanted.seconds
         user = [(CORRECTION_PROPERTY, written_time(start))]
-        user += [(MISSING_PROPERTY, broker) for broker in missing[:_MOST_NAMED]]
+        user += [(MISSING_PROPERTY, broker) for broker in missing[:MOST_NAMED]]
         results = self._state.results_from(gathering.topics)
         for result in results:
             if gathering.sent.get(result.topic) != result.payload:

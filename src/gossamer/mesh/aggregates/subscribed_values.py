@@ -18,6 +18,7 @@ from gossamer.broker.core import Core
 from gossamer.broker.operator_subscriptions import Operation
 from gossamer.mesh.aggregates.directory import WantedValues, WindowDirectory
 from gossamer.mesh.aggregates.drawing import set_draws
+from gossamer.mesh.aggregates.subscribed import MISSING_PROPERTY, MOST_NAMED
 from gossamer.mesh.aggregates.told import ToldValues
 from gossamer.plus.engine import read_key
 from gossamer.plus.spatial import SpatialState
@@ -64,7 +65,8 @@ class SubscribedValues:
         self.form = RAW
         self.greeted: set[str] = set()  # brokers that tell their values
         self.told = 0  # messages of values
-        self.missing: list[str] = []  # brokers that cannot be reached: what they told last holds
+        # Brokers that cannot be reached, whom results name: what they told last holds.
+        self.missing: list[str] = []
         self.raw_bytes = 0.0
         self.partial_bytes = 0.0
         self._is_cheaper = False  # to tell values
@@ -93,7 +95,6 @@ class SubscribedValues:
 
     def choose(self, is_wanted: bool, brokers: set[str], reached: set[str], now: float) -> None:
         """Takes a step towards the form; `brokers` are all others that are known."""
-        self.missing = sorted(brokers - reached)
         if is_wanted and self.form in (RAW, ENDING):
             self._directory.want(self.wanted)
             self._set_form(STARTING)
@@ -109,6 +110,9 @@ class SubscribedValues:
                 self._directory.want_no_more(self.wanted.name)
                 self.greeted.clear()
                 self._set_form(RAW)
+        self.missing = sorted(brokers - reached) if self.form == PARTIAL else []
+        notes = [(MISSING_PROPERTY, broker) for broker in self.missing[:MOST_NAMED]]
+        self.operation.notes = notes or None
 
     def is_cheaper(self) -> bool:
         """Whether values take fewer bytes, by what was measured."""
@@ -145,6 +149,7 @@ class SubscribedValues:
         self._directory.want_no_more(self.wanted.name)
         self.state.learns = False
         self.operation.learner = None
+        self.operation.notes = None
 
     def _calculated(self, publications: float, brokers: int) -> float:
         """Bytes a second of values, if all brokers publish and topics take turns."""
