@@ -294,3 +294,19 @@ def test_the_last_result_is_that_of_one_broker(filter: str, history: list[tuple[
         [each.payload for each in one.last_results(world.now)] for world, one in state.items()
     ]
     assert results[0] == results[1]
+
+
+def test_many_topics_are_told_in_turns() -> None:
+    net = line()
+    reader = net.nodes["c"].client("reader")
+    reader.subscribe("$COUNT/+")
+    net.run()
+    writer = net.nodes["a"].client("writer")
+    for number in range(2_500):
+        writer.publish(f"t{number}", "1")
+    net.run()
+    later(net, 1.0)
+    assert last(reader) == "1000"
+    later(net, 0.1)
+    later(net, 0.1)
+    assert last(reader) == "2500"

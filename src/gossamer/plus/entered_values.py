@@ -6,6 +6,7 @@ What is not told yet is saved, and what was told to everybody is forgotten.
 """
 
 import json
+from itertools import islice
 
 from gossamer.plus.limits import topic_bytes
 from gossamer.plus.plan import OperatorPlan, SpatialNode
@@ -70,14 +71,17 @@ class EnteredValues(OperatorState):
         self.bytes += len(publication.topic) + len(publication.payload)
         return []
 
-    def take_untold(self, broker: str) -> dict[str, ToldValue]:
-        """What that broker lacks, which it is told now."""
-        topics = self._untold.get(broker)
-        if not topics:
+    def take_untold(self, broker: str, most: int) -> dict[str, ToldValue]:
+        """What that broker lacks, which it is told now: so many topics at most, the longest
+        untold first."""
+        untold = self._untold.get(broker)
+        if not untold:
             return {}
+        topics = list(islice(untold, most))
         values = {topic: self._values[topic] for topic in topics}
-        self._untold[broker] = {}
-        self._forget_told(list(values))
+        for topic in topics:
+            del untold[topic]
+        self._forget_told(topics)
         return values
 
     def is_untold(self, broker: str) -> bool:

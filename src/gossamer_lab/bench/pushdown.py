@@ -220,7 +220,8 @@ async def _publish(case: PushdownCase, sensors: Sequence[Client]) -> None:
     began = time.monotonic()
     for number in range(case.published):
         topic, payload, properties = case.reading(number)
-        await sensors[number % len(sensors)].publish(topic, payload, 0, False, properties)
+        broker = number % case.sensors % len(sensors)
+        await sensors[broker].publish(topic, payload, 0, False, properties)
         if case.rate:
             ahead = began + number / case.rate - time.monotonic()
             if ahead > 0.005:

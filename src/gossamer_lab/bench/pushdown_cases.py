@@ -36,6 +36,7 @@ class PushdownCase:
     rate: float = 0.0  # publications a second; 0 for as many as go
     configuration: str = ""  # of all brokers
     window_seconds: int = 0
+    sensors: int = 100  # each stays at its broker
 
 
 def cases_of(quick: bool) -> Iterator[PushdownCase]:
@@ -86,6 +87,7 @@ def _windows(seconds: int, sensors: int) -> Iterator[PushdownCase]:
             rate=sensors * seconds / (seconds - 0.5),
             configuration=f'\n[plus.windows]\nBENCH = "{seconds} s"\n',
             window_seconds=seconds,
+            sensors=sensors,
         )
 
 

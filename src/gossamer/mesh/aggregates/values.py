@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 
 # The modes in which neighbours are told what is wanted; the others stay as the papers have them.
 COUNTING_MODES: Final = ("ssf", "bloom", "auto")
+# What is done in one turn, a few milliseconds; and until the next, where there is more.
+_AT_ONCE: Final = 1_000
+_LOOKS_AT_ONCE: Final = 500
+_SLICE_SECONDS: Final = 0.02
 
 
 class MeshValues(DirectedHandler):
@@ -50,6 +54,7 @@ class MeshValues(DirectedHandler):
         self._by_key: dict[str, SubscribedValues] = {}
         self._flush = _Flush(self)
         self._look = _Look(self)
+        self._unseen: list[str] = []  # that are still to be looked at
         self._checked: tuple[DirectedMessage, ToldValues, Values] | None = None
         mesh.router.handlers[KIND] = self
 
@@ -65,7 +70,8 @@ class MeshValues(DirectedHandler):
         own = counting.values.get(name)
         if own is not None:
             gone = [broker for broker in own.greeted if broker not in others]
-            self._tell(own, gone, now)
+            while any(own.entered.is_untold(broker) and self._can_send(broker) for broker in gone):
+                self._tell(own, gone, now)
             for broker in gone:
                 del own.greeted[broker]
         if not others:
@@ -84,8 +90,7 @@ class MeshValues(DirectedHandler):
             self._greet(own, now)
             if own.due == 0.0 and any(map(own.entered.is_untold, self._reached_by(own))):
                 self.announce(own, now)
-        for subscribed in self.subscribed.values():
-            self._choose(subscribed, now)
+        self._choose(list(self.subscribed.values()), now)
 
     def announce(self, own: OwnValues, now: float) -> None:
         """There is something to tell."""
@@ -101,7 +106,10 @@ class MeshValues(DirectedHandler):
         for own in counting.values.values():
             if own.due and own.due <= now:
                 own.due = 0.0
-                self._tell(own, self._reached_by(own), now)
+                brokers = self._reached_by(own)
+                self._tell(own, brokers, now)
+                if any(map(own.entered.is_untold, brokers)):
+                    own.due = now + _SLICE_SECONDS
             if own.due and (not soonest or own.due < soonest):
                 soonest = own.due
         return soonest
@@ -132,7 +140,7 @@ class MeshValues(DirectedHandler):
         for broker in brokers:
             if not self._can_send(broker):
                 continue
-            for at, piece in enumerate(packed_values(entered.take_untold(broker))):
+            for at, piece in enumerate(packed_values(entered.take_untold(broker, _AT_ONCE))):
                 counts = (0, 0) if at else (publications, size)
                 self._send(own, broker, counts, piece, now)
         entered.publications = entered.bytes = 0
@@ -159,8 +167,9 @@ class MeshValues(DirectedHandler):
         subscribed = SubscribedValues(self._core, self._directory, operation, state, wanted)
         self._by_key[state.key] = subscribed
         self.subscribed[wanted.name] = subscribed
-        self._choose(subscribed, now)
-        self._core.timers.add(now + LOOK_SECONDS, self._look)
+        self._choose([subscribed], now)
+        if not self._look.ticket:
+            self._core.timers.add(now + LOOK_SECONDS, self._look)
 
     def closed(self, operation: Operation) -> None:
         subscribed = self._by_key.pop(operation.state.key, None)
@@ -169,31 +178,40 @@ class MeshValues(DirectedHandler):
             del self.subscribed[subscribed.wanted.name]
 
     def look(self, now: float) -> float:
-        """Measures. When to look again; 0.0 for never."""
+        """Measures, some at a time. When to look again; 0.0 for never."""
+        if not self._unseen:
+            self._unseen = list(self.subscribed)
+        looked_at = [
+            self.subscribed[name]
+            for name in self._unseen[-_LOOKS_AT_ONCE:]
+            if name in self.subscribed
+        ]
+        del self._unseen[-_LOOKS_AT_ONCE:]
         brokers = len(self._others())
-        for subscribed in self.subscribed.values():
+        for subscribed in looked_at:
             subscribed.measure(brokers, now)
-            self._choose(subscribed, now)
+        self._choose(looked_at, now)
+        if self._unseen:
+            return now + _SLICE_SECONDS
         return now + LOOK_SECONDS if self.subscribed else 0.0
 
     def _others(self) -> set[str]:
         return self._directory.brokers() - {self._name}
 
-    def _choose(self, subscribed: SubscribedValues, now: float) -> None:
-        others = self._others()
-        reached = {broker for broker in others if self._mesh.reachability.is_reached(broker)}
-        subscribed.choose(self._is_wanted(subscribed, now), others, reached, now)
-
-    def _is_wanted(self, subscribed: SubscribedValues, now: float) -> bool:
-        """Whether values are to be told: if all brokers can, and it is cheaper or decided."""
+    def _choose(self, some: list[SubscribedValues], now: float) -> None:
+        """Values are to be told if all brokers can, and it is cheaper or decided."""
         mesh = self._mesh
+        others = self._others()
+        reached = {broker for broker in others if mesh.reachability.is_reached(broker)}
         decided = mesh.settings.aggregates
-        return (
-            decided != "raw"
-            and (decided == "partial" or subscribed.is_cheaper())
-            and mesh.settings.mode in COUNTING_MODES
-            and all(self._directory.counts(each, now, VALUES) for each in mesh.tree_links.view.tree)
+        may = decided != "raw" and mesh.settings.mode in COUNTING_MODES
+        cheaper = {one for one in some if may and (decided == "partial" or one.is_cheaper())}
+        # Asked only then: who is asked has a while to say that it can.
+        can = bool(cheaper) and all(
+            self._directory.counts(each, now, VALUES) for each in mesh.tree_links.view.tree
         )
+        for subscribed in some:
+            subscribed.choose(can and subscribed in cheaper, others, reached, now)
 
     def check(self, directed: DirectedMessage) -> None:
         self._checked = None
@@ -228,7 +246,7 @@ class MeshValues(DirectedHandler):
                 operation.send(result, now)
         operation.owner.settle(subscribed.state, True)
         if not told.data:
-            self._choose(subscribed, now)
+            self._choose([subscribed], now)
 
 
 class _Flush(Timer):
