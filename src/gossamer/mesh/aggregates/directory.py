@@ -106,6 +106,7 @@ def wanted_window(engine: Engine, key: str, keyword: str, seconds: float) -> Wan
     if (
         temporal is None
         or plan.processor is not None
+        or plan.has_steps()
         or engine.key(plan, options) != key
         or any(read.startswith("$") for read in plan.reads)
     ):
