@@ -4,6 +4,11 @@ What is wanted is retained under `$gossamer/offload/wanted/`, one topic for each
 come to `$gossamer/offload/answer`, with the operation's key and the result's topic as User
 Properties, and go to the operation's subscribers like results of the broker's own. Only the users
 that the configuration names may read the one and write the other.
+
+An answer without a topic is a sign of life. Where nobody gives one for as long as the configuration
+has patience, the broker computes the operation itself until somebody does (`broker/takeover.py`).
+The third User Property is the time of the result, by which what the broker has sent already is told
+apart from what it has not.
 """
 
 from __future__ import annotations
@@ -16,8 +21,9 @@ from typing import TYPE_CHECKING, Final
 from gossamer.broker.delivery import publish
 from gossamer.broker.subscription_tree import Tap
 from gossamer.plus.engine import read_key
-from gossamer.plus.offload import OffloadedState
+from gossamer.plus.offload import NEVER, OffloadedState
 from gossamer.plus.state import OperatorResult, OperatorState
+from gossamer.plus.values import INFINITY
 from gossamer.session.identity import Identity
 from gossamer.session.message import Message
 from gossamer.session.session import Session
@@ -33,6 +39,7 @@ WANTED: Final = TOPICS + "wanted/"
 ANSWER: Final = TOPICS + "answer"
 KEY_PROPERTY: Final = "offload_key"
 TOPIC_PROPERTY: Final = "offload_topic"
+TIME_PROPERTY: Final = "offload_time"  # seconds since 1970
 
 # Of the digest of a key: enough that no two operations of a broker meet.
 NAME_LETTERS: Final = 24
@@ -48,7 +55,7 @@ def want(core: Core, state: OperatorState, now: float) -> None:
     filter, options = read_key(state.key)
     temporal = state.plan.temporal
     windows = {} if temporal is None else {temporal.window.keyword: temporal.window.seconds}
-    told = {
+    told: dict[str, object] = {
         "key": state.key,
         "filter": filter,
         "reply": "rpt" if options.names_participants else "skr",
@@ -56,6 +63,9 @@ def want(core: Core, state: OperatorState, now: float) -> None:
         "windows": windows,
         "since": now,
     }
+    rule = core.operators.engine.offloads
+    if rule is not None and rule.patience != NEVER:
+        told["patience"] = rule.patience
     _tell(core, state, json.dumps(told).encode(), now)
 
 
@@ -81,13 +91,26 @@ class OffloadAnswers(Tap):
         operation = self.core.operators.operations.get(key)
         if operation is None:
             return  # its last subscriber has just left
+        self.core.operators.takeovers.heard(operation, now)
         state = operation.state
+        if not topic and isinstance(state, OffloadedState):
+            return
         if not isinstance(state, OffloadedState) or not _is_of(state, topic):
             logger.warning("%s sent an unrequested result %r on %r", message.user, key, topic)
+            return
+        if state.covers(_time_of(said)):
             return
         result = OperatorResult(topic, message.payload)
         state.answered(result)
         operation.send(result, now)
+
+
+def _time_of(said: dict[str, str]) -> float:
+    """Of a result; infinite where it is not stated."""
+    try:
+        return float(said.get(TIME_PROPERTY, INFINITY))
+    except ValueError:
+        return INFINITY
 
 
 def _is_of(state: OffloadedState, topic: str) -> bool:

@@ -67,8 +67,10 @@ class Operation(Tap):
         "learner",
         "notes",
         "owner",
+        "quiet_until",
         "state",
         "subscriptions",
+        "taken_at",
         "was_idle",
     )
 
@@ -94,7 +96,14 @@ class Operation(Tap):
         self.drawn_messages = 0
         self.drawn_bytes = 0
         self.notes: list[tuple[str, str]] | None = None  # User Properties of all its results
+        # Of one that somebody else should compute: since when the broker does, and until when, by
+        # the wall clock, results would be of windows that it has not seen all of.
+        self.taken_at = 0.0
+        self.quiet_until = 0.0
         self._receivers: list[Receiver] = []
+
+    def is_quiet(self, now: float) -> bool:
+        return now + self.owner.core.wall_offset < self.quiet_until
 
     def take(self, message: Message, origin: Session | None, now: float) -> None:
         owner = self.owner
@@ -195,6 +204,8 @@ class Operation(Tap):
         return copies * (len(message.topic_bytes) + len(message.payload))
 
     def _send(self, message: Message, origin: Session | None, now: float) -> None:
+        if self.is_quiet(now):
+            return
         self.owner.core.counters.operators_bytes_sent += self._bytes_for_all(message)
         before = len(self.owner.core.hub.refusing)
         for receiver in self._receivers:

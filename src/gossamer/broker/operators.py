@@ -17,6 +17,7 @@ from gossamer.broker.operator_memory import OperatorMemory
 from gossamer.broker.operator_subscriptions import Operation, OperatorSubscription, forwarded, made
 from gossamer.broker.ports import ProcessorPort
 from gossamer.broker.sharing import Group
+from gossamer.broker.takeover import Takeovers
 from gossamer.broker.timers import Timer
 from gossamer.budget.ledger import NOBODY
 from gossamer.plus.counted_windows import COUNTED, CountedWindows
@@ -68,6 +69,7 @@ class Operators:
         self._awaited = INFINITY  # when the alarm goes
         self._alarm = _WindowTimer(self)
         self._parts = ChangedParts(engine.services)
+        self.takeovers = Takeovers(self)
         engine.services.charge(core.ledger.operators)
         engine.services.saves = core.journal.keeps
         core.journal.parts = self._parts
@@ -76,6 +78,7 @@ class Operators:
         """The timers that come round, and the reader of others' answers."""
         if self.engine.offloads is not None:
             self.core.routes.add_tap(ANSWER, OffloadAnswers(self.core))
+            self.takeovers.begin(now)
         if self.memory is not None:
             self.memory.begin(now)
         self.core.timers.add(now + LINGER_SECONDS, _OperatorSweep(self))
@@ -208,7 +211,7 @@ class Operators:
         comes_back = operation.state.remembers and not (
             is_replaced and isinstance(operation, LocatedOperation)
         )
-        if operation.is_idle() and not comes_back:
+        if operation.is_idle() and not comes_back and not operation.taken_at:
             self._dismiss(operation)
 
     def group(self, name: str) -> Group | None:
@@ -223,7 +226,7 @@ class Operators:
         """What a new subscriber is sent at once: the last results, and retained ones that pass."""
         operation = subscription.operation
         state = operation.state
-        if operation.early is not None:
+        if operation.is_quiet(now) or operation.early is not None:
             return []  # it has no results yet
         messages = {result.topic: made(result) for result in state.last_results(now)}
         if isinstance(state, FilterOperator) and state.plan.processor is None:
@@ -283,8 +286,9 @@ class Operators:
             is_idle = operation.is_idle()
             if is_idle and operation.was_idle:
                 self._dismiss(operation)
-                if isinstance(operation.state, OffloadedState):
+                if operation.taken_at or isinstance(operation.state, OffloadedState):
                     want_no_more(self.core, operation.state, now)
+                    self.takeovers.ended(operation)
             operation.was_idle = is_idle
 
     # Counting for the mesh ----------------------------------------------------------------------
@@ -410,24 +414,44 @@ class Operators:
         self.operations[state.key] = operation
         self.core.counters.operators = len(self.operations)
         if isinstance(state, OffloadedState):
+            state.heard_at = now
             want(self.core, state, now)
             return operation
-        for read in plan.reads:
+        self._tap(operation, now)
+        return operation
+
+    def listen(self, operation: Operation, now: float) -> None:
+        """Computes from now on what was left to others."""
+        operation.state.begin(now)
+        self._tap(operation, now)
+        if operation.state.plan.starts_retained():
+            self._begin_with_retained(operation, set(), now)
+
+    def listen_no_more(self, operation: Operation) -> None:
+        self._untap(operation)
+        if operation.state.remembers and self.core.journal.keeps:
+            self._parts.drop(operation.state.key)
+            self.core.journal.dirty = True
+
+    def _tap(self, operation: Operation, now: float) -> None:
+        for read in operation.state.plan.reads:
             self.core.routes.add_tap(read, operation)
         self.core.neighbours.operation_opened(operation, now)
-        return operation
+
+    def _untap(self, operation: Operation) -> None:
+        self.core.neighbours.operation_closed(operation)
+        for read in operation.state.plan.reads:
+            self.core.routes.remove_tap(read, operation)
 
     def _dismiss(self, operation: Operation) -> None:
         state = operation.state
-        self.core.neighbours.operation_closed(operation)
+        self._untap(operation)
         if isinstance(operation, LocatedOperation):
             self.core.locations.unfollow(operation)
         del self.operations[state.key]
         if operation.charge is not None:
             operation.charge.lift()
         self.core.counters.operators = len(self.operations)
-        for read in state.plan.reads:
-            self.core.routes.remove_tap(read, operation)
         self.engine.release(state)
         if state.remembers and self.core.journal.keeps:
             self._parts.drop(state.key)

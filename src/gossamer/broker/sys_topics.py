@@ -42,6 +42,7 @@ def statistics(core: Core, now: float) -> dict[str, str]:
         "loop/worst_milliseconds": str(round(core.turns.worst().seconds * 1e3)),
         "operators/count": str(counters.operators),
         "operators/offloaded": str(core.operators.offloaded()),
+        "operators/taken_over": str(core.operators.takeovers.count()),
         **{f"memory/{holding.name}": str(holding.held) for holding in holdings(core)},
         "refused/memory": str(sum([one.refused for one in core.ledger.accounts.values()])),
         **{

@@ -55,6 +55,9 @@ def engine_of(config: Config, processors: Iterable[ProcessorKind] = ()) -> Engin
     """With the processors that are installed here. Raises ConfigError."""
     plus = config.plus
     rule = offload_rule(config)
+    processors = tuple(processors)
+    if rule is not None:
+        rule.missing = [kind.keyword for kind in processors if kind.trouble]
     vocabulary = Vocabulary(windows_of(plus), _usable_kinds(processors, rule))
     limits = OperatorLimits(topics=plus.topics, last_results=plus.last_results)
     engine = Engine(vocabulary, plus.ttl, limits)

@@ -258,7 +258,12 @@ def offload_rule(config: Config) -> OffloadRule | None:
     ]
     if problems:
         raise ConfigError(*problems)
-    return OffloadRule(list(section.operators), section.windows, list(config.archive.filters))
+    return OffloadRule(
+        list(section.operators),
+        section.windows,
+        list(config.archive.filters),
+        section.patience,
+    )
 
 
 def settings_of(config: Config, limits: Limits) -> Settings:

@@ -135,11 +135,35 @@ class Engine:
         state.references += 1
         return state
 
+    def take_over(self, state: OffloadedState) -> OperatorState:
+        """A state that computes what somebody else should, in its place."""
+        options = read_key(state.key)[1]
+        return self._replace(state, self._own_state(state.key, state.plan, options, None))
+
+    def give_back(self, state: OperatorState) -> OffloadedState:
+        """The other way round."""
+        others = OffloadedState(state.key, state.plan, self.services)
+        self._replace(state, others)
+        return others
+
+    def _replace(self, old: OperatorState, new: OperatorState) -> OperatorState:
+        new.references = old.references
+        self.states[old.key] = new
+        old.released()
+        self.services.unschedule(old)
+        old.weigh(-old.held)
+        return new
+
     def _make_state(
         self, key: str, plan: OperatorPlan, options: Options, area: AreaTest | None
     ) -> OperatorState:
         if area is None and self.offloads is not None and self.offloads.takes(plan):
             return OffloadedState(key, plan, self.services)
+        return self._own_state(key, plan, options, area)
+
+    def _own_state(
+        self, key: str, plan: OperatorPlan, options: Options, area: AreaTest | None
+    ) -> OperatorState:
         if not plan.has_steps():
             return self._make_core(key, plan, options, area)
         is_alone = plan.spatial is None and plan.temporal is None

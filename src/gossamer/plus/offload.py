@@ -1,5 +1,7 @@
 """Operators that are left to somebody else: which ones, and what is kept of the answers."""
 
+from __future__ import annotations
+
 from typing import Final
 
 from gossamer.plus.filter_operator import LastResults
@@ -11,19 +13,40 @@ from gossamer.plus.state import OperatorResult, OperatorState, Services
 from gossamer.plus.values import INFINITY
 from gossamer.topics.containment import contains
 
-NEVER: Final = 0.0  # instead of a length: no window is left to others for its length
+# Instead of a length: no window is left to others for its length, and nobody's silence is too long.
+NEVER: Final = 0.0
+# Times that were answered for here; a driver that was away for all of them says the rest.
+MOST_COVERED: Final = 8
 
 
 class OffloadRule:
     """`keywords` are operators as chains spell them, `seconds` is the shortest window that counts.
 
-    Whoever answers reads the archive, which has what is published under `archived`.
+    Whoever answers reads the archive, which has what is published under `archived`. After so much
+    `patience` without a sign of one who does, the broker computes itself; but it has not got the
+    processors `missing`.
     """
 
-    def __init__(self, keywords: list[str], seconds: float, archived: list[str]) -> None:
+    def __init__(
+        self,
+        keywords: list[str],
+        seconds: float,
+        archived: list[str],
+        patience: float = NEVER,
+        missing: list[str] | None = None,
+    ) -> None:
         self.keywords = keywords
         self.seconds = seconds
         self.archived = archived
+        self.patience = patience
+        self.missing = missing if missing is not None else []
+
+    def is_overdue(self, state: OffloadedState, now: float) -> bool:
+        """Whether the broker should compute it now, and can."""
+        processor = state.plan.processor
+        if processor is not None and processor.keyword in self.missing:
+            return False
+        return self.patience != NEVER and now - state.heard_at >= self.patience
 
     def takes(self, plan: OperatorPlan) -> bool:
         if not _is_for_others(plan):
@@ -85,6 +108,24 @@ class OffloadedState(OperatorState):
     def __init__(self, key: str, plan: OperatorPlan, services: Services) -> None:
         super().__init__(key, plan, services)
         self._last = LastResults()
+        self.heard_at = 0.0  # when there last was a sign of somebody who answers
+        # By the wall clock, from and until: the results of these times are out already.
+        self._covered: list[tuple[float, float]] = []
+
+    def cover(self, after: float, until: float) -> None:
+        """The broker has sent the results of this time itself."""
+        self._covered.append((after, until))
+        del self._covered[:-MOST_COVERED]
+
+    def covers(self, time: float) -> bool:
+        return any(after <= time <= until for after, until in self._covered)
+
+    def covered(self) -> list[tuple[float, float]]:
+        return list(self._covered)
+
+    def enter(self, publication: Publication, now: float) -> list[OperatorResult]:
+        """A processor's answer to what was asked while the broker computed it."""
+        return []
 
     def answered(self, result: OperatorResult) -> None:
         self._last.put(self, result.topic, result, INFINITY)

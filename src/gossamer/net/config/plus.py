@@ -24,6 +24,9 @@ class Offload(Section):
     """Also all windows of at least this length; 0 for none."""
     users: tuple[str, ...] = setting(min_length=1)
     """Users that may read the requests and publish the results."""
+    patience: Duration = 0.0
+    """Time without a sign of a running query after which the broker computes its operator itself; 0
+    for never."""
 
 
 class WindowSection(Section):

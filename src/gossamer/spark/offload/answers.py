@@ -1,6 +1,7 @@
 """`answer`: a query for each operator that a broker leaves to Spark, as long as it is wanted."""
 
 import logging
+import math
 import shutil
 import threading
 import time
@@ -13,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from gossamer.broker.offload import ANSWER, KEY_PROPERTY, TOPIC_PROPERTY
+from gossamer.broker.offload import ANSWER, KEY_PROPERTY, TIME_PROPERTY, TOPIC_PROPERTY
 from gossamer.plus.plan import PlusError
 from gossamer.spark.data_source import register
 from gossamer.spark.image_processing import Processor
@@ -29,6 +30,7 @@ EVERY: Final = "1 second"
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS: Final = 0.5
+SIGNS_OF_LIFE: Final = 5  # within the broker's patience
 RESTART_SECONDS: Final = 5.0  # after a query that failed
 # A checkpoint that nobody wrote to for so long is of an earlier wish for the same operator.
 STALE_SECONDS: Final = 86_400.0
@@ -63,7 +65,9 @@ def answers(spark: SparkSession, wanted: WantedOperator, settings: QuerySettings
         **source,
     )
     said = F.create_map(
-        F.lit(KEY_PROPERTY), F.lit(wanted.key), F.lit(TOPIC_PROPERTY), F.col("topic")
+        *(F.lit(KEY_PROPERTY), F.lit(wanted.key)),
+        *(F.lit(TOPIC_PROPERTY), F.col("topic")),
+        *(F.lit(TIME_PROPERTY), (F.unix_micros("time") / 1e6).cast("string")),
     )
     # One task publishes, in the order of time: the broker's own results have an order, too.
     return results.select(
@@ -104,6 +108,7 @@ class OffloadService:
         self._queries: dict[str, StreamingQuery] = {}
         self._not_before: dict[str, float] = {}  # when a query that failed is tried again
         self._impossible: set[str] = set()
+        self._told: dict[str, tuple[object, float]] = {}  # the batch, and when the broker was told
         self._stopped = threading.Event()
 
     def __enter__(self) -> Self:
@@ -137,6 +142,17 @@ class OffloadService:
             query = self._queries.get(name)
             if query is None or not query.isActive:
                 self._begin(name, one, query)
+            elif one.patience:
+                self._tell(name, one, query)
+
+    def _tell(self, name: str, wanted: WantedOperator, query: StreamingQuery) -> None:
+        """That it is computed, as long as batches end."""
+        progress, now = query.lastProgress, time.monotonic()
+        batch, told_at = self._told.get(name, (None, -math.inf))
+        is_due = now - told_at >= wanted.patience / SIGNS_OF_LIFE
+        if progress is not None and progress.timestamp != batch and is_due:
+            self._told[name] = (progress.timestamp, now)
+            self._asking.sign_of_life(wanted)
 
     def _begin(self, name: str, wanted: WantedOperator, failed: StreamingQuery | None) -> None:
         if failed is not None and name not in self._not_before:
@@ -158,6 +174,7 @@ class OffloadService:
     def _end(self, name: str) -> None:
         """Nobody subscribes any more: what was counted is of no use to those who come later."""
         self._queries.pop(name).stop()
+        self._told.pop(name, None)
         self._not_before.pop(name, None)
         shutil.rmtree(self._settings.folder / name, ignore_errors=True)
 

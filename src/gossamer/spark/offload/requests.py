@@ -15,13 +15,14 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from gossamer.backoff import Backoff
-from gossamer.broker.offload import WANTED
+from gossamer.broker.offload import ANSWER, KEY_PROPERTY, WANTED
 from gossamer.broker.operators import LINGER_SECONDS
 from gossamer.net.client import Client, Disconnected, Refused
 from gossamer.plus.operators.windows import Window
 from gossamer.plus.registry import DEFAULT_WINDOWS
 from gossamer.spark.sink.publisher import SinkError, client_of
 from gossamer.spark.sink.sink_options import SinkOptions
+from gossamer.wire.properties import Properties
 from gossamer.wire.reasons import UNSPECIFIED_ERROR
 
 logger = logging.getLogger(__name__)
@@ -38,6 +39,7 @@ class WantedOperator:
     ttl: float
     windows: tuple[tuple[str, float], ...]
     since: float
+    patience: float = 0.0  # of the broker with a silent driver; 0 if it waits for ever
 
     def own_windows(self) -> list[Window]:
         """Those that are not known everywhere."""
@@ -60,6 +62,7 @@ def read_wanted(payload: bytes) -> WantedOperator:
             ttl=float(told["ttl"]),
             windows=tuple((str(name), float(told["windows"][name])) for name in told["windows"]),
             since=float(told["since"]),
+            patience=float(told.get("patience", 0.0)),
         )
     except (KeyError, TypeError, AttributeError) as problem:
         raise ValueError(f"not what a broker tells: {problem!r}") from None
@@ -79,6 +82,8 @@ class OffloadRequests:
         self._tries = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         self._loop = asyncio.new_event_loop()
         self._task: asyncio.Task[None] | None = None
+        self._client: Client | None = None  # while there is a connection
+        self._telling: set[asyncio.Task[None]] = set()
         self._thread = threading.Thread(target=self._run, name="offload", daemon=True)
 
     def __enter__(self) -> "OffloadRequests":
@@ -103,6 +108,23 @@ class OffloadRequests:
                     self._wanted.pop(name, None)
                 self._unconfirmed.clear()
             return dict(self._wanted)
+
+    def sign_of_life(self, wanted: WantedOperator) -> None:
+        """Tells the broker that a query computes it; what is lost is soon told again."""
+        with suppress(RuntimeError):  # it has ended
+            self._loop.call_soon_threadsafe(self._tell, wanted.key)
+
+    def _tell(self, key: str) -> None:
+        if self._client is not None:
+            task = self._loop.create_task(self._say(self._client, key))
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)
+
+    async def _say(self, client: Client, key: str) -> None:
+        about = Properties()
+        about.user = [(KEY_PROPERTY, key)]
+        with suppress(Disconnected, Refused, OSError):
+            await client.publish(ANSWER, b"", properties=about)
 
     def _cancel(self) -> None:
         if self._task is not None:
@@ -136,8 +158,12 @@ class OffloadRequests:
         async with client_of(self._options) as client:
             await self._subscribe(client)
             self._tries.reset()
-            async for message in client.messages():
-                self._hear(message.topic.removeprefix(WANTED), message.payload)
+            self._client = client
+            try:
+                async for message in client.messages():
+                    self._hear(message.topic.removeprefix(WANTED), message.payload)
+            finally:
+                self._client = None
 
     async def _subscribe(self, client: Client) -> None:
         with self._lock:
