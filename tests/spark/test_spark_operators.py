@@ -143,6 +143,23 @@ def test_sequences_give_the_same_rows(spark: "SparkSession", filter: str) -> Non
     assert same_rows(spark, (filter,), rows, END_OF_TIME if is_over_time else last) == []
 
 
+EXTREMES = {
+    "a/far": ("1e308", "-1e308", "1.7e308"),
+    "a/one": ("1.7976931348623157e308",),
+    "a/mixed": ("1e200", "3", "-2.5e199", "0.1"),
+    "a/wide": ("1e153", "1e150", "7e152"),
+    "a/small": ("5e-324", "1e-310", "0"),
+}
+
+
+def test_extreme_magnitudes_give_the_same_rows(spark: "SparkSession") -> None:
+    payloads = [(topic, text) for topic, texts in EXTREMES.items() for text in texts]
+    rows = history(5, len(payloads))
+    for row, (topic, text) in zip(rows, payloads, strict=True):
+        row["topic"], row["payload"], row["time"] = topic, text.encode(), rows[0]["time"]
+    assert same_rows(spark, ("$DAILYSTDDEV/a/+", "$DAILYMAX/a/+"), rows) == []
+
+
 def test_streams_give_the_same_rows(spark: "SparkSession", tmp_path: Path) -> None:
     rows = history(3, 80)
     vocabulary = Vocabulary((*DEFAULT_WINDOWS, *WINDOWS))

@@ -16,10 +16,11 @@ from gossamer.plus.registry import DEFAULT_WINDOWS
 from gossamer.plus.rules import PASSES
 from gossamer.plus.time_zones import zone_of
 from gossamer.plus.vocabulary import Vocabulary
-from gossamer.spark.compiler.aggregation import spatial_results, temporal_results
+from gossamer.spark.compiler.aggregation import temporal_results
 from gossamer.spark.compiler.expressions import verdict
 from gossamer.spark.compiler.payloads import read
 from gossamer.spark.compiler.sequences import followed
+from gossamer.spark.compiler.spatial_history import spatial_results
 from gossamer.spark.compiler.spatial_stream import streamed_spatial_results
 from gossamer.spark.compiler.topics import address, fits, matches
 from gossamer.spark.compiler.windows import WINDOW_TIME, with_window_time

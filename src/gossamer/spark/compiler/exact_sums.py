@@ -3,15 +3,16 @@
 A double is cut into five limbs of 32 bits, and each limb is summed as an integer. They reach from
 2**62 down to 2**-96. What is smaller (`rest`) or larger (`wide`) is summed as doubles, as any Spark
 query does: the rest has 53 bits of its own below the limbs, so readings of 0.001 and more lose
-nothing at all.
+nothing at all. For deviations wide numbers and those next to zero (`odd`) are collected as they
+are: no double holds the squares of some, and nobody measures many of them.
 
 The sums become the double that the broker would send by the broker's own code: once for each
 result, never for a message. That runs on the executors, on whole Arrow batches.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 from pyspark.sql import Column, DataFrame
@@ -33,10 +34,10 @@ _LIMB: Final = float(1 << LIMB_BITS)
 _LOW_BITS: Final = (1 << LIMB_BITS) - 1
 _WIDE: Final = float(1 << 62)  # beyond it a cast to 64 bits may fail
 
+_NEXT_TO_ZERO: Final = 2.0**-400  # what the rounding of its square loses may be no double
+
 # Two factors of 26 bits each: the product of two of them is exact (Veltkamp's splitting).
 _SPLITTER: Final = float((1 << 27) + 1)
-# Beyond it the splitting overflows; the square of so large a number is a wide one anyway.
-_LARGEST_SPLIT: Final = float(1 << 500)
 
 _LIMBS: Final = 2 + FRACTIONS
 _PARTS: Final = _LIMBS + 2
@@ -79,18 +80,27 @@ def parts_of(value: str) -> list[Column]:
     return [F.col(name) for name in [*names, f"{value}_rest", f"{value}_wide"]]
 
 
-def with_square(frame: DataFrame, value: str, square: str, error: str) -> DataFrame:
-    """The square as two doubles whose sum is exact: the product, and what its rounding lost."""
-    number = F.col(value)
-    splits = F.abs(number) < _LARGEST_SPLIT
-    scaled = F.when(splits, number * _SPLITTER).otherwise(0.0)
-    frame = frame.withColumns({f"{value}_scaled": scaled, square: number * number})
-    scaled = F.col(f"{value}_scaled")
-    frame = frame.withColumn(f"{value}_upper", scaled - (scaled - number))
-    upper = F.col(f"{value}_upper")
+def with_square(
+    frame: DataFrame, value: str, common: str, odd: str, square: str, error: str
+) -> DataFrame:
+    """The value in one of two columns, as it is common or odd. Of a common one the square, as two
+    doubles whose sum is exact: the product, and what its rounding lost."""
+    size = F.abs(F.col(value))
+    is_odd = (size >= _WIDE) | ((size < _NEXT_TO_ZERO) & (size > 0.0))
+    frame = frame.withColumns(
+        {
+            common: F.when(is_odd, 0.0).otherwise(F.col(value)),
+            odd: F.when(is_odd, F.col(value)),
+        }
+    )
+    number = F.col(common)
+    frame = frame.withColumns({f"{common}_scaled": number * _SPLITTER, square: number * number})
+    scaled = F.col(f"{common}_scaled")
+    frame = frame.withColumn(f"{common}_upper", scaled - (scaled - number))
+    upper = F.col(f"{common}_upper")
     lower = number - upper
     lost = ((upper * upper - F.col(square)) + upper * lower * 2.0) + lower * lower
-    return frame.withColumn(error, F.when(splits, lost).otherwise(0.0))
+    return frame.withColumn(error, lost)
 
 
 def rounded_total(aggregate: type[Sum], value: str) -> Column:
@@ -98,9 +108,9 @@ def rounded_total(aggregate: type[Sum], value: str) -> Column:
     return _computed(partial(_total, aggregate), "count", *parts_of(value))
 
 
-def rounded_deviation(value: str, square: str, error: str) -> Column:
-    parts = [*parts_of(value), *parts_of(square), *parts_of(error)]
-    return _computed(_deviation, "count", *parts)
+def rounded_deviation(common: str, odd: str, square: str, error: str) -> Column:
+    parts = [*parts_of(common), *parts_of(square), *parts_of(error)]
+    return _computed(_deviation, "count", *parts, odd)
 
 
 def estimated_quantile(percent: int, *ranks: Column) -> Column:
@@ -108,7 +118,7 @@ def estimated_quantile(percent: int, *ranks: Column) -> Column:
     return _computed(partial(_quantile, percent), *ranks)
 
 
-def _computed(compute: Callable[[Numbers], float | None], *columns: Column | str) -> Column:
+def _computed(compute: Callable[[Any], float | None], *columns: Column | str) -> Column:
     """Of each row of these columns; null where no double can hold it, as the broker skips it."""
 
     def results(parts: pd.DataFrame) -> pd.Series:
@@ -131,17 +141,25 @@ def _total(kind: type[Sum], row: Numbers) -> float | None:
     return aggregate.result()
 
 
-def _deviation(row: Numbers) -> float | None:
+def _deviation(row: Sequence[Any]) -> float | None:
     total, squares = ExactSum(), ExactSum()
     first, second = 1 + _PARTS, 1 + 2 * _PARTS
     known = _add(total, row[1:first])
-    if not known or not _add(squares, row[first:second]) or not _add(squares, row[second:]):
+    if not known or not _add(squares, row[first:second]) or not _add(squares, row[second:-1]):
         return None
+    for value in row[-1]:
+        numerator, denominator = float(value).as_integer_ratio()
+        shift = shift_of(denominator)
+        total.add(numerator, shift)
+        squares.add(numerator * numerator, 2 * shift)
     # The squares are read at twice the scale of the sum.
     total.add(0, -(-squares.shift // 2))
     squares.add(0, 2 * total.shift)
+    count = int(row[0])
+    # Squares from 2**62 on were rounded: together they may have become too little for their sum.
+    least = -(-total.total * total.total // count)
     aggregate = Deviation()
-    aggregate.restore([int(row[0]), total.total, total.shift, squares.total])
+    aggregate.restore([count, total.total, total.shift, max(squares.total, least)])
     return aggregate.result()
 
 
@@ -152,7 +170,7 @@ def _quantile(percent: int, values: Numbers) -> float:
     return aggregate.result()
 
 
-def _add(total: ExactSum, parts: Numbers) -> bool:
+def _add(total: ExactSum, parts: Sequence[Any]) -> bool:
     """False if a part is beyond every double."""
     joined = 0
     for limb in parts[:_LIMBS]:

@@ -27,6 +27,8 @@ Comparison = Callable[[Any, Any], Column]
 VALUE: Final = "value"
 ORDER: Final = "order"
 
+_COMMON: Final = "common"
+_ODD: Final = "odd"
 _SQUARE: Final = "square"
 _ERROR: Final = "square_error"
 
@@ -84,8 +86,12 @@ def _with_limbs(frame: DataFrame) -> DataFrame:
 
 
 def _with_squares(frame: DataFrame) -> DataFrame:
-    squared = exact_sums.with_square(frame, VALUE, _SQUARE, _ERROR)
-    return exact_sums.with_limbs(squared, VALUE, _SQUARE, _ERROR)
+    squared = exact_sums.with_square(frame, VALUE, _COMMON, _ODD, _SQUARE, _ERROR)
+    return exact_sums.with_limbs(squared, _COMMON, _SQUARE, _ERROR)
+
+
+def _squared_parts() -> list[Column]:
+    return [*_sums(_COMMON, _SQUARE, _ERROR), F.collect_list(_ODD).alias(_ODD)]
 
 
 def _sums(*values: str) -> list[Column]:
@@ -129,8 +135,8 @@ AGGREGATES: Final = {
     "MIN": AggregateExpression(lambda: [F.min(VALUE).alias("found")], _found),
     "MAX": AggregateExpression(lambda: [F.max(VALUE).alias("found")], _found),
     "STDDEV": AggregateExpression(
-        lambda: _sums(VALUE, _SQUARE, _ERROR),
-        lambda: exact_sums.rounded_deviation(VALUE, _SQUARE, _ERROR),
+        _squared_parts,
+        lambda: exact_sums.rounded_deviation(_COMMON, _ODD, _SQUARE, _ERROR),
         prepare=_with_squares,
     ),
     "MEDIAN": AggregateExpression(
@@ -160,15 +166,13 @@ def aggregated(
 
 
 def results_of(
-    groups: DataFrame, plan: OperatorPlan, keyword: str, time: Column, topic: Column, *more: Column
+    groups: DataFrame, plan: OperatorPlan, keyword: str, time: Column, topic: Column
 ) -> DataFrame:
     """The groups' values that pass the outer rules, as rows of time, topic, payload and value."""
     value = F.col(VALUE)
     passed = groups.where(value.isNotNull() & admits(plan.outer, value))
     text = _compiled(AGGREGATES, keyword).write(value).cast("binary")
-    named = passed.select(
-        time.alias("time"), topic.alias("topic"), text.alias("payload"), value, *more
-    )
+    named = passed.select(time.alias("time"), topic.alias("topic"), text.alias("payload"), value)
     return named.where(fits(F.col("topic")))
 
 

@@ -56,6 +56,20 @@ def read(
     return _read_fields(frame, within, readings) if within else frame, readings
 
 
+def reading_of(payload: Column, field: Field | None) -> PayloadColumns:
+    """Of one column, where there is no frame that could keep what is read on the way."""
+    text = payload.cast("string")
+    whole = F.when(F.is_valid_utf8(text), text)
+    if field is None:
+        numeric = F.coalesce(is_number(whole), F.lit(False))
+        return PayloadColumns(read_number(text), numeric, whole)
+    value = look_up(document(whole), field)
+    kind = kind_of(value)
+    numeric = is_numeric(kind)
+    number = F.when(numeric, finite(as_double(value)))
+    return PayloadColumns(number, numeric, as_text(value, kind, whole, field))
+
+
 def _read_fields(
     frame: DataFrame, fields: list[Field], readings: dict[str, PayloadColumns]
 ) -> DataFrame:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 import pandas as pd
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
@@ -20,7 +20,6 @@ from gossamer.plus.plan import OperatorPlan
 from gossamer.plus.publication import Publication
 from gossamer.plus.state import OperatorResult, OperatorState
 from gossamer.plus.vocabulary import Vocabulary
-from gossamer.spark.compiler.aggregation import outside_in
 from gossamer.spark.compiler.values import read_number, valid_until
 from gossamer.spark.fences.fence import OUTSIDE
 
@@ -60,6 +59,12 @@ def streamed_spatial_results(
         "payload",
         read_number(text).alias("value"),
     )
+
+
+def outside_in(frame: DataFrame) -> Column:
+    """Whether a message is outside the area of the subscription, if it has one."""
+    found = F.col(OUTSIDE) if OUTSIDE in frame.columns else F.lit(False)
+    return found.alias(OUTSIDE)
 
 
 def _advanced(
