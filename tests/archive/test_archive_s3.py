@@ -18,16 +18,10 @@ from gossamer.archive.folder import ArchiveError
 from gossamer.archive.sealed_segment import SealedSegment, open_folder
 from gossamer.archive.segment_lifecycle import Upkeep
 from tests.support.archives import BROKER, Row, keep_up, read, settings, write
+from tests.support.object_store import ENVIRONMENT
 
 BUCKET = "lake"
 OLD = 1_000_000  # microseconds: long ago
-
-# What a broker has in its environment, so that no secret is in its configuration.
-ENVIRONMENT = {
-    "AWS_ACCESS_KEY_ID": "key",
-    "AWS_SECRET_ACCESS_KEY": "secret",
-    "AWS_EC2_METADATA_DISABLED": "true",
-}
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ def test_rows_can_be_shown(tmp_path: Path) -> None:
     lake = LakeFolder(tmp_path)
     table = next(one for one in lake.look().tables if one.name == "gold/minute")
     columns, rows = lake.rows(table)
-    assert columns == ["topic", "start", "avg", "payload", "date"]
+    assert columns == ["topic", "start", "avg", "payload", "hour"]
     assert rows[0]["topic"] == "city/0/temp"
     assert (rows[0]["avg"], rows[1]["avg"]) == (21.5, "nan")
     assert rows[0]["start"] == "2031-05-24 15:36:25+00:00"
@@ -47,14 +47,19 @@ def test_what_is_no_table_is_left_out(tmp_path: Path) -> None:
     fill_lake(tmp_path)
     (tmp_path / "_checkpoints").mkdir()
     pq.write_table(pa.table({"a": [1]}), tmp_path / "_checkpoints" / "state.parquet")
-    damaged = tmp_path / "gold" / "hour" / "part.parquet"
-    damaged.parent.mkdir()
-    damaged.write_bytes(b"not parquet")
+    damaged = tmp_path / "gold" / "hour" / "_delta_log" / f"{0:020}.json"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_text("no log")
+    view = LakeFolder(tmp_path).look()
+    assert [table.name for table in view.tables] == ["batches", "gold/minute", "silver/readings"]
+
+
+def test_a_file_that_is_gone(tmp_path: Path) -> None:
+    fill_lake(tmp_path)
     lake = LakeFolder(tmp_path)
-    tables = {table.name: table for table in lake.look().tables}
-    assert "_checkpoints" not in tables
-    assert tables["gold/hour"].rows == 0
-    assert lake.rows(tables["gold/hour"]) == ([], [])
+    table = next(one for one in lake.look().tables if one.name == "gold/minute")
+    table.files[0].unlink()
+    assert lake.rows(table) == ([], [])
 
 
 @pytest.mark.parametrize("folder", ["nothing", "empty"])

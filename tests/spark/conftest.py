@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.object_store import ENVIRONMENT
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -39,6 +41,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
                 "spark.sql.warehouse.dir": str(folder / "warehouse"),
                 "spark.local.dir": str(folder / "local"),
                 "spark.driver.memory": "1g",
+                **{f"spark.executorEnv.{name}": text for name, text in ENVIRONMENT.items()},
             },
         )
     except NoJava as problem:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 
 import gossamer
 from gossamer.cli.main import run
@@ -66,7 +67,7 @@ def test_stopped_on_a_cluster_and_run_again_here(
 
             def has_written() -> bool:
                 assert process.poll() is None, process.communicate()
-                return any(lake.glob("batches/batch=0/*.parquet"))
+                return (lake / "batches" / "_delta_log").exists()
 
             eventually(has_written, seconds=PATIENCE, pause=0.1)
             process.send_signal(signal.SIGTERM)
@@ -80,7 +81,9 @@ def test_stopped_on_a_cluster_and_run_again_here(
         steps: list[BatchDone] = []
         PipelineRun(spark, find("lake"), settings).follow(steps.append)
     assert [(step.batch, step.rows) for step in steps] == [(1, 5)]
-    numbers = pq.read_table(lake / "silver" / "readings").column("number").to_pylist()
+    numbers = (
+        DeltaTable(lake / "silver" / "readings").to_pyarrow_table().column("number").to_pylist()
+    )
     assert sorted(numbers) == [float(number) for number in range(15)]
     # Nothing was installed where the executors work: they used what was sent along.
     assert list(work.glob("*/*/gossamer_code/gossamer/spark/__pycache__/*.pyc"))

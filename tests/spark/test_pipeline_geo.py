@@ -14,6 +14,7 @@ from tests.support.live import LiveBroker, RawClient
 
 pytest.importorskip("pyspark")
 
+from gossamer.spark import table
 from gossamer.spark.pipelines.geo import from_subscriptions
 from gossamer.spark.pipelines.pipeline import AdminAccess, PipelineError, PipelineSettings
 from gossamer.spark.pipelines.run import PipelineRun, find
@@ -35,7 +36,7 @@ def test_from_positions_to_dwell_times(spark: "SparkSession", tmp_path: Path) ->
     fences.write_text(json.dumps({"type": "Feature", "id": "yard", "geometry": YARD}))
 
     def rows(name: str, *columns: str) -> list[tuple[object, ...]]:
-        frame = spark.read.parquet(f"{lake}/geo/{name}").selectExpr(*columns)
+        frame = table(spark, f"{lake}/geo/{name}").selectExpr(*columns)
         return sorted(tuple(row) for row in frame.collect())
 
     with archiving(tmp_path / "archive") as broker:

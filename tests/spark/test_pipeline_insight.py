@@ -14,6 +14,7 @@ from tests.support.polling import eventually
 
 pytest.importorskip("pyspark")
 
+from gossamer.spark import table
 from gossamer.spark.pipelines.pipeline import AdminAccess, PipelineError, PipelineSettings
 from gossamer.spark.pipelines.run import PipelineRun, find
 
@@ -74,7 +75,7 @@ def test_a_recommendation(
         client.close()
 
     def rows(name: str, *columns: str) -> list[tuple[object, ...]]:
-        frame = spark.read.parquet(f"{lake}/insight/{name}").select(*columns)
+        frame = table(spark, f"{lake}/insight/{name}").select(*columns)
         return sorted(tuple(row) for row in frame.collect())
 
     assert rows("topics", "topic", "messages", "bytes", "readers") == [

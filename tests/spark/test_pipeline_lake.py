@@ -12,8 +12,7 @@ from tests.support.live import LiveBroker
 
 pytest.importorskip("pyspark")
 
-from gossamer.spark.lake import compaction as compacting
-from gossamer.spark.lake.files import Files
+from gossamer.spark import table as lake_table
 from gossamer.spark.lake.tables import LakeTable
 from gossamer.spark.pipelines.pipeline import PipelineError, PipelineSettings
 from gossamer.spark.pipelines.run import BatchDone, PipelineRun, find
@@ -42,13 +41,12 @@ def run(spark: "SparkSession", asked: PipelineSettings) -> list[BatchDone]:
 
 
 def rows(spark: "SparkSession", lake: Path, table: str, *columns: str) -> list[tuple[Any, ...]]:
-    return sorted(
-        tuple(row) for row in spark.read.parquet(f"{lake}/{table}").select(*columns).collect()
-    )
+    frame = lake_table(spark, f"{lake}/{table}")
+    return sorted(tuple(row) for row in frame.select(*columns).collect())
 
 
 def windows(spark: "SparkSession", lake: Path, level: str) -> list[tuple[Any, ...]]:
-    frame = spark.read.parquet(f"{lake}/gold/{level}").where("field = '/v'")
+    frame = lake_table(spark, f"{lake}/gold/{level}").where("field = '/v'")
     start = f"cast((unix_micros(start) - {int(NOON.timestamp() * 1e6)}) / 60e6 as int) as minute"
     found = frame.selectExpr(
         "topic", start, "count", "others", "min", "max", "avg", "first", "last"
@@ -98,25 +96,38 @@ def test_from_messages_to_aggregates(spark: "SparkSession", tmp_path: Path) -> N
         ]
 
 
+# Whose commit is the last thing that is done, or the first that is not.
+INTERRUPTED = [
+    ("silver/readings", "before"),
+    ("silver/readings", "after"),
+    ("silver/aside", "after"),
+    ("gold/quarter", "after"),
+    ("batches", "after"),
+]
+
+
 def test_an_interrupted_batch_leaves_no_trace(
     spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake = tmp_path / "lake"
-    replace = LakeTable.replace
+    commit = LakeTable._commit
     with archiving(tmp_path, "b1") as broker:
         publish(broker, [("t", reading(value, value)) for value in range(10)])
         publish(broker, [("t", b"{")])
-        for failing in ("silver/readings", "gold/quarter"):
+        for failing, when in INTERRUPTED:
 
-            def interrupted(table: LakeTable, frame: Any, failing: str = failing) -> None:
-                replace(table, frame)
+            def interrupted(
+                table: LakeTable, *told: Any, failing: str = failing, when: str = when
+            ) -> None:
+                if table.name != failing or when == "after":
+                    commit(table, *told)
                 if table.name == failing:
                     raise OSError("the power is gone")
 
-            monkeypatch.setattr(LakeTable, "replace", interrupted)
+            monkeypatch.setattr(LakeTable, "_commit", interrupted)
             with pytest.raises(PipelineError, match="the power is gone"):
                 run(spark, settings(lake, broker))
-            monkeypatch.setattr(LakeTable, "replace", replace)
+            monkeypatch.setattr(LakeTable, "_commit", commit)
         run(spark, settings(lake, broker))
     assert [row[1] for row in windows(spark, lake, "minute")] == list(range(10))
     assert [row[2] for row in windows(spark, lake, "day")] == [10]
@@ -124,35 +135,6 @@ def test_an_interrupted_batch_leaves_no_trace(
     assert len(rows(spark, lake, "silver/readings", "offset")) == 20
     assert len(rows(spark, lake, "silver/aside", "offset")) == 1
     assert rows(spark, lake, "batches", "batch") == [(0,)]
-
-
-def test_compaction(spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lake = tmp_path / "lake"
-    table = LakeTable(str(lake), "silver/readings", "date", "hour", "batch")
-    for batch in range(3):
-        frame = spark.createDataFrame([(f"{batch}", batch)], "topic string, time int")
-        table.write_batch(frame.selectExpr("*", "'2031-05-24' as date", "15 as hour"), batch)
-    monkeypatch.setattr(compacting, "FEWEST_FILES", 2)
-    compactor = compacting.Compactor(spark, table)
-    files = Files(spark, str(lake))
-    hour = f"{table.path}/date=2031-05-24/hour=15"
-    over = datetime(2031, 5, 24, 16, tzinfo=UTC)
-    assert not compactor.compact(over - timedelta(seconds=1), 3)
-    assert not compactor.compact(over, 2)
-    assert len(compactor.compact(over, 3)) == 1
-    assert files.folders(hour) == ["batch=2"]
-    everything = [("0", 0), ("1", 1), ("2", 2)]
-    assert rows(spark, lake, table.name, "topic", "time") == everything
-
-    # Killed between the two moves, and killed before them.
-    new, old = f"{table.path}/_compacting/new", f"{table.path}/_compacting/old"
-    files.move(hour, f"{old}/date=2031-05-24/hour=15")
-    compactor.finish()
-    assert rows(spark, lake, table.name, "topic", "time") == everything
-    files.make(f"{new}/date=2031-05-24/hour=15/batch=2")
-    compactor.finish()
-    assert rows(spark, lake, table.name, "topic", "time") == everything
-    assert not files.exists(f"{table.path}/_compacting")
 
 
 def test_what_cannot_run(spark: "SparkSession", tmp_path: Path) -> None:

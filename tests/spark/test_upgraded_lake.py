@@ -4,7 +4,7 @@ version goes on with a broker of this one: every archived message is there exact
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,12 +14,14 @@ from tests.support.kept_fixtures import FIXTURES, Fixture
 
 pytest.importorskip("pyspark")
 
-from gossamer.spark.lake.tables import CHECKPOINTS, FORMAT, FORMAT_FILE
+from gossamer.spark import table
+from gossamer.spark.lake.conversion import CHECKPOINTS, FORMAT, FORMAT_FILE, prepare
+from gossamer.spark.lake.tables import LakeTable
 from gossamer.spark.pipelines.pipeline import PipelineError, PipelineSettings
 from gossamer.spark.pipelines.run import BatchDone, PipelineRun, find
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 NEW = 15
 
@@ -47,13 +49,19 @@ def numbers(count: int) -> list[tuple[str, bytes]]:
 
 def assert_whole(spark: "SparkSession", lake: Path, rows: int) -> None:
     """Each offset once, in as many readings as it makes."""
-    bronze = spark.read.parquet(f"{lake}/bronze/messages")
+
+    def read(name: str) -> "DataFrame":
+        path = f"{lake}/{name}"
+        is_new = (Path(path) / "_delta_log").exists()
+        return table(spark, path) if is_new else spark.read.parquet(path)
+
+    bronze = read("bronze/messages")
     assert sorted(row[0] for row in bronze.select("offset").collect()) == list(range(rows))
-    silver = spark.read.parquet(f"{lake}/silver/readings").where("field = '/value'")
-    aside = spark.read.parquet(f"{lake}/silver/aside")
+    silver = read("silver/readings").where("field = '/value'")
+    aside = read("silver/aside")
     offsets = [row[0] for frame in (silver, aside) for row in frame.select("offset").collect()]
     assert sorted(offsets) == list(range(rows))
-    days = spark.read.parquet(f"{lake}/gold/day").where("field = '/value'")
+    days = read("gold/day").where("field = '/value'")
     assert sum(row[0] for row in days.select("count").collect()) == silver.count()
 
 
@@ -72,6 +80,31 @@ def test_a_lake_and_its_checkpoint_go_on(
         assert_whole(spark, lake, told["archive"] + NEW)
         assert run(spark, once(endpoint(broker), lake)) == []
     assert (lake / CHECKPOINTS / FORMAT_FILE).read_text() == str(FORMAT)
+    assert not list(lake.rglob("part-*"))
+    assert {path.name for path in lake.glob("silver/readings/*")} >= {"_delta_log"}
+
+
+def test_a_conversion_is_interrupted(
+    spark: "SparkSession", fixture: Fixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the files of a table are written, and after it has got its log."""
+    told = fixture.table("lake")
+    lake = fixture.unpack("lake", tmp_path / "lake")
+    begin = LakeTable.begin
+    for commits in (False, True):
+
+        def interrupted(self: LakeTable, *told: Any, commits: bool = commits) -> None:
+            if commits:
+                begin(self, *told)
+            raise OSError("the power is gone")
+
+        monkeypatch.setattr(LakeTable, "begin", interrupted)
+        with pytest.raises(OSError, match="the power is gone"):
+            prepare(spark, str(lake))
+    monkeypatch.setattr(LakeTable, "begin", begin)
+    assert "silver/readings" in prepare(spark, str(lake))
+    assert_whole(spark, lake, told["rows"])
+    assert prepare(spark, str(lake)) == []
 
 
 def test_a_driver_of_that_version_reads_a_newer_broker(
@@ -110,6 +143,6 @@ def test_a_lake_of_a_later_version_is_refused(
     lake = fixture.unpack("lake", tmp_path / "lake")
     (lake / CHECKPOINTS / FORMAT_FILE).write_text(str(FORMAT + 1))
     before = {path: path.read_bytes() for path in lake.rglob("*") if path.is_file()}
-    with pytest.raises(PipelineError, match=r"format 2 .* knows 1.* newer gossamer"):
+    with pytest.raises(PipelineError, match=r"format 3 .* knows 2.* newer gossamer"):
         run(spark, once("127.0.0.1:1", lake))
     assert {path: path.read_bytes() for path in lake.rglob("*") if path.is_file()} == before

@@ -67,9 +67,10 @@ class Takeovers(Timer):
         operation.taken_at = now
         temporal = state.plan.temporal
         if temporal is not None:
-            # The window that is open now is incomplete: half a window after its end it is over.
-            begun = temporal.window.start(now + core.wall_offset)
-            operation.quiet_until = begun + 1.5 * temporal.window.seconds
+            # The window that is open now is incomplete: it is over before half of the next one is.
+            window = temporal.window
+            end = window.end(window.start(now + core.wall_offset))
+            operation.quiet_until = (end + window.end(end)) / 2
         self.operators.listen(operation, now)
         logger.warning(
             "nobody has answered %s%s for %.0f s: computing it here",

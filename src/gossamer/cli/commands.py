@@ -87,6 +87,7 @@ OWN: Final = CommandSet(
         "archive verify",
         "pipeline list",
         "pipeline run",
+        "pipeline convert",
         "pipeline offload",
     ),
     groups={

@@ -52,8 +52,8 @@ def run(
         str, typer.Option(help="Replay services of the brokers: HOST:PORT, separated by commas.")
     ] = "127.0.0.1:1885",
     lake: Annotated[
-        str, typer.Option(help="Folder for the tables, or any URI that Spark can write to.")
-    ] = ("lake"),
+        str, typer.Option(help="Folder for the tables, or a place in an object store (s3://…).")
+    ] = "lake",
     master: Master = "",
     once: Annotated[
         bool,
@@ -82,6 +82,17 @@ def run(
     compact: Annotated[
         bool, typer.Option("--compact/--no-compact", help="lake: compact small files.")
     ] = True,
+    history: Annotated[
+        str, typer.Option(help="How long earlier versions of the tables can be read.")
+    ] = "1 h",
+    messages: Annotated[
+        bool,
+        typer.Option("--messages/--no-messages", help="lake: keep a copy of all messages."),
+    ] = True,
+    checkpoints: Annotated[
+        str,
+        typer.Option(help="Folder for checkpoints that Spark can write to; by default the lake's."),
+    ] = "",
     window: Annotated[
         str, typer.Option(help="insight: time span that recommendations are based on.")
     ] = "24 h",
@@ -132,6 +143,9 @@ def run(
         event_field=event_time,
         window=timedelta(seconds=seconds_of("--window", window)),
         compacts=compact,
+        history=timedelta(seconds=seconds_of("--history", history)),
+        keeps_messages=messages,
+        checkpoints=checkpoints,
         fences=fences,
         admins=admins_of(admin or [], token_file),
     )
@@ -185,6 +199,34 @@ def _run(
             spark.stop()
     for line in lines:
         typer.echo(line)
+
+
+def convert(
+    lake: Annotated[str, typer.Option(help="Folder of the lake.")] = "lake",
+    master: Master = "",
+    conf: Conf = None,
+) -> None:
+    """Make Delta tables of a lake of an earlier version; a run of a pipeline does it by itself."""
+    pipelines()
+    from gossamer.spark.java import NoJava
+    from gossamer.spark.lake.conversion import prepare
+    from gossamer.spark.lake.folders import LakeError
+    from gossamer.spark.session import LOCAL, NoMaster, start
+
+    if not Path(lake).is_dir():
+        raise WrongUse(f"--lake: there is no folder {lake}")
+    try:
+        spark = start("gossamer convert", master or LOCAL, pairs_of("--conf", conf or []))
+    except (NoJava, NoMaster) as problem:
+        raise CommandError(str(problem)) from None
+    try:
+        converted = prepare(spark, lake, typer.echo)
+    except LakeError as problem:
+        raise CommandError(str(problem)) from None
+    finally:
+        spark.stop()
+    if not converted:
+        typer.echo(f"nothing to convert in {lake}")
 
 
 # Each operator is a query of its own, and most of them are small.

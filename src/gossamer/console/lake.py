@@ -1,4 +1,4 @@
-"""A pipeline's lake, read as files: what its batches held, and what is in its tables.
+"""A pipeline's lake, read by the logs of its tables: what its batches held, and what is in them.
 
 A pipeline writes while this reads, so a file may be gone when it is opened: it is left out then.
 Everything here blocks; pages ask from a worker thread.
@@ -7,7 +7,7 @@ Everything here blocks; pages ask from a worker thread.
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from itertools import islice
@@ -16,10 +16,13 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
 BATCHES: Final = "batches"
-MOST_FILES: Final = 20_000  # looked at in one lake
-MOST_COUNTED: Final = 2_000  # files of a table whose rows are counted
+LOG: Final = "_delta_log"  # the folder that makes a folder a table
+MOST_TABLES: Final = 200  # looked at in one lake
+DEEPEST: Final = 3  # folders from the lake to a table's log
 SHOWN_BATCHES: Final = 60
 SHOWN_ROWS: Final = 50
 LONGEST_CELL: Final = 80
@@ -30,12 +33,10 @@ SHOWN_LINES: Final = 5
 
 @dataclass(frozen=True)
 class TableSummary:
-    """`rows` is None where there are too many files to count them."""
-
     name: str
     files: tuple[Path, ...]  # the newest first
     size: int
-    rows: int | None
+    rows: int
     changed: float
 
 
@@ -65,16 +66,13 @@ class View:
 
 
 class LakeFolder:
-    """Row counts are remembered: files do not change once they are written."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._rows: dict[Path, int] = {}
 
     def look(self) -> View:
-        found = self._files()
-        tables = tuple(self._table(name, files) for name, files in sorted(found.items()))
-        return View(tables, tuple(_batches(found.get(BATCHES, []))), time.time())
+        tables = tuple(filter(None, (self._table(log.parent) for log in self._logs())))
+        batches = next((one.files for one in tables if one.name == BATCHES), ())
+        return View(tables, tuple(_batches(batches)), time.time())
 
     def rows(self, table: TableSummary) -> tuple[list[str], list[dict[str, Any]]]:
         """The columns and some of the newest rows, as texts and numbers."""
@@ -112,50 +110,39 @@ class LakeFolder:
                 left -= 1
                 yield row
 
-    def _files(self) -> dict[str, list[tuple[float, int, Path]]]:
-        """By table: when each file was written, its size and its path."""
-        found: dict[str, list[tuple[float, int, Path]]] = {}
-        for path in islice(self.folder.rglob("*.parquet"), MOST_FILES):
-            parts = path.relative_to(self.folder).parts[:-1]
-            if any(part.startswith(("_", ".")) for part in parts):
-                continue
-            name = "/".join(part for part in parts if "=" not in part)
-            try:
-                about = path.stat()
-            except OSError:
-                continue
-            found.setdefault(name, []).append((about.st_mtime, about.st_size, path))
-        return found
+    def _logs(self) -> list[Path]:
+        depths = ("/".join(["*"] * depth) for depth in range(1, DEEPEST))
+        found = (log for depth in depths for log in self.folder.glob(f"{depth}/{LOG}"))
+        return sorted(islice(found, MOST_TABLES))
 
-    def _table(self, name: str, files: list[tuple[float, int, Path]]) -> TableSummary:
-        files = sorted(files, reverse=True)
-        rows = None
-        if len(files) <= MOST_COUNTED:
-            rows = sum(self._count(path) for _, _, path in files)
+    def _table(self, folder: Path) -> TableSummary | None:
+        """None if its log cannot be read."""
+        try:
+            listed = pa.table(DeltaTable(folder).get_add_actions(flatten=True))
+        except DeltaError:
+            return None
+        times = [one / 1e3 for one in listed.column("modification_time").to_pylist()]
+        names = listed.column("path").to_pylist()
+        newest = sorted(zip(times, names, strict=True), reverse=True)
         return TableSummary(
-            name,
-            tuple(path for _, _, path in files),
-            sum(size for _, size, _ in files),
-            rows,
-            files[0][0],
+            str(folder.relative_to(self.folder)),
+            tuple(folder / name for _, name in newest),
+            sum(listed.column("size_bytes").to_pylist()),
+            sum(one or 0 for one in listed.column("num_records").to_pylist()),
+            max(times, default=folder.stat().st_mtime),
         )
 
-    def _count(self, path: Path) -> int:
-        if path not in self._rows:
-            try:
-                self._rows[path] = pq.read_metadata(path).num_rows
-            except (OSError, pa.ArrowException):
-                return 0
-        return self._rows[path]
 
-
-def _batches(files: list[tuple[float, int, Path]]) -> list[PipelineBatch]:
-    found = [
-        _batch(row, written)
-        for written, _, path in sorted(files)[-SHOWN_BATCHES:]
-        for row in _read(path, 1)
-    ]
-    return sorted(found, key=lambda batch: batch.number)
+def _batches(files: Sequence[Path]) -> list[PipelineBatch]:
+    """Of the newest files, each of which has one or more."""
+    found: dict[int, PipelineBatch] = {}
+    for path in files:
+        if len(found) >= SHOWN_BATCHES:
+            break
+        for row in _read(path, MOST_CHARTED):
+            batch = _batch(row, path.stat().st_mtime)
+            found[batch.number] = batch
+    return [found[number] for number in sorted(found)][-SHOWN_BATCHES:]
 
 
 def _batch(row: dict[str, Any], written: float) -> PipelineBatch:

@@ -10,20 +10,36 @@ if TYPE_CHECKING:
     from gossamer.spark.data_source import register
     from gossamer.spark.fences.within import within
     from gossamer.spark.image_processing import look
+    from gossamer.spark.lake.tables import table
     from gossamer.spark.offload.answers import answer
+    from gossamer.spark.overview import archives, progress
     from gossamer.spark.session import start
     from gossamer.spark.source.reading import read
     from gossamer.spark.subscription import subscribe
 
-__all__ = ["answer", "look", "read", "register", "start", "subscribe", "within"]
+__all__ = [
+    "answer",
+    "archives",
+    "look",
+    "progress",
+    "read",
+    "register",
+    "start",
+    "subscribe",
+    "table",
+    "within",
+]
 
 _HOMES = {
     "answer": "offload.answers",
+    "archives": "overview",
     "look": "image_processing",
+    "progress": "overview",
     "read": "source.reading",
     "register": "data_source",
     "start": "session",
     "subscribe": "subscription",
+    "table": "lake.tables",
     "within": "fences.within",
 }
 

@@ -15,9 +15,9 @@ from gossamer.spark.source.batch_reader import GossamerReader
 from gossamer.spark.source.source_options import read_source_options
 from gossamer.spark.source.stream_reader import GossamerStreamReader
 
-# What Spark adds to the options of a table in its catalogue (CREATE TABLE … USING gossamer): whose
-# it is, and each option once more.
-_OF_TABLES = ("owner", "option.")
+# How what Spark adds to the options of a table in its catalogue begins (CREATE TABLE … USING
+# gossamer): about the table, and each option once more.
+_OF_TABLES = ("owner", "provider", "location", "external", "is_managed", "comment", "option.")
 
 
 class GossamerSource(DataSource):

@@ -75,7 +75,7 @@ class _PipelinesPage:
         self._list.rows = [
             {
                 "name": table.name,
-                "rows": "many" if table.rows is None else f"{table.rows:,}",
+                "rows": f"{table.rows:,}",
                 "files": f"{len(table.files):,}",
                 "size": size(table.size),
                 "changed": f"{span(view.at - table.changed)} ago",
@@ -106,7 +106,7 @@ class _PipelinesPage:
 
     def _count(self, name: str) -> int:
         table = self._tables.get(name)
-        return table.rows or 0 if table is not None else 0
+        return table.rows if table is not None else 0
 
     async def _selected(self) -> None:
         chosen = [self._tables.get(row["name"]) for row in self._list.selected]

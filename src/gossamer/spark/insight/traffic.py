@@ -12,7 +12,8 @@ from gossamer.plus.grammar import is_operator_filter, parse
 from gossamer.plus.plan import PlusError
 from gossamer.plus.vocabulary import Vocabulary
 from gossamer.spark.insight.placement import PublisherFlow
-from gossamer.spark.lake.tables import BATCH, hour_columns
+from gossamer.spark.lake.files import BATCH, HOUR
+from gossamer.spark.lake.tables import cut_of
 from gossamer.topics.filter_tree import FilterTree, TreeEntry
 from gossamer.topics.names import TopicError, split_share
 
@@ -75,11 +76,11 @@ def reads(filter: str) -> tuple[str, ...]:
 
 def counted(messages: DataFrame) -> DataFrame:
     """Messages and bytes of each broker, topic and publisher, in each hour."""
-    hours = messages.withColumns(hour_columns(F.col("time")))
-    return hours.groupBy("date", "hour", "broker", "topic", "publisher").agg(
+    hour = cut_of(F.col("time"), HOUR).alias(HOUR)
+    return messages.groupBy(hour, "broker", "topic", "publisher").agg(
         F.count("*").alias("messages"),
         F.sum(F.octet_length("payload")).cast("bigint").alias("bytes"),
-        F.max("time").alias("last"),
+        F.max("time").alias("time"),
     )
 
 

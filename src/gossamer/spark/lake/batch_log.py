@@ -8,13 +8,21 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+import pyarrow as pa
 
-from gossamer.spark.lake.tables import BATCH, by_batch, moment
+from gossamer.spark.lake.files import BATCH, table_of
+from gossamer.spark.lake.tables import LakeTable
 
-_SCHEMA: Final = (
-    "messages long, readings long, aside long, late long, newest timestamp, watermark timestamp"
+_TIME: Final = pa.timestamp("us", "UTC")
+_SCHEMA: Final = pa.schema(
+    [
+        ("messages", pa.int64()),
+        ("readings", pa.int64()),
+        ("aside", pa.int64()),
+        ("late", pa.int64()),
+        ("newest", _TIME),
+        ("watermark", _TIME),
+    ]
 )
 
 
@@ -37,9 +45,8 @@ class BatchEntry:
 
 
 class BatchLog:
-    def __init__(self, spark: SparkSession, root: str, lateness: timedelta) -> None:
-        self._spark = spark
-        self._table = by_batch(root, "batches")
+    def __init__(self, table: LakeTable, lateness: timedelta) -> None:
+        self._table = table
         self._lateness = lateness
         self._newest: dict[int, datetime | None] = {}  # by the batch that follows
 
@@ -53,13 +60,13 @@ class BatchLog:
     def write(self, batch: int, entry: BatchEntry) -> None:
         watermark = self.watermark(batch)
         row = (entry.messages, entry.readings, entry.aside, entry.late, entry.newest, watermark)
-        self._table.write_batch(self._spark.createDataFrame([row], _SCHEMA).coalesce(1), batch)
+        self._table.append_rows(table_of([row], _SCHEMA), batch)
         known = [time for time in (self._newest[batch], entry.newest) if time is not None]
         self._newest = {batch + 1: max(known, default=None)}
 
     def _read_newest(self, batch: int) -> datetime | None:
-        log = self._table.read(self._spark)
-        if log is None:
+        rows = self._table.rows(BATCH, "newest")
+        if rows is None:
             return None
-        newest = log.where(F.col(BATCH) < batch).agg(F.unix_micros(F.max("newest"))).first()
-        return moment(newest[0]) if newest is not None else None
+        pairs = zip(*(column.to_pylist() for column in rows.columns), strict=True)
+        return max((time for at, time in pairs if at < batch and time is not None), default=None)

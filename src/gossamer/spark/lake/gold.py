@@ -4,15 +4,15 @@ A partition is computed anew as a whole from the level below whenever a reading 
 to it, however late. So nothing is counted twice, and nothing late is left out.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from gossamer.spark.lake.tables import DATE, HOUR, Hour, LakeTable, hour_columns
-
-READINGS: Final = "silver/readings"
+from gossamer.spark.lake.files import DATE, HOUR
+from gossamer.spark.lake.readings import READINGS
+from gossamer.spark.lake.tables import LakeTable, cut_of, hours_of
 
 # What a row holds: of readings, and of the rows of the level below. Rows without a number have no
 # part in the first and the last.
@@ -39,31 +39,34 @@ class GoldLevel(NamedTuple):
     name: str
     width: str
     below: str
-    columns: tuple[str, ...]  # that cut it into partitions
+    cut: str  # into parts
 
 
 LEVELS: Final = (
-    GoldLevel("gold/minute", "1 minute", READINGS, (DATE, HOUR)),
-    GoldLevel("gold/quarter", "15 minutes", "gold/minute", (DATE, HOUR)),
-    GoldLevel("gold/hour", "1 hour", "gold/quarter", (DATE,)),
-    GoldLevel("gold/day", "1 day", "gold/hour", (DATE,)),
+    GoldLevel("gold/minute", "1 minute", READINGS, HOUR),
+    GoldLevel("gold/quarter", "15 minutes", "gold/minute", HOUR),
+    GoldLevel("gold/hour", "1 hour", "gold/quarter", DATE),
+    GoldLevel("gold/day", "1 day", "gold/hour", DATE),
 )
+# What a level reads of the one below.
+_OF_READINGS: Final = ("topic", "field", "time", "number", "broker", "offset")
 
 
-def recompute(spark: SparkSession, root: str, hours: Iterable[Hour]) -> None:
+def recompute(spark: SparkSession, tables: Mapping[str, LakeTable], hours: Iterable[str]) -> None:
     """All levels, where readings of these hours take part."""
-    by_hour = sorted({hour.path for hour in hours})
-    by_date = sorted({f"{DATE}={hour.date}" for hour in hours})
+    by_hour = sorted(set(hours))
+    by_date = sorted({hour.partition("T")[0] for hour in by_hour})
+    parts = {HOUR: by_hour, DATE: by_date}
     for level in LEVELS:
-        parts = by_hour if HOUR in level.columns else by_date
-        below = LakeTable(root, level.below).read_parts(spark, parts)
-        if below is None:
-            continue
-        rows = aggregates(below, level)
-        cut = {name: hour_columns(F.col("start"))[name] for name in level.columns}
-        rows = rows.withColumns(cut).repartition(*level.columns)
-        sorted_rows = rows.sortWithinPartitions(*level.columns, "topic", "field", "start")
-        LakeTable(root, level.name, *level.columns).replace(sorted_rows)
+        below = tables[level.below]
+        columns = _OF_READINGS if level.below == READINGS else ()
+        # A day takes all of its hours, also those that did not change.
+        wanted = hours_of(by_date) if (below.cut, level.cut) == (HOUR, DATE) else parts[level.cut]
+        rows = below.read(spark, wanted, *columns)
+        if rows is not None:
+            made = aggregates(rows, level).withColumn(level.cut, cut_of(F.col("start"), level.cut))
+            made = made.repartition(level.cut).sortWithinPartitions("topic", "field", "start")
+            tables[level.name].replace(made, parts[level.cut])
 
 
 def aggregates(below: DataFrame, level: GoldLevel) -> DataFrame:

@@ -19,6 +19,8 @@ from gossamer.plus.plan import Field
 from gossamer.plus.publication import read_time
 from gossamer.plus.values import read_document, read_number, text_of
 
+READINGS: Final = "silver/readings"  # the table
+
 # Deeper values stay one reading, as JSON text. Sensors nest two or three levels.
 DEEPEST: Final = 8
 # A message of more fields is a table or an attack; each would be a series of its own.

@@ -1,6 +1,6 @@
 """Positions to tracks, visits and dwell times per fence.
 
-geo/positions     where each message said that its publisher was    by date, hour, batch
+geo/positions     where each message said that its publisher was    by hour
 geo/tracks        a row for each trip                               by date
 geo/visits        a row for each stay of a visitor in a fence       by date
 geo/dwells        of each fence: visits, visitors, time             by date
@@ -10,6 +10,7 @@ Fences are those of a GeoJSON file, or what subscribers drew around themselves.
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,12 +20,9 @@ from pyspark.sql import functions as F
 from gossamer.geo.geojson import areas_in
 from gossamer.net.admin.client import AdminError
 from gossamer.spark.fences.areas import read_area
-from gossamer.spark.lake.files import joined
-from gossamer.spark.lake.tables import (
-    DATE,
-    LakeTable,
-    by_hour_and_batch,
-)
+from gossamer.spark.lake.files import BATCH, DATE, HOUR
+from gossamer.spark.lake.folders import joined
+from gossamer.spark.lake.tables import LakeTable, Upkeep, hours_of, span
 from gossamer.spark.pipelines.pipeline import AdminAccess, Pipeline, PipelineError, PipelineSettings
 from gossamer.spark.tracks.tracks import dwells, tracks, visits
 
@@ -35,27 +33,35 @@ _NO_AREA: Final = ("gpl_events", "gpl_dwell", "gpl_hysteresis", "gpl_ping", "gpl
 _KEPT: Final = ("broker", "offset", "time", "topic", "lat", "lon")
 
 
+POSITIONS: Final = "geo/positions"
+# And the columns that cut them into parts.
+TABLES: Final = {POSITIONS: HOUR, "geo/tracks": DATE, "geo/visits": DATE, "geo/dwells": DATE}
+
+
 class GeoPipeline:
     def __init__(self, spark: SparkSession, settings: PipelineSettings) -> None:
-        root = joined(settings.lake, "geo")
         self._fences = _fences(settings)
-        self._positions = by_hour_and_batch(root, "positions")
-        self._tracks = LakeTable(root, "tracks", DATE)
-        self._visits = LakeTable(root, "visits", DATE)
-        self._dwells = LakeTable(root, "dwells", DATE)
-        self._root = root
+        tables = {
+            name: LakeTable(settings.lake, name, cut, settings.history)
+            for name, cut in TABLES.items()
+        }
+        self._upkeep = Upkeep(tables.values(), settings.compacts)
+        self._positions, self._tracks, self._visits, self._dwells = tables.values()
+        self._root = joined(settings.lake, "geo")
+        self._newest: datetime | None = None
         self._taken = 0
 
     def take(self, frame: DataFrame, batch: int) -> None:
         spark = frame.sparkSession
+        self._upkeep.now_and_then(self._newest)
         # Without publishers in the archive, whoever publishes on a topic is one visitor.
         client = F.coalesce("publisher", F.lit("")).alias("client")
         positions = frame.where("lat is not null and lon is not null").select(*_KEPT, client)
-        written = self._positions.write_hours(positions, batch)
-        hours = self._positions.hours_of(spark, written.hours(), batch)
-        for date in sorted({hour.date for hour in hours}):
+        files = self._positions.write_batch(positions, batch)
+        for date in sorted({one.part.partition("T")[0] for one in files}):
             self._recompute(spark, date)
-        self._taken += written.rows
+        self._newest = span(files)[1] or self._newest
+        self._taken += sum(one.rows for one in files)
 
     def summary(self) -> list[str]:
         return [
@@ -65,16 +71,15 @@ class GeoPipeline:
 
     def _recompute(self, spark: SparkSession, date: str) -> None:
         """A day stands alone, and is computed anew when a position of it comes."""
-        day = self._positions.read_parts(spark, [f"{DATE}={date}"])
+        day = self._positions.read(spark, hours_of([date]))
         assert day is not None
-        day = day.drop("hour", "batch", DATE).persist()
+        day = day.drop(HOUR, BATCH).persist()
         dated = F.lit(date).alias(DATE)
         try:
-            self._tracks.replace(tracks(day).select("*", dated).coalesce(1))
+            self._tracks.replace(tracks(day).select("*", dated).coalesce(1), [date])
             found = visits(day, self._fences).persist()
-            # Without visits there is nothing that could take the place of what was there.
-            self._visits.replace(found.select("*", dated).coalesce(1))
-            self._dwells.replace(dwells(found).select("*", dated).coalesce(1))
+            self._visits.replace(found.select("*", dated).coalesce(1), [date])
+            self._dwells.replace(dwells(found).select("*", dated).coalesce(1), [date])
             found.unpersist()
         finally:
             day.unpersist()

@@ -16,9 +16,10 @@ from pyspark.sql import functions as F
 
 from gossamer.spark.insight import report, traffic
 from gossamer.spark.insight.placement import Advice, Placement, Routes
-from gossamer.spark.insight.snapshots import Snapshots
-from gossamer.spark.lake.files import Files, joined
-from gossamer.spark.lake.tables import by_hour_and_batch, hours_between, moment
+from gossamer.spark.insight.snapshots import SNAPSHOTS, Snapshots
+from gossamer.spark.lake.files import DATE, HOUR
+from gossamer.spark.lake.folders import joined, write_text
+from gossamer.spark.lake.tables import LakeTable, Upkeep, hours_between, span
 from gossamer.spark.pipelines.pipeline import Pipeline, PipelineError, PipelineSettings
 from gossamer.spark.source.archives import SourceError, find_replays
 from gossamer.spark.source.source_options import SourceOptions, read_source_options
@@ -27,31 +28,41 @@ FLOODING: Final = "pf"
 _PLACEMENT: Final = "client string, broker string, better string, saves long"
 
 
+# Their names, and the columns that cut them into parts.
+TABLES: Final = {
+    "insight/traffic": HOUR,
+    **{f"insight/{name}": DATE for name in SNAPSHOTS},
+    **{
+        f"insight/{name}": "" for name in ("topics", "filters", "unread", "link_loads", "placement")
+    },
+}
+
+
 class InsightPipeline:
     def __init__(self, spark: SparkSession, settings: PipelineSettings) -> None:
         self._window = settings.window
-        self._root = root = joined(settings.lake, "insight")
+        self._root = joined(settings.lake, "insight")
         self._brokers = _names(settings)
-        self._traffic = by_hour_and_batch(root, "traffic")
-        self._snapshots = Snapshots(root, self._brokers, settings.admins)
+        self._tables = {
+            name.removeprefix("insight/"): LakeTable(settings.lake, name, cut, settings.history)
+            for name, cut in TABLES.items()
+        }
+        self._traffic = self._tables["traffic"]
+        self._upkeep = Upkeep(self._tables.values(), settings.compacts)
+        self._snapshots = Snapshots(self._tables, self._brokers, settings.admins)
         self._newest: datetime | None = None
         self._report = ""
 
     def take(self, frame: DataFrame, batch: int) -> None:
         spark = frame.sparkSession
-        counts = traffic.counted(frame).persist()
-        try:
-            self._traffic.write_batch(counts, batch)
-            last = counts.agg(F.unix_micros(F.max("last"))).first()
-        finally:
-            counts.unpersist()
-        self._snapshots.take(spark, batch)
-        newest = moment(last[0]) if last is not None else None
+        self._upkeep.now_and_then(self._newest)
+        files = self._traffic.write_batch(traffic.counted(frame), batch)
+        self._snapshots.take(batch)
+        newest = span(files)[1]
         if newest is not None:
             self._newest = max(newest, self._newest or newest)
             self._report = report.write(self._find(spark, self._newest))
-            path = joined(self._root, "report.md")
-            Files(spark, path).write_text(path, self._report)
+            write_text(joined(self._root, "report.md"), self._report)
 
     def summary(self) -> list[str]:
         if not self._report:
@@ -60,8 +71,7 @@ class InsightPipeline:
 
     def _find(self, spark: SparkSession, end: datetime) -> report.Findings:
         start = end - self._window
-        parts = [hour.path for hour in hours_between(start, end)]
-        rows = self._traffic.read_parts(spark, parts)
+        rows = self._traffic.read(spark, hours_between(start, end))
         assert rows is not None
         subscriptions = self._snapshots.read(spark, "subscriptions", start)
         numbers = sorted({row["filter"] for row in subscriptions.select("filter").collect()})
@@ -130,9 +140,11 @@ class InsightPipeline:
 
     def _save(self, name: str, frame: DataFrame) -> DataFrame:
         """Answers are written anew each time, and read back: they are small by now."""
-        path = joined(self._root, name)
-        frame.coalesce(1).write.mode("overwrite").parquet(path)
-        return frame.sparkSession.read.parquet(path)
+        table = self._tables[name]
+        table.replace(frame.coalesce(1))
+        saved = table.read(frame.sparkSession)
+        assert saved is not None
+        return saved
 
 
 def _first(frame: DataFrame, most: str, name: str) -> list[report.Row]:

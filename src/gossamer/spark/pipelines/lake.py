@@ -1,65 +1,83 @@
 """Bronze, silver, gold: messages as archived, typed readings, and aggregates of them.
 
-bronze/messages     as the brokers archived them            by date, hour received, batch
-silver/readings     a row for each number or field          by date, hour of its time, batch
-silver/aside        what could not be read, and why         by date, hour received, batch
+bronze/messages     as the brokers archived them            by hour received
+silver/readings     a row for each number or field          by hour of its time
+silver/aside        what could not be read, and why         by hour received
 gold/minute …       count, min, max, sum, avg, first, last  by topic and field
 gold/corrections    windows that changed after they were final
 batches             what each batch held
+
+One pass over a batch writes bronze and silver. Gold is computed from silver, whole parts at a time.
 """
 
 from datetime import datetime
 from typing import Final
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from gossamer.plus.plan import PlusError
 from gossamer.plus.values import parse_field
 from gossamer.spark.lake.batch_log import BatchEntry, BatchLog
-from gossamer.spark.lake.compaction import Compactor
-from gossamer.spark.lake.gold import LEVELS, READINGS, recompute
-from gossamer.spark.lake.readings import pointer, readings
-from gossamer.spark.lake.tables import RowsWritten, by_batch, by_hour_and_batch
+from gossamer.spark.lake.batch_rows import ASIDE, MESSAGES, schemas_of, split
+from gossamer.spark.lake.files import BATCH, HOUR, run, schema_of
+from gossamer.spark.lake.gold import LEVELS, recompute
+from gossamer.spark.lake.readings import READINGS, pointer
+from gossamer.spark.lake.tables import LakeTable, Upkeep, span
 from gossamer.spark.pipelines.pipeline import Pipeline, PipelineError, PipelineSettings
 
-# Listing all hours takes a while in an old lake.
-BATCHES_BETWEEN_COMPACTIONS: Final = 100
+CORRECTIONS: Final = "gold/corrections"
+BATCHES: Final = "batches"
+# And the columns that cut them into parts.
+TABLES: Final = {
+    MESSAGES: HOUR,
+    READINGS: HOUR,
+    ASIDE: HOUR,
+    **{level.name: level.cut for level in LEVELS},
+    CORRECTIONS: "",
+    BATCHES: "",
+}
 
 
 class LakePipeline:
     def __init__(self, spark: SparkSession, settings: PipelineSettings) -> None:
         self._root = root = settings.lake
-        self._messages = by_hour_and_batch(root, "bronze/messages")
-        self._readings = by_hour_and_batch(root, READINGS)
-        self._aside = by_hour_and_batch(root, "silver/aside")
-        self._corrections = by_batch(root, "gold/corrections")
-        self._log = BatchLog(spark, root, settings.lateness)
+        self._tables = {
+            name: LakeTable(root, name, cut, settings.history) for name, cut in TABLES.items()
+        }
+        self._log = BatchLog(self._tables[BATCHES], settings.lateness)
         self._event_field = _pointer(settings.event_field)
-        self._until_compaction = 0
+        self._keeps_messages = settings.keeps_messages
+        self._upkeep = Upkeep(self._tables.values(), settings.compacts)
         self._totals = BatchEntry()
-        tables = (self._messages, self._readings, self._aside) if settings.compacts else ()
-        self._compactors = [Compactor(spark, table) for table in tables]
-        for compactor in self._compactors:
-            compactor.finish()
 
     def take(self, frame: DataFrame, batch: int) -> None:
         spark = frame.sparkSession
         watermark = self._log.watermark(batch)
-        self._compact_now_and_then(watermark, batch)
-        written = self._messages.write_hours(frame, batch)
-        messages = self._messages.read_batch(spark, written.hours(), batch)
-        if messages is None:
+        self._upkeep.now_and_then(watermark)
+        names = (MESSAGES, READINGS, ASIDE) if self._keeps_messages else (READINGS, ASIDE)
+        targets = {name: self._tables[name].target for name in names}
+        seen = Observation()
+        watched = frame.observe(seen, F.count(F.lit(1)).alias("messages"))
+        files = run(watched, split(targets, batch, self._event_field))
+        schemas = schemas_of(schema_of(frame))
+        made = {name: [one for one in files if one.table == name] for name in schemas}
+        for name in targets:
+            self._tables[name].append(made[name], schemas[name], batch)
+        entry = BatchEntry(
+            messages=int(seen.get["messages"]),
+            readings=sum(one.rows for one in made[READINGS]),
+            aside=sum(one.rows for one in made[ASIDE]),
+        )
+        if not entry.messages:
             return
-        entry = BatchEntry(messages=written.rows)
-        made = self._write_silver(messages, batch, entry)
-        if made.first is not None:
-            entry.newest = made.last
-            hours = self._readings.hours_of(spark, made.hours(), batch)
-            recompute(spark, self._root, hours)
-            new = self._readings.read_batch(spark, hours, batch)
-            if watermark is not None and made.first < watermark and new is not None:
-                entry.late = self._note_corrections(new, batch, watermark)
+        first, entry.newest = span(made[READINGS])
+        if first is not None:
+            hours = sorted({one.part for one in made[READINGS]})
+            recompute(spark, self._tables, hours)
+            if watermark is not None and first < watermark:
+                entry.late = self._note_corrections(spark, hours, batch, watermark)
         self._log.write(batch, entry)
         self._totals = self._totals.plus(entry)
 
@@ -70,42 +88,26 @@ class LakePipeline:
             f"{totals.aside:,} payloads set aside"
         ]
         if totals.aside:
-            lines.append(f"why they are aside: {self._aside.path}, column reason")
+            lines.append(f"why they are aside: {self._tables[ASIDE].path}, column reason")
         if totals.late:
             lines.append(f"late readings that corrected final windows: {totals.late:,}, listed in ")
-            lines[-1] += self._corrections.path
+            lines[-1] += self._tables[CORRECTIONS].path
         names = ", ".join(level.name for level in LEVELS)
-        lines.append(f"{self._root} has {self._readings.name}, {names}")
+        lines.append(f"{self._root} has {READINGS}, {names}")
         return lines
 
-    def _write_silver(self, messages: DataFrame, batch: int, entry: BatchEntry) -> RowsWritten:
-        bad = Observation()
-        read = readings(messages, self._event_field)
-        made = read.observe(bad, F.count("reason").alias("aside")).where("reason is null")
-        written = self._readings.write_hours(made.drop("content_type", "payload", "reason"), batch)
-        entry.readings = written.rows
-        entry.aside = int(bad.get["aside"])
-        if entry.aside:
-            aside = read.where("reason is not null").drop("field", "kind", "number", "text")
-            self._aside.write_hours(aside, batch)
-        return written
-
-    def _note_corrections(self, new: DataFrame, batch: int, watermark: datetime) -> int:
+    def _note_corrections(
+        self, spark: SparkSession, hours: list[str], batch: int, watermark: datetime
+    ) -> int:
         """Which minutes had late readings; how many they were."""
+        new = self._tables[READINGS].read(spark, hours, "topic", "field", "time", BATCH)
+        assert new is not None
         minute = F.date_trunc("minute", F.col("time")).alias("start")
-        late = new.where(F.col("time") < F.lit(watermark)).groupBy("topic", "field", minute)
-        counted = late.agg(F.count("*").alias("readings")).persist()
-        self._corrections.write_batch(counted.coalesce(1), batch)
-        total = counted.agg(F.coalesce(F.sum("readings"), F.lit(0))).first()
-        counted.unpersist()
-        return 0 if total is None else int(total[0])
-
-    def _compact_now_and_then(self, watermark: datetime | None, batch: int) -> None:
-        self._until_compaction -= 1
-        if watermark is not None and self._until_compaction < 0:
-            self._until_compaction = BATCHES_BETWEEN_COMPACTIONS
-            for compactor in self._compactors:
-                compactor.compact(watermark, batch)
+        late = new.where((F.col(BATCH) == batch) & (F.col("time") < F.lit(watermark)))
+        counted = late.groupBy("topic", "field", minute).agg(F.count("*").alias("readings"))
+        rows = counted.toArrow()
+        self._tables[CORRECTIONS].append_rows(rows, batch)
+        return int(pc.sum(rows.column("readings")).as_py() or 0)
 
 
 def _pointer(text: str) -> str:

@@ -11,6 +11,8 @@ from gossamer.net.admin.client import AdminClient
 
 # Readings that are later than this correct windows that were called final.
 LATENESS: Final = timedelta(hours=1)
+# How long earlier versions of tables can be read; each batch replaces files of gold.
+HISTORY: Final = timedelta(hours=1)
 # A day has its nights in it; older habits say little about tomorrow.
 WINDOW: Final = timedelta(hours=24)
 # Between two batches; each rewrites the hours that it touches, so more often costs more.
@@ -44,7 +46,7 @@ class AdminAccess(NamedTuple):
 @dataclass(frozen=True)
 class PipelineSettings:
     brokers: str  # as the option of the source
-    lake: str  # a folder, or any address that Spark can write to
+    lake: str  # a folder, or an address in an object store
     filter: str = "#"
     starting: str = "earliest"
     source: Mapping[str, str] = field(default_factory=dict)  # more options of the source
@@ -54,6 +56,9 @@ class PipelineSettings:
     event_field: str = ""  # of JSON payloads, with their time; empty for the time received
     window: timedelta = WINDOW  # of traffic that a recommendation is about
     compacts: bool = True  # puts small files together
+    history: timedelta = HISTORY
+    keeps_messages: bool = True  # a copy of them, beside what is read of them
+    checkpoints: str = ""  # a folder that Spark can write to; empty for one within the lake
     fences: str = ""  # a GeoJSON file
     admins: tuple[AdminAccess, ...] = ()
 

@@ -1,7 +1,8 @@
 """A run of a pipeline: a streaming query with its checkpoint in the lake, watched until it ends.
 
 The checkpoint lies beside the tables that it belongs to, so that a lake can be moved as a whole,
-and a run goes on where the last one was, however that ended.
+and a run goes on where the last one was, however that ended. Beside tables in an object store Spark
+may not be able to write: then it is in a folder of its own.
 """
 
 import json
@@ -11,12 +12,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from deltalake.exceptions import DeltaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from gossamer.spark.lake.files import Files, joined
-from gossamer.spark.lake.tables import CHECKPOINTS, FORMAT, FORMAT_FILE, format_of
+from gossamer.spark.lake.conversion import CHECKPOINTS, prepare
+from gossamer.spark.lake.folders import (
+    LakeError,
+    check_place,
+    exists,
+    is_local,
+    joined,
+    write_text,
+)
 from gossamer.spark.pipelines.geo import GEO
 from gossamer.spark.pipelines.insight import INSIGHT
 from gossamer.spark.pipelines.lake import LAKE
@@ -54,6 +63,11 @@ def check(pipeline: Pipeline, settings: PipelineSettings) -> None:
     asked = read_source_options(settings.source_options())
     pipeline.check(settings)
     try:
+        check_place(settings.lake)
+    except LakeError as problem:
+        raise PipelineError(str(problem)) from None
+    checkpoints_of(settings)
+    try:
         find_replays(replace(asked, retry_seconds=_PATIENCE_SECONDS))
     except SourceError as problem:
         raise PipelineError(str(problem)) from problem
@@ -76,11 +90,13 @@ class PipelineRun:
         fit_shuffles(spark)
         self._stopping = threading.Event()
         try:
-            check_format(Files(spark, settings.lake), settings.lake)
+            prepare(spark, settings.lake)
             self._work: Work = pipeline.open(spark, settings)
             self._query = self._start(spark, pipeline)
         except PySparkException as problem:
             raise PipelineError(reason_of(problem)) from problem
+        except (LakeError, DeltaError) as problem:
+            raise PipelineError(f"the lake {settings.lake}: {problem}") from problem
 
     def follow(self, show: Callable[[BatchDone], None]) -> list[str]:
         """Until it ends or is stopped; then what the work has to say. Raises PipelineError."""
@@ -112,7 +128,7 @@ class PipelineRun:
         stream = spark.readStream.format("gossamer").options(**options).load()
         writer = (
             stream.writeStream.queryName(f"gossamer-{pipeline.name}")
-            .option("checkpointLocation", checkpoint(spark, settings.lake, pipeline.name))
+            .option("checkpointLocation", checkpoint(spark, settings, pipeline.name))
             .foreachBatch(self._work.take)
         )
         if settings.is_once:
@@ -138,32 +154,38 @@ def fit_shuffles(spark: SparkSession) -> None:
         spark.conf.set(_SHUFFLE, str(2 * spark.sparkContext.defaultParallelism))
 
 
-def checkpoint(spark: SparkSession, lake: str, name: str) -> str:
-    """Raises PipelineError if it was there and is gone: the tables would be filled twice."""
-    path = joined(lake, CHECKPOINTS, name)
-    files = Files(spark, lake)
-    marker = joined(lake, CHECKPOINTS, f"{name}.started")
-    if files.exists(marker) and not files.exists(path):
+def checkpoint(spark: SparkSession, settings: PipelineSettings, name: str) -> str:
+    """Raises PipelineError if it was there and is gone: the tables would miss rows, or none would
+    be new."""
+    path = joined(checkpoints_of(settings), name)
+    marker = joined(settings.lake, CHECKPOINTS, f"{name}.started")
+    begins = not exists(marker)
+    if not begins and not _exists(spark, path):
         raise PipelineError(
             f"the checkpoint {path} is gone: put it back, or begin in an empty folder (--lake)"
         )
-    files.make(marker)
-    files.write_text(joined(lake, CHECKPOINTS, FORMAT_FILE), str(FORMAT))
+    if begins:
+        write_text(marker, path)
     return path
 
 
-def check_format(files: Files, lake: str) -> None:
-    """Raises PipelineError for a lake of a later version, before anything in it is changed."""
-    stated = files.read_text(joined(lake, CHECKPOINTS, FORMAT_FILE))
-    try:
-        found = format_of(stated)
-    except ValueError:
-        raise PipelineError(f"the format of the lake {lake} is not a number: {stated!r}") from None
-    if found > FORMAT:
+def checkpoints_of(settings: PipelineSettings) -> str:
+    """Raises PipelineError."""
+    if settings.checkpoints:
+        return settings.checkpoints
+    if not is_local(settings.lake):
         raise PipelineError(
-            f"the lake {lake} has format {found} and this version knows {FORMAT}; it is left as it "
-            "is: use a newer gossamer, or begin in another folder (--lake)"
+            f"the lake is in an object store ({settings.lake}): name a folder for checkpoints that "
+            "Spark can write to and that stays (--checkpoints)"
         )
+    return joined(settings.lake, CHECKPOINTS)
+
+
+def _exists(spark: SparkSession, path: str) -> bool:
+    """Wherever Spark can write."""
+    java: Any = spark.sparkContext._jvm
+    place = java.org.apache.hadoop.fs.Path(path)
+    return bool(place.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()).exists(place))
 
 
 def reason_of(problem: Exception) -> str:
