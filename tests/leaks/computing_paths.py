@@ -159,6 +159,36 @@ def located_operators() -> Round:
     return go
 
 
+def named_areas() -> Round:
+    """Put, followed, changed, removed; and fence events of who goes there."""
+    world = World()
+    writer = world.client("w")
+    boxes = [
+        f'{{"type":"Polygon","coordinates":[[[{lon},43],[{lon + 1},43],[{lon},44],[{lon},43]]]}}'
+        for lon in (10, 20)
+    ]
+
+    def go() -> None:
+        places = world.broker.core.places
+        places.put("yard", boxes[0], "administrator", world.now)
+        reader = world.client("r")
+        named = ("gpl_area", "yard")
+        reader.subscribe("a/+", user=[named, ("gpl_events", "enter,exit,dwell")])
+        reader.subscribe("$SUM/+/t", user=[named])
+        for place in (PISA, OSLO, PISA):
+            writer.publish("a/t", "5", user=[place])
+            world.wait(1.0)
+        places.put("yard", boxes[1], "administrator", world.now)
+        world.broker.flush(world.now)
+        places.remove("yard", world.now)
+        reader.messages()
+        reader.disconnect()
+        world.wait(400.0)
+        world.wait(400.0)
+
+    return go
+
+
 def predicates() -> Round:
     """Read, compared, merged and asked."""
     chains = ("$GT;30$LT;50", "$GTE;20$LT;40", "$EQ;on;state", "$CONTAINS;alarm$NEQ;false alarm")
@@ -202,6 +232,7 @@ COMPUTING: Paths = {
     "fence events": fenced,
     "areas and positions": located,
     "operators with areas": located_operators,
+    "places by name": named_areas,
     "predicates": predicates,
     "coverages": coverages,
 }
