@@ -234,6 +234,21 @@ def test_many_values_are_looked_at_in_turns(world: World) -> None:
     assert values(reader) == []
 
 
+def test_an_area_that_never_stands_still_leaves_nobody_out(world: World) -> None:
+    reader = world.client("r")
+    reader.subscribe("$COUNT/+/temp", user=[PISA, ROUND_ME])
+    writer = world.client("w")
+    for number in range(3 * JUDGED_AT_ONCE):
+        writer.publish(f"{number}/temp", "1", user=[PISA])
+    assert values(reader)[-1] == str(3 * JUDGED_AT_ONCE)
+    session = world.broker.core.sessions["r"]
+    for lat in (59.91, 59.92, 59.93):
+        world.broker.core.locations.moved(session, Point(lat, 10.75), world.now)
+        world.broker.go_on(world.now)
+    writer.publish("here/temp", "1")
+    assert values(reader)[-1] == "1"
+
+
 # Sharing, rights, restarts ------------------------------------------------------------------------
 
 

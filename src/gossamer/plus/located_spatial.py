@@ -71,8 +71,14 @@ class LocatedSpatialState(SpatialState):
         return results + outermost.of_core(self._send_changed(now), now)
 
     def area_changed(self) -> None:
-        """Who is in it has to be found out again, by `judge`."""
-        self._to_judge = list(self._places)
+        """Who is in it has to be found out again, by `judge`. Those whose turn has not come since
+        it changed before come first: an area that never stands still leaves nobody out."""
+        waiting = self._to_judge
+        if waiting:
+            before = set(waiting)
+            self._to_judge = [topic for topic in self._places if topic not in before] + waiting
+        else:
+            self._to_judge = list(self._places)
 
     def judge(self, most: int, now: float) -> list[OperatorResult]:
         """Of so many topics at most; `is_judged` afterwards if those were the last."""
