@@ -30,7 +30,7 @@ class ToldValue:
 
 
 class EnteredValues(OperatorState):
-    """`publications` and their `bytes` are counted since somebody last asked."""
+    """`publications` and their `size` in bytes are counted since somebody last asked."""
 
     def __init__(
         self, key: str, plan: OperatorPlan, services: Services, spatial: SpatialNode
@@ -42,7 +42,7 @@ class EnteredValues(OperatorState):
         self._values: dict[str, ToldValue] = {}
         self._untold: dict[str, dict[str, None]] = {}  # topics, by the broker that lacks them
         self.publications = 0
-        self.bytes = 0
+        self.size = 0
 
     def tell_to(self, brokers: list[str]) -> None:
         """These want the values, and no others."""
@@ -68,7 +68,7 @@ class EnteredValues(OperatorState):
             ToldValue(value, is_out, self._order, valid_until + wall_offset),
         )
         self.publications += 1
-        self.bytes += len(publication.topic) + len(publication.payload)
+        self.size += len(publication.topic) + len(publication.payload)
         return []
 
     def take_untold(self, broker: str, most: int) -> dict[str, ToldValue]:

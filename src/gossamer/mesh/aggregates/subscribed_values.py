@@ -89,7 +89,7 @@ class SubscribedValues:
         if told.data:
             self.told += 1
             self._publications += told.publications
-            self._bytes += told.bytes
+            self._bytes += told.size
             self._messages += 1
             self._message_bytes += len(told.data) + _TOLD_BYTES
 

@@ -25,18 +25,16 @@ _MOST: Final = (1 << 32) - 1
 
 
 class ToldValues:
-    """`wanted` is the name of an aggregate; `publications` of so many `bytes` entered since the
-    broker told it last; `data` is as `plus/value_codec.py` packs values."""
+    """`wanted` is the name of an aggregate; `publications` entered since the broker told it last,
+    of so many bytes (`size`); `data` is as `plus/value_codec.py` packs values."""
 
-    __slots__ = ("broker", "bytes", "data", "publications", "wanted")
+    __slots__ = ("broker", "data", "publications", "size", "wanted")
 
-    def __init__(
-        self, wanted: str, broker: str, publications: int, bytes: int, data: bytes
-    ) -> None:
+    def __init__(self, wanted: str, broker: str, publications: int, size: int, data: bytes) -> None:
         self.wanted = wanted
         self.broker = broker
         self.publications = min(publications, _MOST)
-        self.bytes = min(bytes, _MOST)
+        self.size = min(size, _MOST)
         self.data = data
 
     def directed(self, to: str) -> DirectedMessage:
@@ -46,7 +44,7 @@ class ToldValues:
     def packed(self) -> bytes:
         name = self.broker.encode()
         wanted = bytes.fromhex(self.wanted)
-        head = _HEAD.pack(_FORM, wanted, self.publications, self.bytes, len(name))
+        head = _HEAD.pack(_FORM, wanted, self.publications, self.size, len(name))
         return b"".join((head, name, self.data))
 
 

@@ -136,14 +136,14 @@ class MeshValues(DirectedHandler):
     def _tell(self, own: OwnValues, brokers: list[str], now: float) -> None:
         """Those of them that can be reached."""
         entered = own.entered
-        publications, size = entered.publications, entered.bytes
+        publications, size = entered.publications, entered.size
         for broker in brokers:
             if not self._can_send(broker):
                 continue
             for at, piece in enumerate(packed_values(entered.take_untold(broker, _AT_ONCE))):
                 counts = (0, 0) if at else (publications, size)
                 self._send(own, broker, counts, piece, now)
-        entered.publications = entered.bytes = 0
+        entered.publications = entered.size = 0
         self._core.operators.settle(entered, True)
 
     def _send(
@@ -214,7 +214,10 @@ class MeshValues(DirectedHandler):
             subscribed.choose(can and subscribed in cheaper, others, reached, now)
 
     def check(self, directed: DirectedMessage) -> None:
-        self._checked = None
+        self._checked = self._read(directed)
+
+    def _read(self, directed: DirectedMessage) -> tuple[DirectedMessage, ToldValues, Values]:
+        """ProtocolError if it is malformed."""
         told = read_told(directed.message.payload)
         if told.broker == self._name:
             raise malformed("values that entered here")
@@ -222,15 +225,13 @@ class MeshValues(DirectedHandler):
             values = unpacked_values(told.data) if told.data else {}
         except ValueError as error:
             raise malformed(f"malformed values: {error}") from None
-        self._checked = (directed, told, values)
+        return directed, told, values
 
     def run(self, directed: DirectedMessage, origin: Link, now: float) -> None:
         checked = self._checked
-        if checked is None or checked[0] is not directed:
-            self.check(directed)
-            checked = self._checked
         self._checked = None
-        assert checked is not None
+        if checked is None or checked[0] is not directed:
+            checked = self._read(directed)
         _, told, values = checked
         subscribed = self.subscribed.get(told.wanted)
         if subscribed is None:

@@ -311,27 +311,28 @@ class MeshWindows(DirectedHandler):
             own.end(ended.number, now + GRACE_SECONDS, True)
 
     def check(self, directed: DirectedMessage) -> None:
-        self._checked = None
+        self._checked = self._read(directed)
+
+    def _read(self, directed: DirectedMessage) -> tuple[DirectedMessage, Partial, Counts] | None:
+        """ProtocolError if it is malformed; None if nobody here wants it."""
         partial = read_partial(directed.message.payload)
         if partial.broker == self._name:
             raise malformed("a window that was counted here")
         subscribed = self.subscribed.get(partial.window)
         if subscribed is None:
-            return
+            return None
         try:
             counts = unpacked_piece(partial.data, subscribed.wanted.function)
         except ValueError as error:
             raise malformed(f"a malformed window: {error}") from None
-        self._checked = (directed, partial, counts)
+        return directed, partial, counts
 
     def run(self, directed: DirectedMessage, origin: Link, now: float) -> None:
         """Checked before, if somebody here wants it; else, after a change, it is checked here."""
         checked = self._checked
         self._checked = None
         if checked is None or checked[0] is not directed:
-            self.check(directed)
-            checked = self._checked
-            self._checked = None
+            checked = self._read(directed)
         if checked is None:
             self.ignored += 1
             return
