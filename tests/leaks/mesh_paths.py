@@ -139,8 +139,7 @@ def roaming(mode: str) -> Round:
 
 
 def conditions(mode: str) -> Round:
-    """Rules and areas come and go, more than are told one by one; clients walk; a filter that
-    contains them all comes between."""
+    """Rules and areas come and go, clients walk, and a filter that contains all comes between."""
     net = line(mode)
     writer = net.nodes["a"].client("w")
     steady = net.nodes["c"].client("steady")
@@ -149,7 +148,7 @@ def conditions(mode: str) -> Round:
 
     def go() -> None:
         reader = net.nodes["b"].client("r")
-        reader.subscribe(*[f"$GTE;{10 * low}$LT;{10 * low + 5}/t/a" for low in range(40)], qos=1)
+        reader.subscribe(*[f"$GTE;{10 * low}$LT;{10 * low + 5}/t/a" for low in range(8)], qos=1)
         reader.subscribe("t/+", qos=1, user=[ROUND_PISA, ROUND_ME])
         for place in (PISA, OSLO, NEAR_OSLO):
             reader.publish("position", user=[place])

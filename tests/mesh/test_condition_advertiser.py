@@ -1,6 +1,7 @@
 """What is told of conditions, held against brute force over small alphabets of topics, values and
 places: never less than is wanted, at no step; below the bound of merging, never more."""
 
+import math
 from functools import cache
 
 import pytest
@@ -16,8 +17,9 @@ from gossamer.broker.conditions import (
     read_condition,
 )
 from gossamer.geo.coverage import coverage_of
-from gossamer.geo.earth import Point
-from gossamer.geo.geolocation import read_located
+from gossamer.geo.earth import Point, destination
+from gossamer.geo.geolocation import NOWHERE, Place, read_located
+from gossamer.geo.overlap import Effort
 from gossamer.mesh.control_messages import ADD, REMOVE, decode_interests
 from gossamer.mesh.interest.filter_advertiser import SelectiveAdvertiser
 from gossamer.mesh.interest.merging import MOST_TOLD, FilterConditions
@@ -223,3 +225,39 @@ def test_many_regions_are_told_as_a_few_wider_ones() -> None:
         for other in regions[place + 1 :: 20]:
             assert any(told.condition.contains(other) for told in conditions.told)
     assert not conditions.told
+
+
+def spread(count: int, shift: float) -> list[Point]:
+    """Evenly over a disc of ten kilometres around Pisa, by the golden angle."""
+    found = []
+    for number in range(count):
+        distance = 10_000.0 * math.sqrt((number + 0.5) / count)
+        found.append(destination(Point(43.72, 10.40), shift + number * 2.399963, distance))
+    return found
+
+
+def share_of_needless(told: list[Condition], wanted: list[Condition], publications: int) -> float:
+    """Of what crosses a link, the part that nobody wants."""
+    crossed = needless = 0
+    for point in spread(publications, 1.0):
+        is_told = any(one.meets(Place(point, NOWHERE, point), Effort()) for one in told)
+        is_wanted = any(one.meets(Place(point, NOWHERE, point), Effort()) for one in wanted)
+        assert is_told or not is_wanted
+        crossed += is_told
+        needless += is_told and not is_wanted
+    return needless / crossed
+
+
+@pytest.mark.parametrize(("count", "radius", "most"), [(64, 300, 0.0), (500, 300, 0.1)])
+def test_little_crosses_past_the_bound_that_nobody_wants(
+    count: int, radius: int, most: float
+) -> None:
+    conditions = FilterConditions()
+    wanted = []
+    for point in spread(count, 0.0):
+        located = read_located([("gpl_circleStatic", f"1;m;1;{point.lat};{point.lon};{radius}")])
+        assert located is not None
+        wanted.append(Condition(None, coverage_of(located.areas, None, 0.0)))
+        conditions.add(wanted[-1])
+    told = [one.condition for one in conditions.told]
+    assert share_of_needless(told, wanted, 1_000) <= most

@@ -1,5 +1,6 @@
 """Rules and areas are told to neighbours, and judged where messages enter."""
 
+import math
 from itertools import pairwise
 from pathlib import Path
 
@@ -248,6 +249,31 @@ def test_most_moves_tell_nothing_and_none_loses_a_message() -> None:
     assert told_to(net, "b", "c") - before <= 2 * steps / 10
     # What is farther away than the margin crosses no link.
     assert crossed(net, "a", "b") == crossed(net, "b", "c") == steps
+
+
+def test_little_crosses_that_is_outside_of_an_area_that_moves() -> None:
+    net = line("a", "b")
+    walker = net.nodes["b"].client("walker")
+    walker.publish("position", user=[position(0.0)])
+    walker.subscribe("t", qos=1, user=[("gpl_circleDynamic", "1;m;1;1000")])
+    writer = net.nodes["a"].client("writer")
+    received = 0
+    for step in range(1, 2_001):
+        for node in net.nodes.values():
+            node.now += 1.0
+        walker.publish("position", user=[position(1.4 * step)])
+        net.run()
+        # Evenly over a disc around the walker that is twice as wide as its area.
+        distance = 2_000.0 * math.sqrt(step * 0.754877666 % 1.0)
+        east, north = distance * math.cos(step * 2.4), distance * math.sin(step * 2.4)
+        where = f"{43.72 + north / 111_100};{10.40 + (1.4 * step + east) / 80_500}"
+        writer.publish("t", str(step), 1, user=[("gpl_current_pos", where)])
+        net.run()
+        received += len(walker.payloads())
+    assert 450 < received < 550
+    needless = net.nodes["b"].broker.core.counters.needless
+    assert crossed(net, "a", "b") == received + needless
+    assert needless <= received / 10
 
 
 def test_a_fast_client_is_told_about_once_a_second() -> None:

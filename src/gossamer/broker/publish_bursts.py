@@ -123,12 +123,10 @@ def _forward(
     count = len(chunk) // size
     core.counters.messages_received += count
     audience = route.audience
-    wanted = bool(audience.groups) or bool(audience.distant)  # whatever it says
-    others = wanted or bool(audience.taps) or bool(audience.conditional)
+    others = bool(audience.groups or audience.distant or audience.taps or audience.conditional)
     for receiver in audience.receivers:
         session = receiver.session
         outbox = session.outbox
-        wanted = wanted or session is not own
         if outbox is None:
             continue
         if session is own and receiver.no_local:
@@ -153,7 +151,7 @@ def _forward(
     taken = 0
     if others:
         taken = _forward_singly(connection, route, chunk, header, size, now)
-    if not wanted and connection.is_peer:
+    if connection.is_peer and own is not None and not audience.is_wanted(own):
         core.counters.needless += count - taken
 
 
