@@ -43,8 +43,8 @@ HOT_PARTS = frozenset(
         *("broker.retained", "broker.retained_delivery", "broker.revocation", "broker.routes"),
         *("broker.loop_turns", "broker.timers"),
         *("plus.engine", "plus.filter_operator", "plus.operators", "plus.plan"),
-        *("plus.publication", "plus.rules", "plus.spatial", "plus.state", "plus.temporal"),
-        *("plus.values",),
+        *("plus.publication", "plus.rules", "plus.sequence", "plus.spatial", "plus.stages"),
+        *("plus.state", "plus.temporal", "plus.values"),
     )
 )
 HOT, COLD = "-O3", "-O1"

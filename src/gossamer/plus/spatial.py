@@ -66,6 +66,10 @@ class LastValues:
     def remove(self, topic: str) -> LastValue | None:
         return self.values.pop(topic, None)
 
+    def next_look(self) -> float:
+        """Before then, none is expired."""
+        return self._expiries[0][0] if self._expiries else INFINITY
+
     def take_expired(self, now: float) -> list[tuple[str, LastValue]]:
         """Removes those that are no longer valid and returns them."""
         expired: list[tuple[str, LastValue]] = []
@@ -305,6 +309,8 @@ class SpatialState(OperatorState):
         return True
 
     def _expire(self, now: float) -> None:
+        if now < self._last.next_look():
+            return
         for topic, value in self._last.take_expired(now):
             self._forget(topic, value)
 

@@ -23,6 +23,8 @@ STATISTICS_BYTES: Final = 1_536
 
 
 class Statistics(Aggregate):
+    grows = True
+
     def __init__(self) -> None:
         self.spread = Deviation()
         self.least = RunningMinimum()

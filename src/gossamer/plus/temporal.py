@@ -295,6 +295,10 @@ class TemporalState(OperatorState):
             aggregate = self._function.running()
             if not self._begin(topic, aggregate):
                 return
+        if not aggregate.grows:
+            aggregate.add(value, self._order)
+            self.mark(topic)
+            return
         before = aggregate.buckets()
         if before and not self.reserve(0):
             return  # a sketch takes nothing more where there is no room for another bucket

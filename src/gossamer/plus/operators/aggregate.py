@@ -18,6 +18,8 @@ MOST_COUNT: Final = 1 << 62
 class Aggregate:
     """`order` is a number that only grows: values with a smaller one came earlier."""
 
+    grows = False  # with what it takes in, by buckets
+
     def add(self, value: float, order: int) -> None:
         raise NotImplementedError
 

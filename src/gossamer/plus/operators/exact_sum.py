@@ -11,6 +11,37 @@ from typing import Final
 from gossamer.plus.values import INFINITY
 
 
+class _Ratio:
+    """One number as an integer over a power of two."""
+
+    __slots__ = ("numerator", "shift", "value")
+
+    def __init__(self) -> None:
+        self.value = 0.0
+        self.numerator = 0
+        self.shift = 0
+
+
+# Several operators read one publication, and give back the value before it: two numbers, again and
+# again.
+_LATEST: Final = [_Ratio(), _Ratio()]
+
+
+def parts_of(value: float) -> tuple[int, int]:
+    """The numerator, and the exponent of the power of two that it stands over."""
+    for known in _LATEST:
+        if value == known.value:
+            return known.numerator, known.shift
+    oldest = _LATEST[1]
+    _LATEST[1] = _LATEST[0]
+    _LATEST[0] = oldest
+    numerator, denominator = value.as_integer_ratio()
+    oldest.value = value
+    oldest.numerator = numerator
+    oldest.shift = shift_of(denominator)
+    return numerator, oldest.shift
+
+
 class ExactSum:
     """The sum is `total / 2**shift`."""
 

@@ -124,6 +124,8 @@ class MovingQuantile(Aggregate):
 
 
 class RunningQuantile(Aggregate):
+    grows = True
+
     def __init__(self, percent: int) -> None:
         self.percent = percent
         self.sketch = Sketch()

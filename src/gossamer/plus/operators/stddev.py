@@ -10,8 +10,8 @@ from gossamer.plus.operators.exact_sum import (
     SUM_BITS,
     SUM_SHIFT,
     ExactSum,
+    parts_of,
     ratio,
-    shift_of,
 )
 from gossamer.plus.operators.kinds import AggregateKind
 from gossamer.plus.values import write_number
@@ -29,15 +29,13 @@ class Deviation(Aggregate):
         self.squares = ExactSum()
 
     def add(self, value: float, order: int) -> None:
-        numerator, denominator = value.as_integer_ratio()
-        shift = shift_of(denominator)
+        numerator, shift = parts_of(value)
         self.sum.add(numerator, shift)
         self.squares.add(numerator * numerator, 2 * shift)
         self.count += 1
 
     def remove(self, value: float, order: int) -> None:
-        numerator, denominator = value.as_integer_ratio()
-        shift = shift_of(denominator)
+        numerator, shift = parts_of(value)
         self.sum.add(-numerator, shift)
         self.squares.add(-numerator * numerator, 2 * shift)
         self.count -= 1

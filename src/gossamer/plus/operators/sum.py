@@ -1,7 +1,7 @@
 """`$SUM`: an exact sum, rounded once, when the result is read."""
 
 from gossamer.plus.operators.aggregate import MOST_COUNT, Aggregate, Saved, bounded, integer
-from gossamer.plus.operators.exact_sum import SUM_BITS, SUM_SHIFT, ExactSum, ratio, shift_of
+from gossamer.plus.operators.exact_sum import SUM_BITS, SUM_SHIFT, ExactSum, parts_of, ratio
 from gossamer.plus.operators.kinds import AggregateKind
 from gossamer.plus.values import write_number
 
@@ -12,13 +12,13 @@ class Sum(Aggregate):
         self.sum = ExactSum()
 
     def add(self, value: float, order: int) -> None:
-        numerator, denominator = value.as_integer_ratio()
-        self.sum.add(numerator, shift_of(denominator))
+        numerator, shift = parts_of(value)
+        self.sum.add(numerator, shift)
         self.count += 1
 
     def remove(self, value: float, order: int) -> None:
-        numerator, denominator = value.as_integer_ratio()
-        self.sum.add(-numerator, shift_of(denominator))
+        numerator, shift = parts_of(value)
+        self.sum.add(-numerator, shift)
         self.count -= 1
 
     def result(self) -> float:
