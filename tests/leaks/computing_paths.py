@@ -14,11 +14,14 @@ from gossamer.geo.glp import parse
 from gossamer.geo.overlap import Effort
 from gossamer.plus.engine import Engine
 from gossamer.plus.jobs import Job
+from gossamer.plus.operators.windows import SessionWindow, SlidingWindow, Window
 from gossamer.plus.plan import PlusError
 from gossamer.plus.predicate import hull as hull_of_predicates
 from gossamer.plus.predicate import read_predicate
 from gossamer.plus.publication import Publication
 from gossamer.plus.registry import AGGREGATES, DEFAULT_WINDOWS, RULES, SEQUENCES
+from gossamer.plus.time_zones import zone_of
+from gossamer.plus.vocabulary import Vocabulary
 from gossamer.session.journal import Journal
 from tests.leaks.message_paths import Paths, send
 from tests.support.leakage import Round
@@ -26,6 +29,12 @@ from tests.support.located import OSLO, PISA, ROUND_ME, ROUND_OSLO, ROUND_PISA
 from tests.support.memory import World
 from tests.support.plus import PROCESSORS, VOCABULARY
 
+WINDOWS = (
+    *DEFAULT_WINDOWS,
+    SlidingWindow("SLIDE", 60.0, 20.0),
+    SessionWindow("VISIT", 30.0),
+    Window("DAY", 86_400.0, zone_of("Europe/Berlin")),
+)
 WAITS = {"EVERY": ";10s", "ABSENT": ";10s"}  # those that have to be told a time
 FILTERS = {
     **{f"${rule.keyword}": f"${rule.keyword};20/s/+" for rule in RULES.values()},
@@ -35,6 +44,11 @@ FILTERS = {
         for window in DEFAULT_WINDOWS[1:2]
         for function in AGGREGATES.values()
     },
+    **{
+        f"${window.keyword}": f"${window.keyword}{function}/s/1"
+        for window, function in zip(WINDOWS[3:], ("AVG", "P95", "LAST"), strict=True)
+    },
+    "$BY": "$SUM$HOURLYSUM;;v$BY;k/s/+/+",
     **{f"${keyword}": f"${keyword}{WAITS.get(keyword, '')}/s/+" for keyword in SEQUENCES},
     **{
         f"${keyword} inside": f"$SUM$HOURLYSUM${keyword}{WAITS.get(keyword, '')}/s/+"
@@ -49,6 +63,7 @@ FILTERS = {
 def operator(filter: str) -> Round:
     """Subscribed beside others of its kind, fed over its window, and unsubscribed."""
     world = World()
+    world.broker = Broker(world.settings, Journal(), world.now, Engine(Vocabulary(WINDOWS)))
     writer = world.client("w")
     steady = world.client("steady")
     steady.subscribe(filter, qos=1)
@@ -56,7 +71,7 @@ def operator(filter: str) -> Round:
     def go() -> None:
         reader = world.client("r")
         reader.subscribe(filter, qos=1)
-        for value in ("10", "20", "30", "text 20"):
+        for value in ("10", "20", "30", "text 20", '{"k": "a", "v": 3}'):
             for topic in ("s/1", "s/2"):
                 writer.publish(topic, value, qos=1)
         writer.take()

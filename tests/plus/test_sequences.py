@@ -176,6 +176,19 @@ def test_named_topics_are_missed_from_the_subscription_on() -> None:
     assert bench.publish("b/temp", 3) == [("$SUM$ABSENT;5min/a;b/temp", "1.0")]
 
 
+def test_named_topics_are_the_same_after_a_restart() -> None:
+    bench = Bench("$ABSENT;5min/pump")
+    before = bench.states[0]
+    before.begin(0.0)
+    again = Bench("$ABSENT;5min/pump", now=100.0)
+    state = again.states[0]
+    state.begin(100.0)
+    state.restore([(name, part) for name, part in before.take_changes() if part], 100.0)
+    assert state.held == before.held == topic_bytes("pump")
+    assert again.advance(299) == []
+    assert again.advance(300) == [("$ABSENT;5min/pump", "1")]
+
+
 def test_rules_inside_say_what_counts() -> None:
     bench = Bench("$ABSENT;1min$EQ;on/pump")
     assert bench.publish("pump", "on") == []

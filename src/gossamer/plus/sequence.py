@@ -118,7 +118,9 @@ class TopicStep(Step):
         if version != SAVED_VERSION:
             raise ValueError(f"version {version}")
         memory = self.read(saved, now)
-        if self.remember(owner, topic, memory):
+        if topic in self.topics:  # it was expected from the subscription on
+            self.topics[topic] = memory
+        elif self.remember(owner, topic, memory):
             owner.weigh(self.cost(memory))
 
     def _forget_one(self, owner: OperatorState) -> None:
