@@ -10,6 +10,9 @@ until that is certain, and rarely then. It changes only if every answer of a whi
 more than a step: a busy moment must not change the tree. Nor is a change announced while this
 broker carries messages: QoS 0 is lost while the tree changes, and a better way is no reason for
 that. Where it is never quiet, it is announced after a while.
+
+For the same reason a link to a broker that can be reached already costs a step more as long as it
+stands: it takes the place of one that carries messages only where it is nearer.
 """
 
 from __future__ import annotations
@@ -94,6 +97,7 @@ class Heartbeat(Timer):
         is_first = not round_trip.is_measured
         if round_trip.answered(now - sent):
             if is_first:
+                round_trip.is_spare = link.name in self._tree_links.view.tree
                 self._tree_links.has_news = True
             else:
                 self._changed_at = self._changed_at or now
@@ -171,6 +175,7 @@ class RoundTrip:
         "asked_at",
         "cost",
         "is_measured",
+        "is_spare",
         "round_trip",
         "sent",
     )
@@ -178,12 +183,17 @@ class RoundTrip:
     def __init__(self) -> None:
         self.cost = 0
         self.is_measured = False  # whether the neighbour has answered at all
+        self.is_spare = False  # another way to a broker that could be reached before
         self.round_trip = 0.0  # seconds, the shortest of the last few
         self.asked_at = 0.0  # when the neighbour was last asked for anything
         self.sent = 0  # bytes that it had been sent by the last look, or by what that asked
         self._samples: list[float] = []
         self._is_astray = False  # the last answer speaks for another cost
         self._measured_at = 0.0
+
+    def announced(self) -> int:
+        """The cost that others are told."""
+        return self.cost + 1 if self.is_spare else self.cost
 
     def is_due(self, now: float, look: float) -> bool:
         """Whether it is time to measure again; if so, it is taken as done."""

@@ -166,7 +166,7 @@ class TreeLinks:
         for link in self.mesh.by_name.values():
             round_trip = link.round_trip
             if link.connection is not None and round_trip is not None and round_trip.is_measured:
-                costs[link.name] = round_trip.cost
+                costs[link.name] = round_trip.announced()
         gossip = self.mesh.gossip
         announcement = self.announcements.announce(gossip.life, costs)
         if announcement:
