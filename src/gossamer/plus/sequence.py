@@ -41,7 +41,8 @@ class Memory:
 class Step:
     """`due` is when it has something to say though nothing is published; infinite for never."""
 
-    forwards = True  # what it gives on is what it took, on the same topic
+    forwards = True  # what it gives on is what it took
+    is_timed = False  # it may be due
 
     def __init__(self) -> None:
         self.due = INFINITY

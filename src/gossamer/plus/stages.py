@@ -45,12 +45,16 @@ class StepLine:
         self._steps = [
             _step(node, where + _DIGITS[number]) for number, node in enumerate(reversed(nodes))
         ]
+        self._timed = [step for step in self._steps if step.is_timed]
         self.forwards = True
         for step in self._steps:
             self.forwards = self.forwards and step.forwards
 
     def due(self) -> float:
-        return min([step.due for step in self._steps], default=INFINITY)
+        due = INFINITY
+        for step in self._timed:
+            due = min(due, step.due)
+        return due
 
     def take(
         self, owner: OperatorState, publication: Publication, now: float

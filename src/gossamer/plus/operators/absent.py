@@ -34,6 +34,7 @@ class Heard(Memory):
 
 class Absent(TopicStep):
     forwards = False
+    is_timed = True
     forgets = False  # whoever is silent would be forgotten first
 
     def __init__(self, mark: str, field: Field | None, seconds: float) -> None:

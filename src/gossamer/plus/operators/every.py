@@ -31,6 +31,8 @@ class Sample(Memory):
 class Every(TopicStep):
     """What had to wait is its payload alone: it is a result, and no publication of anybody's."""
 
+    is_timed = True
+
     def __init__(self, mark: str, field: Field | None, seconds: float) -> None:
         super().__init__(mark, field)
         self._seconds = seconds
