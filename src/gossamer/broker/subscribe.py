@@ -350,8 +350,8 @@ def _located(
         limit(core, session, filter, asked, located)
     except GlpError as error:
         raise Refusal(reasons.IMPLEMENTATION_SPECIFIC_ERROR, error.text) from None
-    except PlusError as error:
-        raise Refusal(reasons.IMPLEMENTATION_SPECIFIC_ERROR, str(error)) from None
+    except PlusError as problem:  # another name: compiled, a variable has one type
+        raise Refusal(reasons.IMPLEMENTATION_SPECIFIC_ERROR, str(problem)) from None
     return located
 
 
