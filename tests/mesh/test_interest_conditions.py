@@ -13,7 +13,13 @@ from gossamer.broker.conditions import (
     restored_subscription,
 )
 from gossamer.broker.policy import Permissions
-from gossamer.mesh.control_messages import ADD, control_packet, encode_interests
+from gossamer.mesh.control_messages import (
+    ADD,
+    MOST_CONDITIONS,
+    batches,
+    control_packet,
+    encode_interests,
+)
 from gossamer.mesh.interest.merging import MOST_TOLD
 from gossamer.mesh.link import peer_record
 from gossamer.mesh.settings import CAPABILITIES, CONDITIONS
@@ -514,6 +520,17 @@ def test_a_malformed_condition_ends_its_own_link_only(interest: str) -> None:
 def test_a_neighbour_that_tells_more_than_any_would_is_cut_off() -> None:
     net = line("evil", "b")
     interests = [f"t\0p$EQ;{number}" for number in range(600)]
+    net.nodes["evil"].mesh.by_name["b"].send([control_packet(ADD, encode_interests(interests))])
+    net.run()
+    assert net.nodes["b"].mesh.by_name["evil"].connection is None
+
+
+def test_conditions_are_told_in_portions_and_no_more_is_taken_at_once() -> None:
+    interests = [f"t{number}\0p$CONTAINS;{'x' * 1_000}" for number in range(40)]
+    portions = batches(interests)
+    assert [each for portion in portions for each in portion] == interests
+    assert all(len(encode_interests(portion)) < MOST_CONDITIONS // 2 for portion in portions)
+    net = line("evil", "b")
     net.nodes["evil"].mesh.by_name["b"].send([control_packet(ADD, encode_interests(interests))])
     net.run()
     assert net.nodes["b"].mesh.by_name["evil"].connection is None

@@ -39,6 +39,10 @@ INTERESTS: Final = (ADD, REMOVE, RESTART, COMPLETE, SUMMARY, ALL)
 _TOPIC: Final = len(CONTROL_TOPIC).to_bytes(2, "big") + CONTROL_TOPIC.encode()
 # Interests are told in messages of about this size, so that no packet is very large.
 INTEREST_BYTES: Final = 60_000
+# To read a condition takes as long as to read a plain filter of so many times its length, and more;
+# a message with more of them than any broker sends is refused.
+_CONDITION_WEIGHT: Final = 8
+MOST_CONDITIONS: Final = 32_768  # characters
 FILTER: Final = 0
 # As deep as a filter may be on any broker of the mesh; a client's own limit was checked before.
 _MOST_LEVELS: Final = 65_535
@@ -63,7 +67,7 @@ def batches(filters: list[str]) -> list[list[str]]:
     size = 0
     for filter in filters:
         portion.append(filter)
-        size += len(filter) + 3
+        size += len(filter) + 3 + _CONDITION_WEIGHT * _condition_size(filter)
         if size >= INTEREST_BYTES:
             portions.append(portion)
             portion = []
@@ -86,6 +90,7 @@ def decode_interests(data: bytes, position: int, has_conditions: bool = False) -
     """Filters, and interests whose conditions are still to be read if the neighbour may tell any;
     whatever is wrong with them is its error."""
     filters: list[str] = []
+    conditions = 0
     end = len(data)
     while position < end:
         if position + 3 > end or data[position] != FILTER:
@@ -100,7 +105,14 @@ def decode_interests(data: bytes, position: int, has_conditions: bool = False) -
         except (TopicError, UnicodeDecodeError) as error:
             raise _malformed(f"an interest with an invalid filter: {error}") from None
         filters.append(filter)
+        conditions += _condition_size(filter)
+        if conditions > MOST_CONDITIONS:
+            raise _malformed("more conditions in a message than any broker tells")
     return filters
+
+
+def _condition_size(interest: str) -> int:
+    return len(interest) - len(filter_of(interest))
 
 
 def _malformed(what: str) -> ProtocolError:
