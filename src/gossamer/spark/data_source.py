@@ -15,16 +15,8 @@ from gossamer.spark.source.batch_reader import GossamerReader
 from gossamer.spark.source.source_options import read_source_options
 from gossamer.spark.source.stream_reader import GossamerStreamReader
 
-# How what Spark adds to the options of a table in its catalogue begins (CREATE TABLE … USING
-# gossamer): about the table, and each option once more.
-_OF_TABLES = ("owner", "provider", "location", "external", "is_managed", "comment", "option.")
-
 
 class GossamerSource(DataSource):
-    def __init__(self, options: dict[str, str]) -> None:
-        stated = {name: text for name, text in options.items() if not name.startswith(_OF_TABLES)}
-        super().__init__(stated)
-
     @classmethod
     def name(cls) -> str:
         return "gossamer"
