@@ -1,14 +1,20 @@
 """Payloads as readings: what each becomes, and why some are set aside."""
 
 import json
+import os
+import subprocess
+import sys
 from contextlib import suppress
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gossamer
 from gossamer.plus.values import look_up, parse_field, read_document
+from gossamer.spark.lake.batch_rows import split
 from gossamer.spark.lake.readings import (
     DEEPEST,
     MOST_FIELDS,
@@ -152,3 +158,23 @@ def test_a_batch_of_rows() -> None:
     rows = [(row["offset"], row["number"], row["reason"]) for row in found.to_pylist()]
     assert rows == [(0, 1.0, None), (1, 2.0, None), (1, 3.0, None), (2, None, "it is not JSON")]
     assert read_batch(batch.slice(3), "").schema == SCHEMA
+
+
+def test_executors_do_not_need_the_library_of_tables() -> None:
+    """They get the package from the driver, and have pyarrow and pandas; not deltalake."""
+    cloudpickle = pytest.importorskip("pyspark.cloudpickle")
+    sent = cloudpickle.dumps(split({}, 1, "/ts")).hex()
+    code = (
+        "import sys; sys.modules['deltalake'] = None\n"
+        "from pyspark import cloudpickle\n"
+        f"work = cloudpickle.loads(bytes.fromhex('{sent}'))\n"
+        "assert list(work(iter([]))) == []"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(Path(gossamer.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr

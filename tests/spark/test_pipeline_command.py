@@ -109,7 +109,7 @@ def test_an_experiment_is_spread_over_a_cluster(cluster: tuple[str, Path], tmp_p
 
 WRONG = [
     (["run", "pond"], "there is no pipeline 'pond'; pipelines are lake, geo, insight"),
-    (["run", "lake", "--every", "soon"], "--every: not a duration: 'soon'; write 30 s"),
+    (["run", "lake", "--every", "soon"], "--every: 'soon' is not a duration; write 30 s"),
     (["run", "lake", "--brokers", "here:there"], "--brokers: 'here:there' is not host:port"),
     (["run", "lake", "--filter", "a/#/b"], "--filter: # must be the last"),
     (["run", "lake", "--starting", "soon"], "--starting: 'soon' is none of earliest"),

@@ -157,7 +157,7 @@ def test_only_some_may_answer(spark: "SparkSession", tmp_path: Path) -> None:
 
 def test_a_wrong_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["pipeline", "offload", "--lateness", "soon"]) == 2
-    assert "--lateness: not a duration" in capsys.readouterr().err
+    assert "--lateness: 'soon' is not a duration" in capsys.readouterr().err
 
 
 def test_what_a_broker_tells() -> None:

@@ -296,7 +296,7 @@ def seconds_of(option: str, text: str) -> float:
     try:
         return float(parse_duration(text))
     except ValueError as problem:
-        raise WrongUse(f"{option}: {problem}: {text!r}; write 30 s, 5 min or 2 h") from None
+        raise WrongUse(f"{option}: {problem}; write 30 s, 5 min or 2 h") from None
 
 
 def pairs_of(option: str, texts: Sequence[str]) -> dict[str, str]:
