@@ -7,10 +7,12 @@ import pytest
 from gossamer.broker.broker import Broker
 from gossamer.broker.policy import Permissions
 from gossamer.broker.ports import ProcessorPort
+from gossamer.plus.encodings import Encodings
 from gossamer.plus.engine import Engine
 from gossamer.plus.jobs import Job
 from gossamer.storage.memory_journal import MemoryJournal
-from gossamer.wire.packets import V5, V311, Acknowledgement, Request, Suback, Subscribe
+from gossamer.wire.packets import V5, V311, Acknowledgement, Publish, Request, Suback, Subscribe
+from gossamer.wire.properties import Properties
 from tests.support.lives import Life
 from tests.support.memory import MemoryClient, World
 from tests.support.plus import VOCABULARY
@@ -335,6 +337,41 @@ class CountingWorkshop(ProcessorPort):
 
     def start(self, job: Job) -> None:
         self.jobs.append(job)
+
+
+def test_payloads_in_other_encodings_are_read_as_configured() -> None:
+    world = World()
+    engine = Engine(VOCABULARY)
+    engine.services.encodings = Encodings({"c/#": "cbor", "#": "auto"})
+    world.broker = Broker(world.settings, world.broker.core.journal, world.now, engine)
+    reader = world.client("r")
+    filters = ("$SUM/+/t", "$AVG;;v/+/t", "$GT;1;v/+/t", "$SUM$EVERY;10s/+/x")
+    assert reader.subscribe(*filters) == [0] * 4
+    writer = world.client("w")
+
+    def publish(topic: str, payload: bytes, content_type: str | None = None) -> None:
+        properties = Properties()
+        properties.content_type = content_type
+        writer.send(Publish(topic, payload, 0, False, False, 0, properties))
+
+    publish("c/t", b"\x18\x1e")
+    publish("d/t", b"\xa1\x61v\x05", "application/cbor")
+    publish("d/t", b"7")
+    publish("e/t", b"\x18\x1e")
+    publish("c/x", b"\x01")
+    publish("c/x", b"\x04")
+    world.wait(10.0)
+    forwarded = [message for message in reader.messages() if message.topic == "$GT;1;v/d/t"]
+    assert [message.payload for message in forwarded] == [b"\xa1\x61v\x05"]
+    assert forwarded[0].properties is not None
+    assert forwarded[0].properties.content_type == "application/cbor"
+    results = {
+        state.plan.chain: [result.payload for result in state.last_results(world.now)]
+        for state in engine.states.values()
+    }
+    assert results["$SUM"] == [b"37.0"]
+    assert results["$AVG;;v"] == [b"5.0"]
+    assert results["$SUM$EVERY;10s"] == [b"4.0"]
 
 
 class BusyWorkshop(CountingWorkshop):

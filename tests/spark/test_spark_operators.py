@@ -1,16 +1,19 @@
 """One language, two engines: random histories give the same rows in Spark as in the broker."""
 
+import json
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from gossamer.plus.encodings import CBOR, as_json
 from gossamer.plus.operators.windows import SessionWindow, SlidingWindow, Window
 from gossamer.plus.plan import PlusError
 from gossamer.plus.registry import DEFAULT_WINDOWS
 from gossamer.plus.time_zones import zone_of
 from gossamer.plus.vocabulary import Vocabulary
+from tests.plus.test_encodings import cbor
 from tests.support.histories import END_OF_TIME, Row, engine_results, history
 from tests.support.spark_frames import frame_of, in_files
 
@@ -204,6 +207,41 @@ def test_a_processor_runs_on_the_executors(spark: "SparkSession") -> None:
     assert [(row.topic, bytes(row.payload), row.value) for row in found] == [
         ("$GT;3$CNTPPL/gate/image", b"4", 4.0)
     ]
+
+
+def test_encoded_payloads_give_the_same_rows_as_json(spark: "SparkSession") -> None:
+    rows = history(13, 80)
+    coded = []
+    for row in rows:
+        try:
+            value: object = json.loads(row["payload"])
+        except ValueError:
+            value = row["payload"].decode("latin-1")
+        if isinstance(value, int) and abs(value) >= 1 << 64:
+            value = str(value)
+        payload = cbor(value)
+        row["payload"] = as_json(payload, CBOR)
+        coded.append({**row, "payload": payload})
+    source = frame_of(spark, coded)
+    filters = ("$SUM/+/+", "$AVG$EQ;ok;s/#", "$HOURLYMAX;;t/+/+", "$SUM$HOURLYSUM/+/+")
+    found = collected(
+        reduce(
+            DataFrame.union,
+            [
+                subscribe(spark, one, source, payloads={"#": CBOR}).withColumn("filter", F.lit(one))
+                for one in filters
+            ],
+        )
+    )
+    for filter in filters:
+        here = sorted(row[1:] for row in found if row[0] == filter)
+        assert here == sorted(engine_results(rows, filter, Vocabulary())), filter
+        assert here
+    passed = subscribe(spark, "$GT;0/a/#", source, payloads={"a/#": CBOR}).collect()
+    assert {bytes(row.payload) for row in passed} <= {row["payload"] for row in coded}
+    assert passed
+    with pytest.raises(PlusError, match="plain text and JSON only"):
+        subscribe(spark, "$CHANGED/a/#", source, payloads={"a/#": CBOR})
 
 
 def test_any_frame_with_topic_payload_and_time_will_do(spark: "SparkSession") -> None:

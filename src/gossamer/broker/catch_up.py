@@ -98,7 +98,14 @@ class CatchingUp:
         wall = now + core.wall_offset
         services = core.operators.engine.services
         vocabulary = core.operators.engine.vocabulary
-        past = Past(state.plan, vocabulary, services.implicit_ttl, services.limits.topics, wall)
+        past = Past(
+            state.plan,
+            vocabulary,
+            services.implicit_ttl,
+            services.limits.topics,
+            wall,
+            services.encodings,
+        )
         order = int(wall * 1e6) + ORDER_GAP
         if isinstance(state, TemporalState):
             start, end = state.await_past(order, now)

@@ -99,7 +99,8 @@ class HandingOver(Chore):
             value = self._memory.values.find(topic, now)
             # What came after it began it has seen itself.
             if value is not None and value.order <= self._latest:
-                _hand(state, _publication(topic, value), value.order, now)
+                encoding = state.services.encodings.find(topic, value.content_type)
+                _hand(state, _publication(topic, value, encoding), value.order, now)
                 if operation.early is not None and not self.ends_wait:
                     operation.early.add(topic)  # what is retained there is older
         core.operators.settle(state, True)
@@ -119,9 +120,9 @@ def _hand(state: OperatorState, publication: Publication, order: int, now: float
         state.enter(publication, now)
 
 
-def _publication(topic: str, value: RememberedValue) -> Publication:
+def _publication(topic: str, value: RememberedValue, encoding: str) -> Publication:
     properties: Properties | None = None
     if value.content_type is not None:
         properties = Properties()
         properties.content_type = value.content_type
-    return Publication(topic, value.payload, value.expires_at, properties)
+    return Publication(topic, value.payload, value.expires_at, properties, encoding)

@@ -339,6 +339,10 @@ class Operators:
             self._publication = Publication(
                 message.topic, message.payload, message.expires_at, message.properties
             )
+            encodings = self.engine.services.encodings
+            if not encodings.are_plain:
+                content_type = self._publication.content_type()
+                self._publication.encoding = encodings.find(message.topic, content_type)
         return self._publication
 
     def settle(self, state: OperatorState, at_once: bool) -> None:

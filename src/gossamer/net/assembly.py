@@ -13,6 +13,7 @@ from gossamer.net.config import Config
 from gossamer.net.config.plus import Vision, windows_of
 from gossamer.net.resolved_config import archive_settings, offload_rule
 from gossamer.net.server import Server
+from gossamer.plus.encodings import Encodings
 from gossamer.plus.engine import Engine
 from gossamer.plus.jobs import Job
 from gossamer.plus.limits import OperatorLimits
@@ -62,6 +63,8 @@ def engine_of(config: Config, processors: Iterable[ProcessorKind] = ()) -> Engin
     limits = OperatorLimits(topics=plus.topics, last_results=plus.last_results)
     engine = Engine(vocabulary, plus.ttl, limits)
     engine.offloads = rule
+    if plus.payloads:
+        engine.services.encodings = Encodings(dict(plus.payloads))
     if plus.remember:
         fields = [parse_field(text) for text in plus.remember_fields]
         engine.remember(

@@ -4,6 +4,7 @@ It is the operator itself, in an engine of its own and driven by the times of th
 written twice. A row costs microseconds, so this is work for a thread beside the broker's.
 """
 
+from gossamer.plus.encodings import NO_ENCODINGS, Encodings
 from gossamer.plus.engine import Engine
 from gossamer.plus.limits import OperatorLimits
 from gossamer.plus.operators.aggregate import Aggregate
@@ -38,8 +39,10 @@ class Past:
         ttl: float,
         topics: int,
         latest: float,
+        encodings: Encodings = NO_ENCODINGS,
     ) -> None:
         self._engine = Engine(vocabulary, ttl, OperatorLimits(topics=topics))
+        self._encodings = encodings
         self._state = self._engine.subscribe(plan, Options())
         self._latest = latest
         self.rows = 0
@@ -62,7 +65,9 @@ class Past:
             properties.content_type = content_type
         now = min(time, self._latest)
         expires_at = time + expiry if expiry is not None else 0.0
-        self._state.accept(Publication(topic, payload, expires_at, properties), now)
+        encoding = self._encodings.find(topic, content_type)
+        publication = Publication(topic, payload, expires_at, properties, encoding)
+        self._state.accept(publication, now)
 
     def counts(self) -> dict[str, Aggregate]:
         """Of a window, by topic; once."""

@@ -8,6 +8,7 @@ from calendar import timegm
 from datetime import date
 from typing import Final
 
+from gossamer.plus.encodings import PLAIN, as_json
 from gossamer.plus.limits import MAX_JSON_BYTES
 from gossamer.plus.plan import Field
 from gossamer.plus.values import (
@@ -34,6 +35,7 @@ TOO_LARGE: Final = "too_large"
 NO_FIELD: Final = "no_field"
 NO_KEY: Final = "no_key"
 BAD_TTL: Final = "bad_ttl"
+BAD_ENCODING: Final = "bad_encoding"
 TOO_MANY_TOPICS: Final = "too_many_topics"
 NO_ROOM: Final = "no_room"
 TOPIC_TOO_LONG: Final = "topic_too_long"
@@ -60,6 +62,9 @@ class Publication:
     """`trouble` says why the last question had no answer."""
 
     __slots__ = (
+        "_content",
+        "_content_read",
+        "_content_trouble",
         "_document",
         "_document_trouble",
         "_number",
@@ -67,6 +72,7 @@ class Publication:
         "_text",
         "_text_read",
         "_valid_until",
+        "encoding",
         "expires_at",
         "payload",
         "properties",
@@ -80,12 +86,17 @@ class Publication:
         payload: bytes,
         expires_at: float = 0.0,
         properties: Properties | None = None,
+        encoding: str = PLAIN,
     ) -> None:
         self.topic = topic
         self.payload = payload
         self.expires_at = expires_at  # 0 without a Message Expiry Interval
         self.properties = properties
+        self.encoding = encoding
         self.trouble = ""
+        self._content: bytes | None = None
+        self._content_read = False
+        self._content_trouble = ""
         self._number = 0.0
         self._number_read = False
         self._text: str | None = None
@@ -97,12 +108,32 @@ class Publication:
     def content_type(self) -> str | None:
         return None if self.properties is None else self.properties.content_type
 
+    def content(self) -> bytes | None:
+        """What operators read: the payload, or the JSON that says the same. None with `trouble` set
+        if it is not in the encoding that it should have."""
+        if not self.encoding:
+            return self.payload
+        if not self._content_read:
+            self._content_read = True
+            try:
+                self._content = as_json(self.payload, self.encoding)
+            except RecursionError:
+                self._content_trouble = TOO_DEEP
+            except ValueError:
+                self._content_trouble = BAD_ENCODING
+        if self._content is None:
+            self.trouble = self._content_trouble
+        return self._content
+
     def as_number(self, field: Field | None) -> float:
         """A finite number, or NaN with `trouble` set."""
         if field is not None:
             return self._field_as_number(field)
         if not self._number_read:
-            self._number = read_number(self.payload)
+            content = self.content()
+            if content is None:
+                return NAN
+            self._number = read_number(content)
             self._number_read = True
         value = self._number
         if value - value == 0.0:
@@ -170,12 +201,13 @@ class Publication:
     def _whole_text(self) -> str | None:
         if not self._text_read:
             self._text_read = True
+            content = self.content()
             try:
-                self._text = self.payload.decode()
+                self._text = None if content is None else content.decode()
             except UnicodeDecodeError:
                 self._text = None
         if self._text is None:
-            self.trouble = NOT_UTF8
+            self.trouble = self._content_trouble or NOT_UTF8
         return self._text
 
     def _look_up(self, field: Field) -> object:
@@ -196,7 +228,7 @@ class Publication:
             return
         text = self._whole_text()
         if text is None:
-            self._document_trouble = NOT_UTF8
+            self._document_trouble = self._content_trouble or NOT_UTF8
             return
         try:
             self._document = read_document(text)

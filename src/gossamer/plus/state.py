@@ -4,6 +4,7 @@ from heapq import heapify, heappop, heappush
 from typing import Final
 
 from gossamer.budget.ledger import Account
+from gossamer.plus.encodings import NO_ENCODINGS
 from gossamer.plus.jobs import Jobs
 from gossamer.plus.limits import OperatorLimits
 from gossamer.plus.plan import OperatorPlan
@@ -157,6 +158,7 @@ class Services:
         self.implicit_ttl = implicit_ttl
         self.limits = limits if limits is not None else OperatorLimits()
         self.wall_offset = 0.0  # what the wall clock shows more than the times passed in
+        self.encodings = NO_ENCODINGS
         self.saves = False  # whether somebody takes the changes and makes them last
         self.changed: dict[str, OperatorState] = {}  # by key: those with something to save
         self.skipped: dict[str, int] = {}

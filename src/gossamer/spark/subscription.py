@@ -10,13 +10,14 @@ from gossamer.plus.grammar import is_operator_filter, parse, read_options, settl
 from gossamer.plus.operators.kinds import Options, ProcessorKind
 from gossamer.plus.operators.plus_reply import PLUS_REPLY
 from gossamer.plus.operators.windows import Window
-from gossamer.plus.plan import OperatorPlan, RuleNode
+from gossamer.plus.plan import OperatorPlan, PlusError, RuleNode
 from gossamer.plus.publication import IMPLICIT_TTL
 from gossamer.plus.registry import DEFAULT_WINDOWS
 from gossamer.plus.rules import PASSES
 from gossamer.plus.time_zones import zone_of
 from gossamer.plus.vocabulary import Vocabulary
 from gossamer.spark.compiler.aggregation import temporal_results
+from gossamer.spark.compiler.encodings import decoded, original
 from gossamer.spark.compiler.expressions import verdict
 from gossamer.spark.compiler.payloads import read
 from gossamer.spark.compiler.sequences import followed
@@ -44,6 +45,7 @@ OPTIONAL: Final = {
     "lat": "double",
     "lon": "double",
     "glp": "string",
+    "content_type": "string",
 }
 
 
@@ -63,6 +65,7 @@ def subscribe(
     stream: bool = False,
     ticks: bool = False,
     geo_area: Area | None = None,
+    payloads: Mapping[str, str] | None = None,
     **options: str,
 ) -> DataFrame:
     """What the broker would send to this subscription, as rows of time, topic, payload and value.
@@ -71,7 +74,8 @@ def subscribe(
     says whether to follow the archives or to read what they have. With `ticks`, windows of a stream
     end by the clock, though nothing is published. The windows that are always there are those of
     `timezone`, others have their own. `geo_area` is the GLP or GeoJSON
-    that a client would subscribe with. Raises PlusError, TopicError, GlpError.
+    that a client would subscribe with. `payloads` are the broker's `plus.payloads`. Raises
+    PlusError, TopicError, GlpError.
     """
     check_filter(filter)
     plan = None
@@ -93,6 +97,10 @@ def subscribe(
         found = fenced(found, geo_area)
     if plan is None:
         return _forwarded(found, (), F.col("topic"))
+    if payloads:
+        if plan.has_steps():
+            raise PlusError("sequences are computed in Spark over plain text and JSON only")
+        found = decoded(found, payloads)
     if plan.processor is not None:
         found = processed(found, plan.processor.keyword, processors, vision, skipped)
     if plan.before:
@@ -157,7 +165,8 @@ def _forwarded(frame: DataFrame, rules: tuple[RuleNode, ...], address: Column) -
     passed = frame.where(verdict(rules, payloads) == PASSES)
     topic = address.alias("topic")
     value = payloads[""].number.alias("value")
-    return passed.select("time", topic, "payload", value).where(fits(F.col("topic")))
+    payload = original(frame).alias("payload")
+    return passed.select("time", topic, payload, value).where(fits(F.col("topic")))
 
 
 def _messages(frame: DataFrame) -> DataFrame:

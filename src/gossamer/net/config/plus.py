@@ -5,12 +5,14 @@ from typing import Annotated, Any, Literal
 from gossamer.net.config.section import After, Before, Section, setting
 from gossamer.net.config.store import TopicFilter
 from gossamer.net.config.value_types import Allowed, Duration, FilePath, Size
+from gossamer.plus.encodings import ENCODINGS
 from gossamer.plus.operators.windows import SessionWindow, SlidingWindow, Window
 from gossamer.plus.plan import PlusError
 from gossamer.plus.registry import DEFAULT_WINDOWS
 from gossamer.plus.time_zones import TimeZone, zone_of
 from gossamer.plus.values import parse_field
 from gossamer.plus.vocabulary import Vocabulary
+from gossamer.topics.names import check_filter
 from gossamer.vision.pool import PoolLimits
 from gossamer.vision.settings import PIXELS
 
@@ -89,6 +91,21 @@ ZoneName = Annotated[
 ]
 
 
+def _checked_payloads(filters: dict[str, str]) -> dict[str, str]:
+    for filter, encoding in filters.items():
+        check_filter(filter)
+        if encoding not in ENCODINGS:
+            raise ValueError(f"{filter!r} = {encoding!r}: {', '.join(ENCODINGS)} are known")
+    return filters
+
+
+Payloads = Annotated[
+    dict[str, str],
+    After(_checked_payloads),
+    Allowed('topic filters with "cbor", "sparkplug" or "auto", such as "plant/#" = "cbor"'),
+]
+
+
 def _checked_field(text: str) -> str:
     try:
         parse_field(text)
@@ -117,6 +134,10 @@ class Plus(Section):
     """Topics per operator."""
     last_results: int = setting(default=10_000, ge=0)
     """Topics per rule whose last result is kept for later subscribers."""
+    payloads: Payloads = setting(default={})
+    """How operators read payloads that are not plain text or JSON: as `cbor`, as `sparkplug`, or as
+    their content type says (`auto`). The first filter that matches counts. The same on every broker
+    of a mesh."""
     remember: tuple[TopicFilter, ...] = ()
     """Topic filters of what is remembered before anybody subscribes: last values, and the open
     windows; `["#"]` for everything that clients publish."""

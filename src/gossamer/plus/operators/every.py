@@ -2,6 +2,7 @@
 that come within ten seconds of it the last, when they are over."""
 
 from gossamer.plus.durations import read_duration
+from gossamer.plus.encodings import ENCODINGS, PLAIN
 from gossamer.plus.operators.kinds import LONGEST_WAIT, SHORTEST_WAIT, SequenceKind
 from gossamer.plus.plan import Field
 from gossamer.plus.publication import BAD_TTL, NO_ROOM, Publication, valid_until
@@ -12,20 +13,23 @@ from gossamer.plus.values import INFINITY
 
 class Sample(Memory):
     """When one passed last, and the payload that waits; `ends` is when that is valid no more, 0.0
-    where its publisher did not say so."""
+    where its publisher did not say so, and `encoding` how it is to be read."""
 
-    __slots__ = ("ends", "owed", "passed_at")
+    __slots__ = ("encoding", "ends", "owed", "passed_at")
 
     def __init__(self, passed_at: float) -> None:
         super().__init__()
         self.passed_at = passed_at
         self.owed: bytes | None = None
         self.ends = 0.0
+        self.encoding = PLAIN
 
     def save(self) -> SavedMemory:
         if self.owed is None:
             return [self.passed_at]
-        return [self.passed_at, self.owed.hex(), None if self.ends == INFINITY else self.ends]
+        ends = None if self.ends == INFINITY else self.ends
+        saved: SavedMemory = [self.passed_at, self.owed.hex(), ends]
+        return [*saved, self.encoding] if self.encoding else saved
 
 
 class Every(TopicStep):
@@ -64,6 +68,7 @@ class Every(TopicStep):
             return
         owner.weigh(grown)
         known.owed = publication.payload
+        known.encoding = publication.encoding
         known.ends = publication.expires_at
         properties = publication.properties
         if properties is not None and properties.user:
@@ -93,7 +98,7 @@ class Every(TopicStep):
                 self._deadlines.put(topic, known.passed_at + self._seconds)
                 continue
             if known.ends == 0.0 or known.ends > now:
-                found.append(Publication(topic, known.owed, known.ends))
+                found.append(Publication(topic, known.owed, known.ends, None, known.encoding))
                 known.passed_at = now
             owner.weigh(-self.cost(known))
             known.owed = None
@@ -128,6 +133,8 @@ class Every(TopicStep):
                 raise TypeError("expected a text")
             memory.owed = bytes.fromhex(owed)
             memory.ends = INFINITY if saved[2] is None else seconds_of(saved[2])
+            if len(saved) > 3 and saved[3] in ENCODINGS:
+                memory.encoding = str(saved[3])
         return memory
 
 
