@@ -44,7 +44,8 @@ class Rule:
     `users` are names. `members` are the names in the groups that the rule speaks of, and `groups`
     those of these groups whose members are named by tokens. `networks` are pairs of first and last
     address, as numbers of IPv6 (IPv4 mapped into it). `locate` are the users whose positions may
-    be seen; where no rule has it, everybody's.
+    be seen; where no rule has it, everybody's. `aggregate` are filters over which aggregates may be
+    had of at least `aggregate_least` topics, without the right to read them.
     """
 
     users: frozenset[str] | None
@@ -57,6 +58,8 @@ class Rule:
     deny_publish: tuple[str, ...]
     deny_subscribe: tuple[str, ...]
     locate: tuple[str, ...] | None = None
+    aggregate: tuple[str, ...] = ()
+    aggregate_least: int = 0
 
     def selects(self, user: str, client_id: str, groups: list[str], address: int) -> bool:
         """Whether the rule speaks of this client: every selector that it has must hold.
@@ -91,8 +94,10 @@ class Grant:
         deny_subscribe: list[str],
         most: int = DECISIONS_KEPT,
         locate: frozenset[str] = frozenset(),
+        aggregates: dict[str, int] | None = None,
     ) -> None:
         self._locate = locate
+        self._aggregates = aggregates if aggregates is not None else {}
         self._publish = _tree(publish)
         self._receive = _tree(subscribe)
         self._deny_publish = _tree(deny_publish)
@@ -104,7 +109,7 @@ class Grant:
         self._receive_cache: dict[str, bool] = {}
         self.book: RuleBook | None = None  # the book it comes from, until that lets go of it
         self.size = GRANT_BYTES
-        for filters in (publish, subscribe, deny_publish, deny_subscribe):
+        for filters in (publish, subscribe, deny_publish, deny_subscribe, list(self._aggregates)):
             for filter in filters:
                 self.size += FILTER_BYTES + 2 * getsizeof(filter)
 
@@ -134,6 +139,13 @@ class Grant:
         if self._denied_filters:
             return False
         return self.may_subscribe("#") and all(self.may_subscribe(filter) for filter in filters)
+
+    def least_participants(self, filter: str) -> int:
+        """Of an aggregate over exactly that filter; 0 for none. A denial of any part of it counts
+        here too."""
+        if any(meet(denied, filter) is not None for denied in self._denied_filters):
+            return 0
+        return self._aggregates.get(filter, 0)
 
     def may_locate(self, user: str) -> bool:
         """Whether the positions of this user's clients may be seen."""
@@ -253,11 +265,17 @@ class RuleBook:
         deny_publish: list[str] = []
         deny_subscribe: list[str] = []
         locate: set[str] = set()
+        aggregates: dict[str, int] = {}
         for index in chosen:
             rule = self._rules[index if index >= 0 else ~index]
             locate.update(rule.locate or ())
             _fill(rule.publish, user, client_id, publish)
             _fill(rule.subscribe, user, client_id, subscribe)
+            filled: list[str] = []
+            _fill(rule.aggregate, user, client_id, filled)
+            for filter in filled:
+                least = aggregates.get(filter, rule.aggregate_least)
+                aggregates[filter] = min(least, rule.aggregate_least)
             if index < 0:
                 continue
             denials = rule.deny_publish + rule.deny_subscribe
@@ -267,7 +285,13 @@ class RuleBook:
             _fill(rule.deny_publish, user, client_id, deny_publish)
             _fill(rule.deny_subscribe, user, client_id, deny_subscribe)
         return Grant(
-            publish, subscribe, deny_publish, deny_subscribe, self._most, frozenset(locate)
+            publish,
+            subscribe,
+            deny_publish,
+            deny_subscribe,
+            self._most,
+            frozenset(locate),
+            aggregates,
         )
 
 
@@ -329,7 +353,13 @@ def _cannot_deny(template: str, user: str, client_id: str) -> bool:
 def _mentions(rule: Rule, name: str) -> bool:
     return any(
         name in template
-        for templates in (rule.publish, rule.subscribe, rule.deny_publish, rule.deny_subscribe)
+        for templates in (
+            rule.publish,
+            rule.subscribe,
+            rule.deny_publish,
+            rule.deny_subscribe,
+            rule.aggregate,
+        )
         for template in templates
     )
 

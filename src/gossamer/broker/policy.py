@@ -86,6 +86,11 @@ class Permissions:
         """Asked with the filter that is read: without `$share/…`."""
         return True
 
+    def least_participants(self, client: Identity, filter: str) -> int:
+        """How many topics of the filter must take part in an aggregate that the client may have,
+        though it may not read them; 0 if it may have none."""
+        return 0
+
     def may_receive(self, client: Identity, topic: str) -> bool:
         """Whether a message may reach the client, whichever subscription brings it."""
         return True

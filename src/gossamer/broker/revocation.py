@@ -10,13 +10,18 @@ from gossamer.broker.chores import Chore
 from gossamer.broker.core import Core
 from gossamer.broker.geofences import told_of
 from gossamer.broker.operator_subscriptions import OperatorSubscription
+from gossamer.broker.policy import Permissions
+from gossamer.broker.private_aggregates import least_participants
 from gossamer.broker.subscriptions import remove_subscription
+from gossamer.plus.engine import read_key
 from gossamer.plus.grammar import is_operator_filter
 from gossamer.session.handover import withdraw
+from gossamer.session.identity import Identity
 from gossamer.session.message import Message
 from gossamer.session.queue_policy import Guard
 from gossamer.session.records import DeliveryRecord
 from gossamer.session.session import Session
+from gossamer.session.subscription import Subscription
 from gossamer.topics.names import matches
 
 # Subscriptions and messages that are looked at in one step, about a millisecond; a session counts
@@ -35,7 +40,10 @@ def revoke(core: Core, session: Session) -> None:
     for subscription in list(session.subscriptions.values()):
         is_operator = isinstance(subscription, OperatorSubscription)
         is_joint = is_operator or bool(subscription.share)
-        if not all(permissions.may_subscribe(identity, r, is_joint) for r in subscription.reads()):
+        may_read = all(
+            permissions.may_subscribe(identity, r, is_joint) for r in subscription.reads()
+        )
+        if not may_read and not _may_aggregate(permissions, identity, subscription):
             remove_subscription(core, session, subscription.record.filter)
             if is_operator:
                 revoked.append(subscription.filter)
@@ -53,6 +61,22 @@ def revoke(core: Core, session: Session) -> None:
             unread.append(delivery)
     if unread:
         withdraw(session, unread)
+
+
+def _may_aggregate(
+    permissions: Permissions, identity: Identity, subscription: Subscription
+) -> bool:
+    """Whether it is an aggregate of at least as many topics as it needs where it may not read
+    them."""
+    if not isinstance(subscription, OperatorSubscription):
+        return False
+    state = subscription.operation.state
+    try:
+        options = read_key(state.key)[1]
+    except ValueError:
+        return False  # one with an area
+    least = least_participants(permissions, identity, state.plan, options)
+    return 0 < least <= options.least
 
 
 def begin_revoking(core: Core) -> None:

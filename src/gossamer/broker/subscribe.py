@@ -8,6 +8,7 @@ from gossamer.broker.charges import charge_of
 from gossamer.broker.core import Unfinished
 from gossamer.broker.mesh_port import SHARED_TOPICS
 from gossamer.broker.offload import may_use
+from gossamer.broker.private_aggregates import least_participants, with_least
 from gossamer.broker.replies import promise, refuse
 from gossamer.broker.retained_delivery import owe
 from gossamer.broker.subscriptions import asked_of, enter, limit, make, remove_subscription
@@ -265,13 +266,25 @@ def _subscribe(
     is_joint = bool(share) or asked is not None
     if asked is not None and asked.plan.reads != (asked.plan.filter,):
         _check_listed(asked.plan.reads, connection.settings.max_levels)
+    least = 0
     for read in (filter,) if asked is None else asked.plan.reads:
         is_allowed = core.permissions.may_subscribe(connection.identity, read, is_joint)
+        if not is_allowed and asked is not None and glp is None:
+            least = least_participants(
+                core.permissions, connection.identity, asked.plan, asked.options
+            )
+            is_allowed = least > 0
         is_reserved = read.startswith(RESERVED_FILTERS) and (
             is_joint or not may_use(core, connection.identity, read)
         )
         if is_reserved or not is_allowed:
             raise Refusal(reasons.NOT_AUTHORIZED, f"you may not read {read!r}")
+    if least:
+        user = with_least(user, least)
+        try:
+            asked = asked_of(core, filter, user)
+        except PlusError as error:
+            raise Refusal(reasons.NOT_AUTHORIZED, str(error)) from None
     located: Located | None = None
     if glp is not None:
         located = _located(core, session, request.filter, asked, glp)

@@ -17,6 +17,11 @@ groups = ["operators"]
 subscribe = ["#", "$SYS/#"]
 deny_subscribe = ["payroll/#"]
 locate = ["*"]                  # since one rule says who sees positions, the others see none
+
+[[rule]]                        # the city sees how much its homes use together, and no home
+users = ["city"]
+aggregate = ["home/+/power"]    # $SUM$HOURLYAVG/home/+/power, say
+aggregate_least = 20            # of no fewer homes
 """
 
 import ipaddress
@@ -77,6 +82,10 @@ class RuleEntry(Section):
     """Exceptions from publish."""
     deny_subscribe: tuple[Template, ...] = ()
     """Exceptions from subscribe."""
+    aggregate: tuple[Template, ...] = ()
+    """Filters over which they may have aggregates of windows, without the right to read them."""
+    aggregate_least: int = setting(default=10, ge=2)
+    """Topics that must take part in such an aggregate."""
     locate: tuple[str, ...] | None = None
     """Users whose positions they may see; "*" for everyone's."""
 
@@ -117,6 +126,9 @@ class RulePermissions(Permissions):
 
     def may_subscribe(self, client: Identity, filter: str, is_shared: bool) -> bool:
         return self._grant(client).may_subscribe(filter, is_shared)
+
+    def least_participants(self, client: Identity, filter: str) -> int:
+        return self._grant(client).least_participants(filter)
 
     def may_receive(self, client: Identity, topic: str) -> bool:
         return self._grant(client).may_receive(topic)
@@ -187,6 +199,8 @@ def _rule(file: RuleFile, entry: RuleEntry) -> Rule:
         deny_publish=entry.deny_publish,
         deny_subscribe=entry.deny_subscribe,
         locate=entry.locate,
+        aggregate=entry.aggregate,
+        aggregate_least=entry.aggregate_least,
     )
 
 

@@ -180,16 +180,23 @@ class Engine:
             if isinstance(window, SessionWindow):
                 return SessionState(key, plan, services, temporal)
             if isinstance(window, SlidingWindow):
-                return SlidingState(key, plan, services, temporal, window, named)
-            return TemporalState(key, plan, services, temporal, named)
+                timed: TemporalState = SlidingState(key, plan, services, temporal, window, named)
+            else:
+                timed = TemporalState(key, plan, services, temporal, named)
+            timed.require(options.least)
+            return timed
         if (
             spatial is not None
             and area is not None
             and (area.changes or plan.processor is not None)
         ):
-            return LocatedSpatialState(key, plan, services, spatial, named, options.every, area)
+            located = LocatedSpatialState(key, plan, services, spatial, named, options.every, area)
+            located.least = options.least
+            return located
         if spatial is not None:
-            return SpatialState(key, plan, services, spatial, named, options.every)
+            over_topics = SpatialState(key, plan, services, spatial, named, options.every)
+            over_topics.least = options.least
+            return over_topics
         return FilterOperator(key, plan, services)
 
     def key(self, plan: OperatorPlan, options: Options, area: AreaTest | None = None) -> str:
@@ -268,9 +275,14 @@ class Engine:
         return results
 
 
+_LEAST_MARK: Final = ":"
+
+
 def _key(plan: OperatorPlan, options: Options, area: AreaTest | None) -> str:
     where = "" if area is None else f"{LOCATED_KEY}{area.key} "
     reply = "rpt" if options.names_participants else "skr"
+    if options.least:
+        reply += f"{_LEAST_MARK}{options.least}"
     return f"{where}{reply} {options.every!r} {plan.chain}/{plan.filter}"
 
 
@@ -281,4 +293,5 @@ def read_key(key: str) -> tuple[str, Options]:
         raise ValueError("a subscription with an area")
     reply, _, rest = key.partition(" ")
     every, _, filter = rest.partition(" ")
-    return filter, Options(reply == "rpt", float(every))
+    reply, _, least = reply.partition(_LEAST_MARK)
+    return filter, Options(reply == "rpt", float(every), int(least) if least else 0)

@@ -401,4 +401,5 @@ def settled(plan: OperatorPlan, options: Options) -> Options:
     wild = any(level in ("+", "#") for level in plan.filter.split("/"))
     named = stated if stated is not None else options.names_participants
     is_named = named and (wild or plan.is_listed())
-    return Options(is_named, options.every if plan.temporal is None else 0.0)
+    every = options.every if plan.temporal is None else 0.0
+    return Options(is_named, every, options.least)

@@ -7,6 +7,7 @@ from typing import Final
 from gossamer.plus.filter_operator import LastResults
 from gossamer.plus.operators.kinds import Options
 from gossamer.plus.operators.plus_every import PLUS_EVERY
+from gossamer.plus.operators.plus_least import PLUS_LEAST
 from gossamer.plus.plan import OperatorPlan, PlusError
 from gossamer.plus.publication import Publication
 from gossamer.plus.state import OperatorResult, OperatorState, Services
@@ -72,6 +73,10 @@ class OffloadRule:
         if options.every > 0.0 and plan.temporal is None:
             raise PlusError(
                 f"{PLUS_EVERY.keyword} is not offered: {plan.chain} is computed elsewhere"
+            )
+        if options.least:
+            raise PlusError(
+                f"{PLUS_LEAST.keyword} is not offered: {plan.chain} is computed elsewhere"
             )
         for read in plan.reads:
             if not any(contains(filter, read) for filter in self.archived):

@@ -39,6 +39,7 @@ from gossamer.plus.operators.min import MIN
 from gossamer.plus.operators.neq import NEQ
 from gossamer.plus.operators.p95 import P95
 from gossamer.plus.operators.plus_every import PLUS_EVERY
+from gossamer.plus.operators.plus_least import PLUS_LEAST
 from gossamer.plus.operators.plus_reply import PLUS_REPLY
 from gossamer.plus.operators.rate import RATE
 from gossamer.plus.operators.recognize import RECOGNIZE
@@ -54,7 +55,7 @@ OPERATORS: Final[tuple[OperatorKind, ...]] = (
     *(BY,),
     *(COUNT, SUM, AVG, MIN, MAX, STDDEV, MEDIAN, P95, FIRST, LAST),
     *(DAILY, HOURLY, QUARTERHOURLY),
-    *(PLUS_REPLY, PLUS_EVERY),
+    *(PLUS_REPLY, PLUS_EVERY, PLUS_LEAST),
 )
 
 PROCESSORS: Final = [one for one in OPERATORS if isinstance(one, ProcessorKind)]

@@ -126,6 +126,7 @@ class SpatialState(OperatorState):
         self._last = LastValues()
         self._order = 0
         self._first_order = 0
+        self.least = 0  # topics that must take part
         self.learns = False
         self.is_drawn = False  # what enters next
         self._orders: set[int] = set()  # of all values, once something was told
@@ -332,7 +333,7 @@ class SpatialState(OperatorState):
         return self._results()
 
     def _results(self) -> list[OperatorResult]:
-        if not self._last.values:
+        if not self._last.values or len(self._last.values) < self.least:
             return []
         value = self._aggregate.result()
         if abs(value) == INFINITY:

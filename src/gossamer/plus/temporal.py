@@ -114,6 +114,10 @@ class TemporalState(OperatorState):
     def tick(self, now: float) -> list[OperatorResult]:
         return self.fire()
 
+    def require(self, least: int) -> None:
+        """So many topics in a result that folds them."""
+        self._results.least = least
+
     def is_open(self) -> bool:
         """Whether a window has a value, or may have one that was counted before it began."""
         return bool(self._topics) or self._earlier is not None or self._is_awaited()

@@ -16,6 +16,7 @@ class WindowResults:
         self.plan = plan
         self.services = services
         self.outer = checks_of(plan.outer)
+        self.least = 0  # topics that must take part where they are folded
         self._address = ResultAddress(plan)
         self._write = AGGREGATES[temporal.function].write
 
@@ -56,7 +57,7 @@ class FoldedResults(WindowResults):
                 taking_part += 1
                 aggregate.add(value, taking_part)
                 reply.join(topic)
-        if not taking_part:
+        if not taking_part or taking_part < self.least:
             return []
         folded = aggregate.result()
         if abs(folded) == INFINITY:

@@ -116,11 +116,14 @@ class ProcessorKind(OperatorKind):
 class Options:
     """What a subscriber may set beside the filter; the defaults are of one that sets nothing."""
 
-    __slots__ = ("every", "names_participants")
+    __slots__ = ("every", "least", "names_participants")
 
-    def __init__(self, names_participants: bool = False, every: float = 0.0) -> None:
+    def __init__(
+        self, names_participants: bool = False, every: float = 0.0, least: int = 0
+    ) -> None:
         self.names_participants = names_participants  # RPT
         self.every = every  # seconds between two results of a spatial aggregate, at least
+        self.least = least  # topics that take part in one, at least
 
 
 class OptionKind(OperatorKind):

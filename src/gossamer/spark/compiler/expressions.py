@@ -40,6 +40,7 @@ _P95: Final = "(count * 95 + 99) div 100"
 # Operators of the registry that have no meaning here, and why.
 NOT_COMPILED: Final = {
     "plus_every": "a history has every result, and a stream as many as its trigger asks for",
+    "plus_least": "whoever reads the archive has the values of which results would tell nothing",
 }
 
 
