@@ -8,7 +8,7 @@ import pytest
 from gossamer.plus.engine import Engine
 from gossamer.plus.memory import MemoryLimits
 from tests.broker.test_catching_up import Readers, RowsInMemory
-from tests.mesh.test_mesh_windows import end_window, later, noted
+from tests.mesh.test_mesh_windows import end_window, later, noted, received
 from tests.support.meshes import Net
 
 
@@ -102,3 +102,22 @@ def test_each_broker_catches_up_from_its_archive(is_late: bool) -> None:
         answer("a")
         end_window(net)
         assert noted(reader) == [("$QUARTERHOURLYSUM/x/t", "33.0", [])]
+
+
+def test_last_values_that_entered_elsewhere_are_told_with_the_others() -> None:
+    """Brokers tell values where clients publish much (`mesh/aggregates/values.py`): then those too
+    that were remembered before anybody subscribed."""
+    net = line("ssf", "abc")
+    writers = {name: node.client("w" + name) for name, node in net.nodes.items()}
+    for value, name in enumerate("abc", 1):
+        writers[name].publish(f"{name}/t", str(value))
+    later(net, 2.0)
+    reader = net.nodes["b"].client("reader")
+    reader.subscribe("$SUM/+/t")
+    for _ in range(12):
+        net.run()
+        for _ in range(600):
+            writers["a"].publish("busy/t", "100")
+        net.run()
+        later(net, 5.0)
+    assert received(reader)["$SUM/$AGGREGATE/t"] == "106.0"

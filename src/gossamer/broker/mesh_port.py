@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gossamer.broker.operator_subscriptions import Operation
     from gossamer.broker.session_start import AcceptedLogin
     from gossamer.plus.counted_windows import CountedWindows
+    from gossamer.plus.entered_values import EnteredValues
 
 # Client ids of neighbours begin with this, and no client's may.
 PEER_PREFIX: Final = NEIGHBOUR_PREFIX
@@ -109,6 +110,9 @@ class MeshPort:
 
     def counted(self, state: CountedWindows, now: float) -> None:
         """What was counted for others before this moment is all there now."""
+
+    def noted(self, state: EnteredValues, now: float) -> None:
+        """Values from before this moment are among those that others have to be told."""
 
     def operation_closed(self, operation: Operation) -> None:
         """Nobody has subscribed to it for a while."""

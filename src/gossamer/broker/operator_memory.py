@@ -15,6 +15,7 @@ from gossamer.broker.chores import Chore
 from gossamer.broker.operator_subscriptions import Operation
 from gossamer.broker.subscription_tree import Tap
 from gossamer.plus.counted_windows import CountedWindows
+from gossamer.plus.entered_values import EnteredValues
 from gossamer.plus.filter_operator import FilterOperator
 from gossamer.plus.memory import Memory, RememberedValue
 from gossamer.plus.publication import Publication
@@ -60,6 +61,12 @@ class OperatorMemory(Tap):
         if window is not None and window.show(state, now):
             state.since = min(state.since, window.since)
 
+    def show_values(self, state: EnteredValues, now: float) -> None:
+        """To a state that tells other brokers what entered here."""
+        handing = HandingOver(self.memory, state, None)
+        if not handing.step(self._core, now):
+            self._core.chores.add(handing)
+
     def show(self, operation: Operation, now: float) -> None:
         """To an operator that has just begun."""
         state = operation.state
@@ -69,7 +76,7 @@ class OperatorMemory(Tap):
                 window.show(state, now)
                 self._core.operators.settle(state, True)
         elif state.plan.processor is None and isinstance(state, SpatialState | FilterOperator):
-            handing = HandingOver(self.memory, operation, now)
+            handing = HandingOver(self.memory, state, operation)
             if not handing.step(self._core, now):
                 if isinstance(state, SpatialState) and operation.early is None:
                     operation.early = set()
@@ -80,20 +87,20 @@ class OperatorMemory(Tap):
 class HandingOver(Chore):
     """Last values go to an operator over topics, or to rules."""
 
-    def __init__(self, memory: Memory, operation: Operation, now: float) -> None:
+    def __init__(self, memory: Memory, state: OperatorState, operation: Operation | None) -> None:
         self._memory = memory
+        self._state = state
         self._operation = operation
-        self._search = memory.search(operation.state.plan.reads)
+        self._search = memory.search(state.plan.reads)
         self._latest = memory.values.order
         self.ends_wait = False  # whether the operator has had no results because of this
-        state = operation.state
         if isinstance(state, SpatialState):
             state.begin_after(self._latest)
 
     def step(self, core: Core, now: float) -> bool:
         operation = self._operation
-        state = operation.state
-        if core.operators.operations.get(state.key) is not operation:
+        state = self._state
+        if core.operators.engine.states.get(state.key) is not state:
             return True
         for topic in self._search.take(AT_ONCE):
             value = self._memory.values.find(topic, now)
@@ -101,12 +108,14 @@ class HandingOver(Chore):
             if value is not None and value.order <= self._latest:
                 encoding = state.services.encodings.find(topic, value.content_type)
                 _hand(state, _publication(topic, value, encoding), value.order, now)
-                if operation.early is not None and not self.ends_wait:
+                if operation is not None and operation.early is not None and not self.ends_wait:
                     operation.early.add(topic)  # what is retained there is older
         core.operators.settle(state, True)
         if not self._search.is_done():
             return False
-        if self.ends_wait:
+        if isinstance(state, EnteredValues):
+            core.neighbours.noted(state, now)
+        if self.ends_wait and operation is not None:
             operation.early = None
             for result in state.last_results(now):
                 operation.send(result, now)
@@ -114,7 +123,7 @@ class HandingOver(Chore):
 
 
 def _hand(state: OperatorState, publication: Publication, order: int, now: float) -> None:
-    if isinstance(state, SpatialState):
+    if isinstance(state, SpatialState) or isinstance(state, EnteredValues):
         state.take_up(publication, order, now)
     elif isinstance(state, FilterOperator):
         state.enter(publication, now)

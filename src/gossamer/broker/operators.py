@@ -314,6 +314,8 @@ class Operators:
         parts = self._counted.pop(COUNTED + name, None)
         if parts is not None:
             state.restore(parts, now)
+        if self.memory is not None:
+            self.memory.show_values(state, now)
         self.settle(state, True)
         return state
 

@@ -49,6 +49,7 @@ from gossamer.wire.errors import ProtocolError
 if TYPE_CHECKING:
     from gossamer.mesh.bridges.bridges import Bridges
     from gossamer.plus.counted_windows import CountedWindows
+    from gossamer.plus.entered_values import EnteredValues
 
 
 class Mesh(MeshPort):
@@ -156,6 +157,9 @@ class Mesh(MeshPort):
 
     def counted(self, state: CountedWindows, now: float) -> None:
         self.windows.counted(state, now)
+
+    def noted(self, state: EnteredValues, now: float) -> None:
+        self.windows.values.noted(state, now)
 
     def operation_closed(self, operation: Operation) -> None:
         self.windows.closed(operation)

@@ -71,6 +71,21 @@ class EnteredValues(OperatorState):
         self.size += len(publication.topic) + len(publication.payload)
         return []
 
+    def take_up(self, publication: Publication, order: int, now: float) -> None:
+        """The last value that a topic had before this began, with the time when it entered."""
+        verdict = judge_all(self._inner, publication)
+        value = publication.as_number(self._field)
+        known = self._values.get(publication.topic)
+        if verdict == SKIPPED or value != value or (known is not None and known.order >= order):
+            return
+        valid_until = self.valid_until(publication, now)
+        is_out = verdict != PASSES or valid_until <= now
+        self._order = max(self._order, order)
+        self._note(
+            publication.topic,
+            ToldValue(value, is_out, order, valid_until + self.services.wall_offset),
+        )
+
     def take_untold(self, broker: str, most: int) -> dict[str, ToldValue]:
         """What that broker lacks, which it is told now: so many topics at most, the longest
         untold first."""

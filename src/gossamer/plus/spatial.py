@@ -23,6 +23,9 @@ TOLD: Final = 2
 _MOST_LEFT: Final = 1_000
 
 
+_NO_ORDER: Final = -1
+
+
 class LastValue:
     __slots__ = ("expires_at", "order", "queued_at", "source", "value")
 
@@ -143,9 +146,7 @@ class SpatialState(OperatorState):
                 continue
             expires_at = told.valid_until - self.services.wall_offset
             if not told.is_out and expires_at > now:
-                order = told.order
-                while order in self._orders:
-                    order += 1
+                order = self._free(told.order)
                 if self._put(topic, told.value, expires_at, order, TOLD):
                     has_changed = True
             else:
@@ -189,6 +190,9 @@ class SpatialState(OperatorState):
         """What was published before it began has an order up to that."""
         self._order = max(self._order, order)
         self._first_order = self._order
+        # No two may have the same; the one that none has keeps them noted from now on.
+        self._orders = {value.order for value in self._last.values.values()}
+        self._orders.add(_NO_ORDER)
 
     def first_order(self) -> int:
         """Whatever is in from before it began has a lower one."""
@@ -198,7 +202,7 @@ class SpatialState(OperatorState):
         """A value from before it began, on a topic that has none since."""
         known = self._last.values.get(topic)
         if known is None or known.order < self._first_order:
-            self._put(topic, value, expires_at, order)
+            self._put(topic, value, expires_at, self._free(order))
 
     def valid_values(self, now: float) -> list[tuple[str, LastValue]]:
         """In the order in which they came."""
@@ -213,9 +217,14 @@ class SpatialState(OperatorState):
             return
         expires_at = self.valid_until(publication, now)
         if verdict == PASSES and expires_at > now:
-            self._put(publication.topic, value, expires_at, order)
+            self._put(publication.topic, value, expires_at, self._free(order))
         else:
             self._leave(publication.topic)
+
+    def _free(self, order: int) -> int:
+        while order in self._orders:
+            order += 1
+        return order
 
     def tick(self, now: float) -> list[OperatorResult]:
         self._expire(now)

@@ -26,6 +26,7 @@ from gossamer.mesh.directed.router import DirectedHandler
 from gossamer.mesh.json_fields import malformed
 from gossamer.mesh.link import Link
 from gossamer.mesh.settings import VALUES
+from gossamer.plus.entered_values import EnteredValues
 from gossamer.plus.spatial import SpatialState
 from gossamer.plus.value_codec import Values, packed_values, unpacked_values
 
@@ -81,6 +82,8 @@ class MeshValues(DirectedHandler):
             own = counting.values[name]
             own.entered.tell_to(others)
             self._greet(own, now)
+            if own.due == 0.0 and any(map(own.entered.is_untold, others)):
+                self.announce(own, now)  # what is known from before
 
     def members_changed(self, now: float) -> None:
         """Somebody can be reached, or cannot, or says something of itself."""
@@ -97,6 +100,14 @@ class MeshValues(DirectedHandler):
         own.due = now + own.wanted.seconds
         if not self._flush.ticket or own.due < self._flush.due:
             self._core.timers.add(own.due, self._flush)
+
+    def noted(self, state: EnteredValues, now: float) -> None:
+        """More is known from before."""
+        counting = self.counting
+        assert counting is not None
+        for own in counting.values.values():
+            if own.entered is state and own.due == 0.0:
+                self.announce(own, now)
 
     def flush(self, now: float) -> float:
         """Tells what is due. When more is; 0.0 for never."""
