@@ -185,6 +185,7 @@ def test_other_dollar_topics_stay_plain(world: World) -> None:
 
 
 def test_unsubscribing_ends_results(world: World) -> None:
+    filters = len(world.broker.core.routes.tree)  # of the broker itself
     reader = world.client("r")
     reader.subscribe("$AVG/t", "$GT;1/t")
     reader.unsubscribe("$AVG/t", "$GT;1/t")
@@ -193,7 +194,7 @@ def test_unsubscribing_ends_results(world: World) -> None:
     world.wait(300)
     world.wait(300)
     assert world.broker.core.operators.operations == {}
-    assert len(world.broker.core.routes.tree) == 0
+    assert len(world.broker.core.routes.tree) == filters
     assert world.broker.core.counters.operators == 0
     assert world.broker.core.counters.subscriptions == 0
 

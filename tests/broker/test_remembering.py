@@ -12,7 +12,7 @@ from gossamer.broker.broker import Broker
 from gossamer.broker.operator_memory import AT_ONCE
 from gossamer.plus.engine import Engine
 from gossamer.plus.memory import MemoryLimits
-from gossamer.plus.operators.windows import Window
+from gossamer.plus.operators.windows import SlidingWindow, Window
 from gossamer.plus.plan import Field
 from gossamer.plus.registry import AGGREGATES, DEFAULT_WINDOWS
 from gossamer.plus.statistics import Statistics
@@ -21,7 +21,7 @@ from gossamer.session.journal import Journal
 from tests.support.durable_world import DurableWorld
 from tests.support.memory import MemoryClient
 
-WINDOWS = Vocabulary((*DEFAULT_WINDOWS, Window("MINUTE", 60.0)))
+WINDOWS = Vocabulary((*DEFAULT_WINDOWS, Window("MINUTE", 60.0), SlidingWindow("SLIDE", 60.0, 20.0)))
 MIB = 1 << 20
 NEVER = 2  # retain handling: no result at once
 
@@ -273,6 +273,28 @@ FILTERS = (
     "$SUM$GT;3$MINUTEMAX/t/+",
     "$QUARTERHOURLYSTDDEV/t/a",
 )
+# They begin with their first subscriber, and take nothing that is of other windows.
+NOT_SERVED = ("$SLIDESUM/t/+", "$MINUTESUM$DELTA/t/+")
+
+
+@pytest.mark.parametrize("filter", NOT_SERVED)
+def test_what_is_not_remembered_begins_as_ever(filter: str) -> None:
+    ideal, late = Remembering([]), Remembering()
+    for world in (ideal, late):
+        for value in ("5", "7"):
+            world.client("w").publish("t/a", value)
+    for world in (ideal, late):
+        reader = world.client("reader")
+        reader.subscribe(filter, retain_handling=NEVER)
+        for value in ("10", "30"):
+            world.client("w").publish("t/a", value)
+        world.wait(120.0)
+        if world is ideal:
+            expected = received(reader)
+    assert received(reader) == expected
+    assert expected
+
+
 Step = tuple[Any, ...]
 PUBLICATIONS = st.tuples(
     st.just("publish"),

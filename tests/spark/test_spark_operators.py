@@ -223,7 +223,7 @@ def test_encoded_payloads_give_the_same_rows_as_json(spark: "SparkSession") -> N
         row["payload"] = as_json(payload, CBOR)
         coded.append({**row, "payload": payload})
     source = frame_of(spark, coded)
-    filters = ("$SUM/+/+", "$AVG$EQ;ok;s/#", "$HOURLYMAX;;t/+/+", "$SUM$HOURLYSUM/+/+")
+    filters = ("$SUM/+/+", "$AVG;;t$EQ;ok;s/#", "$HOURLYMAX;;t/+/+", "$SUM$HOURLYSUM/+/+")
     found = collected(
         reduce(
             DataFrame.union,

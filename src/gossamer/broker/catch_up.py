@@ -88,6 +88,8 @@ class CatchingUp:
         if plan.temporal is None and plan.spatial is None:
             return False
         if plan.temporal is not None and not plan.temporal.window.tumbles:
+            return False
+        if plan.temporal is not None and not plan.temporal.window.tumbles:
             return False  # several are open at once, or each topic has its own
         return plan.is_within(self._core.routes.archived)
 

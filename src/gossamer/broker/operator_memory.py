@@ -123,7 +123,7 @@ class HandingOver(Chore):
 
 
 def _hand(state: OperatorState, publication: Publication, order: int, now: float) -> None:
-    if isinstance(state, SpatialState) or isinstance(state, EnteredValues):
+    if isinstance(state, SpatialState | EnteredValues):
         state.take_up(publication, order, now)
     elif isinstance(state, FilterOperator):
         state.enter(publication, now)

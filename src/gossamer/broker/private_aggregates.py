@@ -1,10 +1,11 @@
 """Aggregates over topics whose values the client may not read: allowed where a result tells of many
 and of none of them.
 
-That is an aggregate over topics of windows of time, as `$AVG$HOURLYAVG/home/+/power`: of functions
-that give back no single value, over exactly a filter that a rule names, without rules or sequences
-inside that would choose among the topics, without their names, and with so many of them as the rule
-says. What changes with each publication tells of one publisher, and so is not allowed.
+That is an aggregate over topics of windows that tumble, as `$AVG$HOURLYAVG/home/+/power`: of
+functions that give back no single value, over exactly a filter that a rule names, without rules or
+sequences inside that would choose among the topics, without their names, and with so many of them
+as the rule says. What changes with each publication, or window by sliding window, tells of few, and
+so is not allowed.
 """
 
 from typing import Final
@@ -28,6 +29,7 @@ def least_participants(
     if (
         spatial is None
         or plan.temporal is None
+        or not plan.temporal.window.tumbles
         or plan.processor is not None
         or plan.inner
         or plan.has_steps()

@@ -296,9 +296,9 @@ class RememberedWindow(TemporalState):
         temporal = state.plan.temporal
         assert temporal is not None
         steps = () if temporal.field is None else temporal.field.steps
-        window = temporal.window
-        is_same = window.tumbles and window.seconds == self._window.seconds
-        return is_same and steps == self._steps
+        own, window = self._window, temporal.window
+        is_same = window.seconds == own.seconds and window.zone is own.zone
+        return window.tumbles and is_same and steps == self._steps
 
     def begin(self, now: float) -> None:
         wall = now + self.services.wall_offset
@@ -308,9 +308,10 @@ class RememberedWindow(TemporalState):
     def show(self, state: TemporalState, now: float) -> bool:
         """Lets an operator that begins now take from it, until its window ends. Whether there is
         anything to take."""
+        state.follow(self._fired_until, self._order)
         if not self.is_open():
             return False
-        state.look_back(self.earlier, self._fired_until, self._order, now)
+        state.look_back(self.earlier, now)
         self._watchers[state.key] = state
         return True
 

@@ -122,11 +122,14 @@ class TemporalState(OperatorState):
         """Whether a window has a value, or may have one that was counted before it began."""
         return bool(self._topics) or self._earlier is not None or self._is_awaited()
 
-    def look_back(self, earlier: Earlier, fired_until: float, order: int, now: float) -> None:
-        """The open window has more than this state counts: it takes that up when it comes to the
-        topic, and all the rest at the end."""
+    def follow(self, fired_until: float, order: int) -> None:
+        """Windows up to that time are over, and values up to that order have come."""
         self._fired_until = max(self._fired_until, fired_until)
         self._order = max(self._order, order)
+
+    def look_back(self, earlier: Earlier, now: float) -> None:
+        """The open window has more than this state counts: it takes that up when it comes to the
+        topic, and all the rest at the end."""
         if not self._topics:
             self._open(now + self.services.wall_offset)
         self._earlier = earlier
