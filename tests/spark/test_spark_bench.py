@@ -32,6 +32,10 @@ def test_every_place_and_sink_is_read(spark: "SparkSession", tmp_path: Path) -> 
         "the log to Parquet",
         "sealed segments to no-op",
         "sealed segments to Parquet",
+        "sealed segments, by read() to no-op",
+        "sealed segments, by read() to Parquet",
+        "sealed segments, by the broker to no-op",
+        "sealed segments, by the broker to Parquet",
     ]
     assert all(one.rate > 0 for one in found)
     assert spark.read.parquet(str(tmp_path / "written")).count() == 2_500

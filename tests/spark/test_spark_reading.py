@@ -1,8 +1,11 @@
 """`gossamer.spark.read`: sealed segments as files, the rest from brokers, and each row once."""
 
+import io
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +14,7 @@ from gossamer.archive.segment_lifecycle import Upkeep
 from tests.support.archive_brokers import archiving, endpoint, publish, replay_port
 from tests.support.archives import seal_here
 from tests.support.live import LiveBroker
-from tests.support.replays import guarded
+from tests.support.replays import NOBODY, guarded
 from tests.support.replays import publish as publish_as
 
 pytest.importorskip("pyspark")
@@ -19,7 +22,9 @@ pytest.importorskip("pyspark")
 from pyspark.sql import DataFrame
 from pyspark.sql.datasource import InputPartition
 
-from gossamer.archive.client import Address, Credentials, describe
+from gossamer.archive import parquet_seal
+from gossamer.archive.client import Address, Credentials, ReplayError, describe, fetch
+from gossamer.archive.segment_bytes import FetchedFile
 from gossamer.archive.segment_files import AUTO, NEVER, SegmentFile, files_told, shown_place
 from gossamer.spark import read
 from gossamer.spark.source import archives
@@ -160,6 +165,48 @@ def test_the_format_reads_files_too(
         assert batch.column("payload").to_pylist() == [b"%d" % number for number in range(10)]
 
 
+def test_who_cannot_reach_a_file_gets_its_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet_seal, "ROW_GROUP_ROWS", 10)
+    monkeypatch.setattr(parquet_seal, "READ_BYTES", 1)
+    with archiving(tmp_path, "b1") as broker:
+        for turn in range(5):
+            publish(broker, numbered("a/x", range(turn * 10, turn * 10 + 10)))
+        publish(broker, [("$other/x", b"-1")])
+        seal(broker)
+        asked = {"brokers": endpoint(broker), "rowsPerPartition": "20"}
+        options = read_source_options(asked)
+        told = describe(options.addresses[0], NOBODY, files=True)
+        parts = ranges(GossamerReader(options).partitions())
+        assert len(told["segments"][0]["groups"]) > len(parts) > 1
+        monkeypatch.setattr(SegmentFile, "find", lambda file: None)
+        for part in parts:
+            passed = pa.Table.from_batches(rows_of(part, options))
+            assert passed.equals(pa.Table.from_batches(rows_of(replace(part, file=None), options)))
+            assert passed.num_rows
+        # A part of the file is for the broker to pick.
+        picking = read_source_options({**asked, "columns": "payload"})
+        monkeypatch.setattr(archives, "fetch", None)
+        picked = [batch for part in parts for batch in rows_of(part, picking)]
+        assert sum(batch.num_rows for batch in picked) == 50
+        whole = fetch(options.addresses[0], NOBODY, 0, 0, 51)
+        assert whole[1][-1][0] + len(whole[1][-1][1]) == whole[0]  # with the end of the file
+        for first, problem in ((1, "no sealed segment begins with"), (51, "no sealed segment")):
+            with pytest.raises(ReplayError, match=problem):
+                fetch(options.addresses[0], NOBODY, first, 0, 51)
+
+
+def test_a_part_that_was_not_fetched_is_an_error() -> None:
+    file = FetchedFile(10, [(2, b"cde"), (8, b"ij")])
+    file.seek(-2, io.SEEK_END)
+    assert (file.read(), file.tell(), file.read(5)) == (b"ij", 10, b"")
+    file.seek(3)
+    assert file.read(2) == b"de"
+    with pytest.raises(OSError, match="bytes 5 to 6 of the segment were not fetched"):
+        file.read(2)
+
+
 def ranges(parts: list[InputPartition]) -> list[OffsetRange]:
     return [part for part in parts if isinstance(part, OffsetRange)]
 
@@ -222,6 +269,8 @@ def test_files_are_told_to_whom_everything_is_readable(
             told = describe(address, Credentials(user, user), files=True)
             assert "files" not in told
             assert "file" not in told["segments"][0]
+            with pytest.raises(ReplayError, match="for those who may read everything"):
+                fetch(address, Credentials(user, user), 0, 0, 2)
         permissions.guards_positions = False
         for user, is_told in (("ann", False), ("bob", True)):
             assert ("files" in describe(address, Credentials(user, user), files=True)) == is_told

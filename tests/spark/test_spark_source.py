@@ -170,6 +170,7 @@ def test_nobody_there() -> None:
         ("starting", "{}", "the map of offsets is empty"),
         ("starting", '{"b1": -1}', "the offset of b1 is not a whole number"),
         ("maxRowsPerTrigger", "0", "option maxRowsPerTrigger: '0' is not a whole number over 0"),
+        ("maxBytesPerTrigger", "64 MB", "'64 MB' is not a number of bytes over 0, such as"),
         ("onDataLoss", "ignore", "option onDataLoss: 'ignore' is none of fail, warn"),
         ("tls", "maybe", "option tls: 'maybe' is neither true nor false"),
         ("retrySeconds", "-1", "option retrySeconds: '-1' is not a number of seconds"),

@@ -1,18 +1,23 @@
 """Streams over the archive: limits, ends, brokers that come and go, and offsets that are gone."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.archive_brokers import archiving, endpoint, forget, publish, replay_port
 from tests.support.live import LiveBroker
 
 pytest.importorskip("pyspark")
 
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
 
-from gossamer.spark.source.archives import OffsetRange, SourceError
+from gossamer.archive.client import Address
+from gossamer.spark import behind
+from gossamer.spark.source.archives import OffsetRange, Replay, SegmentSize, SourceError
 from gossamer.spark.source.source_options import read_source_options
 from gossamer.spark.source.stream_reader import GossamerStreamReader
 
@@ -60,6 +65,66 @@ def test_a_batch_has_no_more_rows_than_allowed(tmp_path: Path) -> None:
         assert parts == [(0, 2), (2, 4), (4, 5), (0, 2), (2, 3)]
         assert limited.latestOffset(first, limit) == {"b1": 10, "b2": 3}
         assert isinstance(stream(one).getDefaultReadLimit(), ReadAllAvailable)
+
+
+def test_a_batch_takes_no_more_bytes_than_allowed(tmp_path: Path) -> None:
+    with archiving(tmp_path, "b1") as one, archiving(tmp_path, "b2") as two:
+        publish(one, [("t", bytes(1000))] * 20)
+        publish(two, [("t", bytes(1000))] * 2)
+        limited = stream(one, two, maxBytesPerTrigger="8k")
+        limit = limited.getDefaultReadLimit()
+        assert isinstance(limit, ReadMaxBytes)
+        first = limited.latestOffset({"b1": 0, "b2": 0}, limit)
+        assert first["b2"] == 2
+        assert 4 <= first["b1"] <= 6
+        both = stream(one, two, maxBytesPerTrigger="8k", maxRowsPerTrigger="3")
+        assert sum(both.latestOffset({"b1": 0, "b2": 0}, both.getDefaultReadLimit()).values()) == 3
+        tiny = stream(one, two, maxBytesPerTrigger="1")
+        assert tiny.latestOffset({"b1": 3, "b2": 2}, limit) == {"b1": 4, "b2": 2}
+        assert limited.latestOffset({"b1": 0, "b2": 0}, ReadAllAvailable()) == {"b1": 20, "b2": 2}
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 50), st.integers(1, 9000)), min_size=1, max_size=4),
+    st.integers(0, 200),
+    st.integers(1, 200),
+    st.integers(0, 20_000),
+)
+def test_rows_within_so_many_bytes(
+    segments: list[tuple[int, int]], start: int, length: int, most: int
+) -> None:
+    sizes: list[SegmentSize] = []
+    for rows, size in segments:
+        first = sizes[-1].end if sizes else 0
+        sizes.append(SegmentSize(first, first + rows, size))
+    end = sizes[-1].end
+    start = min(start, end - 1)
+    replay = Replay(
+        Address("a"),
+        read_source_options({"brokers": "a"}),
+        "b",
+        0,
+        end,
+        sizes=tuple(sizes),
+    )
+    until = min(start + length, end)
+    rows = replay.rows_in(start, until, most)
+    assert 1 <= rows <= until - start
+    if rows > 1:
+        assert replay.bytes_between(start, start + rows) <= most
+    if start + rows < until:  # one more would be too much, but for what rounding leaves
+        assert replay.bytes_between(start, start + rows + 1) + len(sizes) >= most
+
+
+def test_how_far_a_query_is_behind() -> None:
+    def progress(*sources: tuple[str | None, str | None]) -> Any:
+        found = [SimpleNamespace(latestOffset=latest, endOffset=end) for latest, end in sources]
+        return SimpleNamespace(sources=found)
+
+    ours = ('{"b1": 10, "b2": 5, "b3": 1}', '{"b1": 4, "b2": 5}')
+    assert behind(progress(ours)) == {"b1": 6, "b2": 0}
+    others = [("7", "3"), ('{"topic": {"0": 3}}', '{"topic": {"0": 1}}'), (None, None), ("x", "y")]
+    assert behind(progress(*others)) == behind(None) == {}
 
 
 def test_available_now_ends_where_the_archives_were(tmp_path: Path) -> None:

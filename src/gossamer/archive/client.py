@@ -122,6 +122,24 @@ def read(address: Address, credentials: Credentials, request: Request) -> Iterat
         _answer(source, address)
 
 
+def fetch(
+    address: Address, credentials: Credentials, first: int, start: int, end: int
+) -> tuple[int, list[tuple[int, bytes]]]:
+    """Of the sealed segment that begins with offset `first`: its size as a file, and those parts of
+    it, each with its place, that a reader of the offsets [start, end) needs (`segment_bytes.py`).
+    For a login that may read everything."""
+    message = {"action": "segment", "first": first, "start": start, "end": end}
+    with _exchange(address, credentials, message) as source:
+        answer = _answer(source, address)
+        found = []
+        for at, size in answer["parts"]:
+            data = source.read(size)
+            if len(data) < size:
+                raise Unreachable(f"{address}: the connection broke off")
+            found.append((int(at), data))
+    return int(answer["size"]), found
+
+
 def _ask(address: Address, credentials: Credentials, message: dict[str, Any]) -> dict[str, Any]:
     with _exchange(address, credentials, message) as source:
         return _answer(source, address)

@@ -19,6 +19,8 @@ from gossamer.archive.archive import Archive
 from gossamer.archive.folder import ArchiveError, RowsLost
 from gossamer.archive.replay_protocol import ACCEPTED, BAD, DENIED, FAILED, LOST, frame
 from gossamer.archive.schema import SCHEMA, UnknownColumns, projection
+from gossamer.archive.sealed_segment import SealedSegment
+from gossamer.archive.segment_bytes import extents, pieces
 from gossamer.archive.segment_files import shown_place
 from gossamer.archive.selection import FOREVER, Allows, Selection
 from gossamer.topics.names import TopicError, check_filter
@@ -146,6 +148,23 @@ class ReplayAnswer:
             raise BadRequest("locate needs a time in microseconds")
         return {**ACCEPTED, "offset": self._reader.locate(time)}
 
+    def send_segment(self, request: dict[str, Any], connection: socket.socket) -> None:
+        """Row groups of a sealed segment as they lie in its file."""
+        if not self._rights.may_read_everything():
+            raise BadRequest("files are for those who may read everything", DENIED)
+        first, start = _number(request, "first", None), _number(request, "start", 0)
+        end = _number(request, "end", FOREVER)
+        found = None if first is None else self._reader.catalog.at(first)
+        if not isinstance(found, SealedSegment) or found.first != first:
+            raise BadRequest(f"no sealed segment begins with offset {first}")
+        assert start is not None
+        assert end is not None
+        parts = extents(found, start, end)
+        connection.sendall(frame({**ACCEPTED, "size": found.size, "parts": parts}))
+        for piece in pieces(found, parts):
+            self._check_going_on()
+            _send_all(connection, piece)
+
     def reading(self, request: dict[str, Any]) -> Reading:
         """BadRequest for what nobody can answer, RowsLost for what is gone."""
         filters = _filters(request)
@@ -246,10 +265,14 @@ class _Outlet(io.RawIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        view = memoryview(data).cast("B")
-        for start in range(0, len(view), PIECE_BYTES):
-            self._connection.sendall(view[start : start + PIECE_BYTES])
-        return len(view)
+        return _send_all(self._connection, data)
+
+
+def _send_all(connection: socket.socket, data: Any) -> int:
+    view = memoryview(data).cast("B")
+    for start in range(0, len(view), PIECE_BYTES):
+        connection.sendall(view[start : start + PIECE_BYTES])
+    return len(view)
 
 
 def _is_gone(connection: socket.socket) -> bool:

@@ -20,6 +20,8 @@ from gossamer.archive.sealed_segment import SealedSegment, open_folder
 # says that they are, or leave them alone.
 AUTO: Final = "auto"
 NEVER: Final = "never"
+# The place of a file that cannot be reached, as far as is known.
+NOWHERE: Final = ""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class SegmentFile:
 
     def find(self) -> SealedSegment | None:
         """The file, if this process can read it and it is the one that was told of."""
-        if self.is_local and not os.access(self.path, os.R_OK):
+        if self.place == NOWHERE or (self.is_local and not os.access(self.path, os.R_OK)):
             return None
         try:
             segment = self.open()
@@ -73,10 +75,11 @@ def files_told(answer: Mapping[str, Any], files: str) -> tuple[SegmentFile, ...]
     which the brokers' folders are found: of an object store it takes more than a name to know
     whether it can be reached."""
     told = answer.get("files")
-    is_far = files == AUTO and "://" in str(told)
-    if files == NEVER or is_far or not isinstance(told, str):
+    if files == NEVER or not isinstance(told, str):
         return ()
-    place = told if files == AUTO else below(files, str(answer["broker"]))
+    place = below(files, str(answer["broker"]))
+    if files == AUTO:
+        place = NOWHERE if "://" in told else told
     return tuple(
         SegmentFile(
             place,

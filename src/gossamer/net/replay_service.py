@@ -170,8 +170,11 @@ class ReplayService:
             return frame(answering.describe(request))
         if action == "locate":
             return frame(answering.locate(request))
+        if action == "segment":
+            answering.send_segment(request, connection)
+            return b""
         if action != "read":
-            raise BadRequest("action is read, describe or locate")
+            raise BadRequest("action is read, describe, locate or segment")
         try:
             reading = answering.reading(request)
         except RowsLost as error:

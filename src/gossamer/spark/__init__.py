@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from gossamer.spark.offload.answers import answer
     from gossamer.spark.overview import archives, progress
     from gossamer.spark.session import start
+    from gossamer.spark.source.progress import behind
     from gossamer.spark.source.reading import read
     from gossamer.spark.subscription import subscribe
 
 __all__ = [
     "answer",
     "archives",
+    "behind",
     "look",
     "progress",
     "read",
@@ -33,6 +35,7 @@ __all__ = [
 _HOMES = {
     "answer": "offload.answers",
     "archives": "overview",
+    "behind": "source.progress",
     "look": "image_processing",
     "progress": "overview",
     "read": "source.reading",

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 _TRUE: Final = {"true": True, "1": True, "false": False, "0": False}
+_SIZE = re.compile(r"(?P<number>\d{1,18})(?P<unit>[kmgt]?)b?", re.ASCII)
+_SHIFTS: Final = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _ENDPOINT = re.compile(r"(?P<host>\[[0-9a-fA-F:]+\]|[^:\s\[\]]+)(?::(?P<port>\d{1,5}))?")
 
 
@@ -37,6 +39,14 @@ def count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) == 0:
         raise ValueError(f"{text!r} is not a whole number over 0")
     return int(text)
+
+
+def size(text: str) -> int:
+    """Bytes, with Spark's letters for more of them: 64m are 64 MiB."""
+    found = _SIZE.fullmatch(text.lower())
+    if found is None or int(found["number"]) == 0:
+        raise ValueError(f"{text!r} is not a number of bytes over 0, such as 67108864 or 64m")
+    return int(found["number"]) << _SHIFTS[found["unit"]]
 
 
 def seconds(text: str) -> float:

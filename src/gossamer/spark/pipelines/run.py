@@ -5,12 +5,11 @@ and a run goes on where the last one was, however that ended. Beside tables in a
 may not be able to write: then it is in a folder of its own.
 """
 
-import json
 import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from deltalake.exceptions import DeltaError
 from pyspark.errors import PySparkException
@@ -31,6 +30,7 @@ from gossamer.spark.pipelines.insight import INSIGHT
 from gossamer.spark.pipelines.lake import LAKE
 from gossamer.spark.pipelines.pipeline import Pipeline, PipelineError, PipelineSettings, Work
 from gossamer.spark.source.archives import SourceError, find_replays
+from gossamer.spark.source.progress import behind
 from gossamer.spark.source.source_options import read_source_options
 
 # In the order in which they are listed.
@@ -141,7 +141,7 @@ class PipelineRun:
                 progress.batchId,
                 progress.numInputRows,
                 progress.batchDuration / 1000,
-                sum(_behind(source) for source in progress.sources),
+                sum(behind(progress).values()),
             )
             for progress in self._query.recentProgress
             if progress.batchId > batch and progress.numInputRows
@@ -202,8 +202,3 @@ def _await(query: StreamingQuery, seconds: float) -> bool:
         return bool(query.awaitTermination(seconds))  # type: ignore[arg-type]
     except PySparkException as problem:
         raise PipelineError(reason_of(problem)) from problem
-
-
-def _behind(source: Any) -> int:
-    latest, end = json.loads(source.latestOffset or "{}"), json.loads(source.endOffset or "{}")
-    return sum(max(offset - end.get(name, 0), 0) for name, offset in (latest or {}).items())

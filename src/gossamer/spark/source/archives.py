@@ -6,10 +6,11 @@ and a connection that broke goes on behind the last row that came.
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
@@ -21,16 +22,19 @@ from gossamer.archive.client import (
     Request,
     Unreachable,
     describe,
+    fetch,
     locate,
     read,
 )
 from gossamer.archive.replay_protocol import DENIED, FAILED, REFUSED, UNTRUSTED
 from gossamer.archive.schema import projection
+from gossamer.archive.sealed_segment import SealedSegment
+from gossamer.archive.segment_bytes import FetchedFiles
 from gossamer.archive.segment_files import NEVER, SegmentFile, files_told
 from gossamer.archive.selection import FOREVER, Selection
 from gossamer.backoff import Patience
 from gossamer.spark.source.filter_rules import LOOKED_AT, RowFilter
-from gossamer.spark.source.source_options import EARLIEST, FAIL, Position, SourceOptions
+from gossamer.spark.source.source_options import EARLIEST, EVERYTHING, FAIL, Position, SourceOptions
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +78,23 @@ def _patiently(ask: Callable[[], T], seconds: float) -> T:
 
 
 @dataclass(frozen=True)
+class SegmentSize:
+    """How large a segment is: the rows with offsets in [first, end)."""
+
+    first: int
+    end: int
+    bytes: int
+
+    @property
+    def rows(self) -> int:
+        return self.end - self.first
+
+    def bytes_between(self, start: int, end: int) -> int:
+        rows = min(end, self.end) - max(start, self.first)
+        return max(rows, 0) * self.bytes // self.rows
+
+
+@dataclass(frozen=True)
 class Replay:
     """One broker's archive as it is now: offsets from `earliest` to before `next`."""
 
@@ -84,6 +105,7 @@ class Replay:
     next: int
     sealed: int = 0  # before this offset are sealed segments
     files: tuple[SegmentFile, ...] = ()  # of those that may be read past the broker
+    sizes: tuple[SegmentSize, ...] = ()  # of all segments, where they were asked for
 
     def offset_of(self, position: Position) -> int:
         """The offset at the position, within what is there. Raises ValueError, SourceError."""
@@ -102,17 +124,34 @@ class Replay:
             )
         return offsets[self.broker]
 
+    def bytes_between(self, start: int, end: int) -> int:
+        """What these offsets take in the archive, if the rows of a segment are of one size."""
+        return sum(one.bytes_between(start, end) for one in self.sizes)
+
+    def rows_in(self, start: int, end: int, most: int) -> int:
+        """How many rows from `start` on take so many bytes; one at least, if there is one."""
+        for one in self.sizes:
+            taken = one.bytes_between(start, end)
+            if taken > most:
+                rows = most * one.rows // one.bytes
+                return max(max(start, one.first) + rows, start + 1) - start
+            most -= taken
+        return end - start
+
     def _locate(self, micros: int) -> int:
         ask = partial(locate, self.address, self.options.credentials, micros)
         return _patiently(ask, self.options.retry_seconds)
 
 
-def find_replays(options: SourceOptions, *, files: bool = False) -> dict[str, Replay]:
-    """By the brokers' names, with their files if they are wanted. Raises SourceError."""
+def find_replays(
+    options: SourceOptions, *, files: bool = False, sizes: bool = False
+) -> dict[str, Replay]:
+    """By the brokers' names, with their files and the sizes of segments if they are wanted. Raises
+    SourceError."""
     files = files and options.files != NEVER
     found: dict[str, Replay] = {}
     for address in options.addresses:
-        ask = partial(describe, address, options.credentials, segments=files, files=files)
+        ask = partial(describe, address, options.credentials, segments=files or sizes, files=files)
         told = _patiently(ask, options.retry_seconds)
         name = str(told["broker"])
         if name in found:
@@ -120,9 +159,21 @@ def find_replays(options: SourceOptions, *, files: bool = False) -> dict[str, Re
                 f"{found[name].address} and {address} both call themselves {name!r}: give each "
                 "broker a name of its own in [archive]"
             )
-        offsets = int(told["earliest"]), int(told["next"]), int(told.get("sealed", 0))
-        found[name] = Replay(address, options, name, *offsets, files_told(told, options.files))
+        found[name] = Replay(
+            address,
+            options,
+            name,
+            int(told["earliest"]),
+            int(told["next"]),
+            int(told.get("sealed", 0)),
+            files_told(told, options.files),
+            tuple(map(_size_told, told["segments"])) if sizes else (),
+        )
     return found
+
+
+def _size_told(segment: Mapping[str, Any]) -> SegmentSize:
+    return SegmentSize(int(segment["first"]), int(segment["last"]) + 1, int(segment["bytes"]))
 
 
 @dataclass
@@ -166,7 +217,7 @@ def rows_of(part: InputPartition | None, options: SourceOptions) -> Iterator[pa.
     columns = asked = options.columns
     if options.rules and columns is not None:
         asked = tuple(projection([*columns, *LOOKED_AT]).names)
-    rows = _rows_of_file(part, asked)
+    rows = _rows_of_file(part, asked, options)
     if rows is None:
         times = part.start_time, part.end_time
         request = Request(part.filters, part.start, part.end, *times, asked)
@@ -177,11 +228,18 @@ def rows_of(part: InputPartition | None, options: SourceOptions) -> Iterator[pa.
 
 
 def _rows_of_file(
-    part: OffsetRange, columns: tuple[str, ...] | None
+    part: OffsetRange, columns: tuple[str, ...] | None, options: SourceOptions
 ) -> Iterator[pa.RecordBatch] | None:
-    """None if it cannot be reached from here, or not any more: then the broker has the rows, or
-    says that they are gone."""
-    segment = None if part.file is None else part.file.find()
+    """Decoded here. None if it cannot be reached, or not any more: then the broker has the rows,
+    or says that they are gone. Where only a part of a file is wanted that is not here, the broker
+    picks it."""
+    if part.file is None:
+        return None
+    segment = part.file.find()
+    is_whole = columns is None and part.filters == EVERYTHING and part.start_time is None
+    if segment is None and is_whole and part.end_time is None:
+        with suppress(ReplayError):
+            segment = _fetched(part, part.file, options)
     if segment is None:
         return None
     return segment.read(
@@ -194,6 +252,12 @@ def _rows_of_file(
             projection(None if columns is None else list(columns)),
         )
     )
+
+
+def _fetched(part: OffsetRange, file: SegmentFile, options: SourceOptions) -> SealedSegment:
+    """With the row groups that the part needs."""
+    there = fetch(part.address, options.credentials, file.first, part.start, part.end)
+    return SealedSegment(FetchedFiles(*there), file.name, file.first, file.end - 1, file.size)
 
 
 def read_range(

@@ -47,6 +47,7 @@ class SourceOptions:
     starting: Position | None  # None: earliest for a history, latest for a stream
     ending: Position | None
     max_rows: int | None
+    max_bytes: int | None
     rows_per_partition: int
     files: str  # AUTO, NEVER, or below which folder or URI the brokers' folders are
     on_data_loss: str
@@ -116,6 +117,7 @@ OPTIONS: Final[dict[str, Callable[[str], Any]]] = {
     "starting": _position,
     "ending": _position,
     "maxRowsPerTrigger": parse.count,
+    "maxBytesPerTrigger": parse.size,
     "rowsPerPartition": parse.count,
     "user": str,
     "password": str,
@@ -143,6 +145,7 @@ def read_source_options(given: Mapping[str, str]) -> SourceOptions:
         starting=options.get("starting"),
         ending=options.get("ending"),
         max_rows=options.get("maxRowsPerTrigger"),
+        max_bytes=options.get("maxBytesPerTrigger"),
         rows_per_partition=options.get("rowsPerPartition", ROWS_PER_PARTITION),
         files=options.get("files", AUTO),
         on_data_loss=options.get("onDataLoss", FAIL),

@@ -13,6 +13,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
+    ReadMaxBytes,
     ReadMaxRows,
     SupportsTriggerAvailableNow,
 )
@@ -56,8 +57,11 @@ class GossamerStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {name: replay.offset_of(starting) for name, replay in self._look().items()}
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        rows = self._options.max_rows
-        return ReadAllAvailable() if rows is None else ReadMaxRows(rows)
+        """One of the limits: Spark knows no two at once, and `latestOffset` keeps to both."""
+        options = self._options
+        if options.max_rows is not None:
+            return ReadMaxRows(options.max_rows)
+        return ReadAllAvailable() if options.max_bytes is None else ReadMaxBytes(options.max_bytes)
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._target = {name: replay.next for name, replay in self._look().items()}
@@ -77,8 +81,30 @@ class GossamerStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if joined:
             return {**start, **joined}
         ahead = {name: target[name] - at for name, at in start.items() if target.get(name, 0) > at}
-        taken = shared_out(ahead, limit.max_rows) if isinstance(limit, ReadMaxRows) else ahead
+        taken = self._limited(ahead, start, limit)
         return {name: at + taken.get(name, 0) for name, at in start.items()}
+
+    def _limited(self, ahead: Offsets, start: Offsets, limit: ReadLimit) -> Offsets:
+        """How many rows of each broker a batch takes, of those that are there."""
+        rows, size = self._options.max_rows, self._options.max_bytes
+        if isinstance(limit, ReadAllAvailable):
+            rows = size = None
+        elif isinstance(limit, ReadMaxRows):
+            rows = limit.max_rows
+        if size is not None:
+            ahead = self._within(ahead, start, size)
+        return ahead if rows is None else shared_out(ahead, rows)
+
+    def _within(self, ahead: Offsets, start: Offsets, size: int) -> Offsets:
+        """So many rows of each as take that many bytes of the archives together."""
+        replays = find_replays(self._options, sizes=True) if ahead else {}
+        ends = {name: start[name] + rows for name, rows in ahead.items() if name in replays}
+        sizes = {name: replays[name].bytes_between(start[name], end) for name, end in ends.items()}
+        shares = shared_out(sizes, size)
+        return {
+            name: replays[name].rows_in(start[name], end, shares[name])
+            for name, end in ends.items()
+        }
 
     def reportLatestOffset(self) -> Offsets | None:
         return {name: replay.next for name, replay in self._replays.items()} or None

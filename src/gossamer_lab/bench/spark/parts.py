@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from gossamer.net.client import Client
-from gossamer.spark import start, subscribe
+from gossamer.spark import read, start, subscribe
 from gossamer_lab.bench import archive
 from gossamer_lab.bench.archive_rates import texts
 from gossamer_lab.bench.harness import run_all
@@ -129,10 +129,15 @@ def measure_reading(
     }
     for place, path in places.items():
         with archives.serving(path) as (_, address):
-            frame = spark.read.format("gossamer").option("brokers", address).load()
-            for sink, put in sinks.items():
-                ours, theirs = partial(put, frame), partial(put, native)
-                yield compare(f"{place} to {sink}", rows, ours, theirs, repeat, WANTED)
+            reader = spark.read.format("gossamer").option("brokers", address)
+            frames = {place: reader.load()}
+            if path.name == "sealed":
+                frames[f"{place}, by read()"] = read(spark, brokers=address)
+                frames[f"{place}, by the broker"] = reader.option("files", "never").load()
+            for what, frame in frames.items():
+                for sink, put in sinks.items():
+                    ours, theirs = partial(put, frame), partial(put, native)
+                    yield compare(f"{what} to {sink}", rows, ours, theirs, repeat, WANTED)
 
 
 def drop(frame: DataFrame) -> None:
