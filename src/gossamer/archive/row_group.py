@@ -16,7 +16,7 @@ from gossamer.archive.schema import SCHEMA
 
 BATCH_ROWS: Final = 65_536
 # Statistics of longer texts may have been cut off, by whoever has rewritten the file.
-LONGEST_KNOWN: Final = 32
+LONGEST_KNOWN: Final = 32  # bytes
 
 _OFFSET: Final = "offset"
 
@@ -83,7 +83,7 @@ class RowGroup:
             return None
         value = found.min
         is_plain = isinstance(value, bool | int) or (
-            isinstance(value, str) and len(value) < LONGEST_KNOWN
+            isinstance(value, str) and len(value.encode()) < LONGEST_KNOWN
         )
         # What is known of a column of pairs is known of its keys.
         return pa.scalar(value, kind) if is_plain and not pa.types.is_nested(kind) else None
