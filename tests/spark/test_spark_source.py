@@ -162,7 +162,7 @@ def test_nobody_there() -> None:
         ("brokers", "", "option brokers is missing"),
         ("brokers", "host:99999", "option brokers: 'host:99999' is not host:port"),
         ("filter", "a/#/b", "option filter: "),
-        ("filter", "$AVG/a", "one value of several messages"),
+        ("filter", "$AVG/a", "looks at several messages"),
         ("filter", "$CNTPPL/a", "everything in gossamer.spark.subscribe(spark, '$CNTPPL/a'"),
         ("filter", "", "option filter: is empty"),
         ("columns", "topic,nope", "option columns: no column nope"),
