@@ -12,8 +12,10 @@ from gossamer.geo.earth import Point
 from gossamer.geo.geolocation import NOWHERE, Place
 from gossamer.geo.glp import parse
 from gossamer.geo.overlap import Effort
+from gossamer.plus.encodings import Encodings
 from gossamer.plus.engine import Engine
 from gossamer.plus.jobs import Job
+from gossamer.plus.memory import MemoryLimits
 from gossamer.plus.operators.windows import SessionWindow, SlidingWindow, Window
 from gossamer.plus.plan import PlusError
 from gossamer.plus.predicate import hull as hull_of_predicates
@@ -221,6 +223,32 @@ def predicates() -> Round:
     return go
 
 
+def remembered() -> Round:
+    """Published, remembered, taken up by operators of each kind, and over with the window; also in
+    another encoding."""
+    world = World()
+    engine = Engine(Vocabulary(WINDOWS))
+    engine.remember(MemoryLimits(["s/#"], 100, 1 << 20))
+    engine.services.encodings = Encodings({"s/2": "cbor", "s/3": "sparkplug"})
+    world.broker = Broker(world.settings, Journal(), world.now, engine)
+    writer = world.client("w")
+    filters = ("$SUM;RPT/s/1;2", "$LAST/s/+", "$GT;1/s/#", "$HOURLYP95/s/+", "$AVG;;m/s/+")
+
+    def go() -> None:
+        for number, value in enumerate(("10", "\x18", "\x12\x05\x0a\x01mP\x07", "text"), 1):
+            writer.publish(f"s/{number}", value, qos=1, message_expiry=10)
+        reader = world.client("r")
+        reader.subscribe(*filters, qos=1)
+        writer.publish("s/1", "20", qos=1)
+        writer.take()
+        world.wait(7200)
+        reader.messages()
+        reader.unsubscribe(*filters)
+        reader.disconnect()
+
+    return go
+
+
 def coverages() -> Round:
     """Made, read, compared, merged and asked."""
     glp = parse([ROUND_PISA, ROUND_OSLO, ROUND_ME, ("gpl_polygonStatic", "7;m;1;1;2;1;3;2;3")])
@@ -248,6 +276,7 @@ COMPUTING: Paths = {
     "areas and positions": located,
     "operators with areas": located_operators,
     "places by name": named_areas,
+    "what is remembered": remembered,
     "predicates": predicates,
     "coverages": coverages,
 }
