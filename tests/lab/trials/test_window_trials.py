@@ -7,6 +7,7 @@ import pytest
 
 from gossamer.mesh.aggregates.gathering import Gathering
 from gossamer.mesh.aggregates.subscribed import SubscribedWindow
+from gossamer.mesh.aggregates.values import MeshValues
 from gossamer.mesh.settings import MODES
 from gossamer.plus.partial_codec import Counts
 from gossamer.wire.packets import Publish
@@ -23,7 +24,7 @@ from gossamer_lab.trials.publications import Publications, TrialPublication
 from gossamer_lab.trials.trial import run_trial, run_world
 from gossamer_lab.trials.window_oracle import WindowOracle
 from gossamer_lab.trials.window_plan import payload_of, with_windows
-from gossamer_lab.trials.windows import BY_TOPIC, OVER_TOPICS, TICK
+from gossamer_lab.trials.windows import BY_TOPIC, LAST_VALUES, OVER_TOPICS, TICK
 from gossamer_lab.trials.world import World
 
 # For the trials of one mode: so many whatever they take, and more while there is time.
@@ -108,6 +109,17 @@ def test_a_broker_that_is_left_out_without_a_word_is_found(monkeypatch: pytest.M
 def test_counts_that_are_dropped_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SubscribedWindow, "accepts", lambda self, partial, now: False)
     assert all("is in no window" in fault for fault in run_trial(line_of_two(BY_TOPIC)).faults)
+
+
+def test_the_last_sum_has_the_last_values() -> None:
+    world = World(line_of_two(LAST_VALUES, 7.0))
+    assert run_world(world).faults == []
+    assert world.oracle.values.results
+
+
+def test_values_that_are_not_told_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MeshValues, "_tell", lambda self, own, brokers, now: None)
+    assert "in its last sum" in run_trial(line_of_two(LAST_VALUES)).faults[0]
 
 
 # The oracle by itself ----------------------------------------------------------------------------
