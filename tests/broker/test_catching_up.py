@@ -1,12 +1,13 @@
 """Operators that catch up from the archive: results are those of one that was always there,
 whenever the answer comes."""
 
+from bisect import bisect_right
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.broker.archive_port import ArchivePlace, ArchivePort
+from gossamer.archive.collector import Block, Collector
 from gossamer.broker.broker import Broker
 from gossamer.broker.catch_up import AT_ONCE, CatchUpPort, CatchUpRequest
 from gossamer.plus.engine import Engine
@@ -20,49 +21,40 @@ from tests.support.durable_world import DurableWorld
 Row = tuple[float, str, bytes, int | None]
 
 
-class RowsInMemory(ArchivePort):
-    """Rows as a reader would get them."""
+class RowsInMemory:
+    """What was collected, as a reader would get it."""
 
     def __init__(self) -> None:
-        super().__init__()
+        self.collector = Collector()
+        self.collector.begin_at(0)
         self.rows: list[Row] = []
 
-    def append(
-        self,
-        topic: bytes,
-        payload: bytes,
-        flags: int,
-        publisher: str,
-        user: str,
-        now: float,
-        properties: bytes = b"",
-    ) -> bool:
-        expiry = None
-        if properties:
-            read = read_properties(Reader(properties, 0, len(properties)), PUBLISH, 100)
-            expiry = None if read is None else read.message_expiry
-        self.rows.append((now + self.wall_offset, topic.decode(), payload, expiry))
-        return True
+    def write(self) -> None:
+        for block in self.collector.take():
+            extras = dict(zip(block.extra_rows, block.extras, strict=True))
+            for number, payload in enumerate(_payloads(block)):
+                run = bisect_right(block.run_starts, number) - 1
+                topic = block.topics[block.run_topics[run]].decode()
+                expiry = None
+                if number in extras:
+                    reader = Reader(extras[number], 0, len(extras[number]))
+                    read = read_properties(reader, PUBLISH, 100)
+                    expiry = None if read is None else read.message_expiry
+                self.rows.append((block.run_times[run] / 1e6, topic, payload, expiry))
+            block.end.offset = len(self.rows)
 
-    def append_run(
-        self,
-        topic: bytes,
-        data: bytes,
-        start: int,
-        header: int,
-        size: int,
-        end: int,
-        flags: int,
-        publisher: str,
-        user: str,
-        now: float,
-    ) -> bool:
-        for at in range(start, end, size):
-            self.append(topic, data[at + header : at + size], flags, publisher, user, now)
-        return True
 
-    def place(self) -> ArchivePlace:
-        return ArchivePlace(len(self.rows))
+def _payloads(block: Block) -> list[bytes]:
+    packets = zip(block.packet_pieces, block.packet_sizes, block.packet_headers, strict=True)
+    forms = {piece: (size, header) for piece, size, header in packets}
+    found: list[bytes] = []
+    for number, piece in enumerate(block.pieces):
+        size, header = forms.get(number, (len(piece), 0))
+        if size:
+            found += [piece[at + header : at + size] for at in range(0, len(piece), size)]
+        else:
+            found.append(b"")
+    return found
 
 
 class Readers(CatchUpPort):
@@ -77,6 +69,7 @@ class Readers(CatchUpPort):
         self.asked.append(request)
 
     def read(self, request: CatchUpRequest) -> None:
+        self.archive.write()
         for time, topic, payload, expiry in self.archive.rows[: request.place.offset]:
             is_wanted = any(matches(read, topic) for read in request.reads)
             if is_wanted and request.start <= time < request.end:
@@ -97,7 +90,7 @@ class Archiving(DurableWorld):
         self.broker = Broker(self.settings, self.journal, self.now, Engine(WINDOWS), offset)
 
     def _connect(self) -> None:
-        self.broker.begin_archiving(self.archive, ["t/#"])
+        self.broker.begin_archiving(self.archive.collector, ["t/#"])
         self.broker.core.operators.begin_catching_up(self.readers, self.now)
 
     @classmethod

@@ -68,7 +68,7 @@ def test_each_broker_catches_up_from_its_archive(is_late: bool) -> None:
         broker = net.node(name).broker
         archive = RowsInMemory()
         ports[name] = Readers(archive)
-        broker.begin_archiving(archive, ["#"])
+        broker.begin_archiving(archive.collector, ["#"])
         broker.core.operators.begin_catching_up(ports[name], net.nodes[name].now)
     for one, other in pairwise("abc"):
         net.join(one, other)
