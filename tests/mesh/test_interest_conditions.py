@@ -23,6 +23,7 @@ from gossamer.mesh.control_messages import (
 from gossamer.mesh.interest.merging import MOST_TOLD
 from gossamer.mesh.link import peer_record
 from gossamer.mesh.settings import CAPABILITIES, CONDITIONS
+from gossamer.plus.encodings import Encodings
 from gossamer.session.identity import Identity
 from gossamer.wire.packets import PUBREL, Acknowledgement, Publish, Request, Subscribe
 from tests.support.durable_meshes import DurableNet
@@ -380,6 +381,16 @@ def test_what_depends_on_more_than_a_message_is_told_by_its_filter(
     assert reader.subscribe(filter, user=user) == [0]
     net.run()
     assert held(net, "a", "b") == ["t"]
+
+
+@pytest.mark.parametrize(("read", "told"), [("c/#", "c/t"), ("#", "c/t"), ("d/#", "c/t\0p$GT;30")])
+def test_rules_on_payloads_that_others_may_not_know_how_to_read(read: str, told: str) -> None:
+    net = line("a", "b")
+    node = net.nodes["b"]
+    node.broker.core.operators.engine.services.encodings = Encodings({read: "cbor"})
+    node.client("reader").subscribe("$GT;30/c/t")
+    net.run()
+    assert held(net, "a", "b") == [told]
 
 
 class Guarding(Permissions):

@@ -10,6 +10,7 @@ from typing import Final
 from gossamer.plus.cbor import read_cbor
 from gossamer.plus.limits import MAX_JSON_BYTES
 from gossamer.plus.sparkplug import read_sparkplug
+from gossamer.topics.containment import meet
 from gossamer.topics.names import matches
 
 PLAIN: Final = ""
@@ -34,6 +35,10 @@ class Encodings:
             if matches(filter, topic):
                 return _by_type(content_type) if encoding == AUTO else encoding
         return PLAIN
+
+    def touch(self, filter: str) -> bool:
+        """Whether something that the filter matches may be read in another way than as it came."""
+        return any(meet(known, filter) is not None for known, _ in self._filters)
 
 
 def _by_type(content_type: str | None) -> str:

@@ -1,9 +1,10 @@
 """What other brokers must send here for one subscription: never less than it may take.
 
 Rules alone let through what they pass, and areas what speaks of a place in them. Everything else is
-told by its filters: aggregates, whose values that fail a rule still matter; processors; fences,
-which hear of those who leave; groups that several brokers share; and areas where not everybody may
-see where others are, since who may not gets each message without its place.
+told by its filters: aggregates, whose values that fail a rule still matter; processors; payloads
+that not every broker may know how to read; fences, which hear of those who leave; groups that
+several brokers share; and areas where not everybody may see where others are, since who may not
+gets each message without its place.
 
 Areas that follow a client are told with a margin, so that most of its moves tell nothing. It is
 small against the areas, as wide as the client comes in some time, and never so small that a fast
@@ -139,6 +140,8 @@ class Needs:
         reads = subscription.reads()
         if not isinstance(state, FilterOperator) or plan.processor is not None:
             return reads
+        if any(state.services.encodings.touch(read) for read in reads):
+            return reads  # a broker of an earlier version would read the payload as it came
         text = self._rules.get(plan.chain)
         if text is None:
             text = Condition(predicate_of(plan.outer), None).text
