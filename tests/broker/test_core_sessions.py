@@ -201,6 +201,7 @@ def test_message_expiry_in_the_queue(world: World) -> None:
 
 
 def test_many_short_sessions_leave_nothing(world: World) -> None:
+    own = len(world.broker.core.routes.tree)  # what the broker itself listens to
     for number in range(500):
         client = world.client(f"c{number}", clean=False, expiry=5)
         client.subscribe(f"t/{number}")
@@ -209,7 +210,7 @@ def test_many_short_sessions_leave_nothing(world: World) -> None:
     core = world.broker.core
     assert not core.sessions
     assert not core.connections
-    assert len(core.routes.tree) == 0
+    assert len(core.routes.tree) == own
 
 
 @pytest.mark.parametrize(("head", "first"), [("0006 4d514973647003", 0), ("0004 4d51545404", 1)])
