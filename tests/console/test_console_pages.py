@@ -147,6 +147,8 @@ def test_a_pipeline_and_its_tables(browser: Browser, address: str, lake: Path) -
 def test_savings_are_shown(browser: Browser, address: str) -> None:
     browser.open(f"{address}/savings")
     browser.wait(lambda: browser.text('[data-saved="Mesh"]').endswith(("saved", "much")))
+    browser.until("[data-link-savings]", "b1 → b2")
+    browser.until("[data-link-savings]", "b2 → b1")
 
 
 def test_a_link_breaks_and_heals(browser: Browser, address: str, mesh: LocalMesh) -> None:

@@ -1,4 +1,6 @@
-"""Savings: bytes before and after, by the mesh, by operators and by places."""
+"""Savings: bytes before and after, by the mesh, by operators and by places; and link by link."""
+
+from typing import Final
 
 from nicegui import ui
 
@@ -6,20 +8,60 @@ from gossamer.console.console import Console
 from gossamer.console.pages.frame import REFRESH_SECONDS
 from gossamer.console.parts.figures import size
 from gossamer.console.parts.panels import columns
-from gossamer.console.savings import Saving, savings
+from gossamer.console.savings import LinkSaving, Saving, link_savings, savings
+
+SHOWN_LINKS: Final = 50
 
 
 def build(console: Console) -> None:
     with columns("20rem"):
         cards = [_Card(saving) for saving in savings(console.brokers)]
     ui.label("Since the brokers started.").classes("text-sm quiet")
+    links = _Links()
 
     def refresh() -> None:
+        links.show(link_savings(console.brokers))
         for card, saving in zip(cards, savings(console.brokers), strict=True):
             card.show(saving)
 
     refresh()
     ui.timer(REFRESH_SECONDS, refresh)
+
+
+class _Links:
+    """A table that is only there in a mesh."""
+
+    def __init__(self) -> None:
+        with ui.element("section").classes("panel w-full") as self._section:
+            self._table = ui.table(
+                columns=[
+                    {"name": name, "field": name, "label": label, "align": align}
+                    for name, label, align in (
+                        ("link", "Link", "left"),
+                        ("sent", "Messages sent", "right"),
+                        ("kept", "Kept back by rules and areas", "right"),
+                        ("bytes", "Bytes kept back", "right"),
+                    )
+                ],
+                rows=[],
+                row_key="link",
+            )
+            self._table.props("flat dense wrap-cells hide-pagination data-link-savings")
+            self._table.props(':rows-per-page-options="[0]"').classes("w-full")
+
+    def show(self, found: list[LinkSaving]) -> None:
+        self._section.set_visibility(bool(found))
+        rows = [
+            {
+                "link": one.label,
+                "sent": f"{one.sent:,}",
+                "kept": f"{one.kept_back:,}",
+                "bytes": size(one.kept_back_bytes),
+            }
+            for one in found[:SHOWN_LINKS]
+        ]
+        if rows != self._table.rows:
+            self._table.rows = rows
 
 
 class _Card:
