@@ -45,7 +45,8 @@ endif
 
 test-pure: ready-to-test ## run the tests of the core, uncompiled
 	GOSSAMER_PURE=1 GOSSAMER_EXAMPLES=quick $(PYTEST) \
-		$(wildcard $(addprefix tests/,wire topics bloom plus session broker client mesh)) $(PYTEST_ARGS)
+		$(wildcard $(addprefix tests/,wire topics bloom plus session broker client mesh \
+		lab/trials/test_window_trials.py)) $(PYTEST_ARGS)
 
 quick: ready-to-test ## test what changed, uncompiled, in seconds (ROOM=session for one room)
 	@$(BIN)/python tools/quick.py $(ROOM) --pytest="$(PYTEST_ARGS)"

@@ -24,7 +24,10 @@ WRONG = [
     (["demo", "--port", "65536"], "--port"),
     (["torture", "--sync", "maybe"], "--sync must be one of full, normal, off, not 'maybe'"),
     (["mesh", "--topology", "circle"], "--topology must be one of"),
-    (["sub", "-t", "a", "--events", "enter"], "add --area FILE, or --at with --within"),
+    (
+        ["sub", "-t", "a", "--events", "enter"],
+        "add --area FILE, --place NAME, or --at with --within",
+    ),
     (["sub"], "add -t FILTER"),
     (["sub", "-t", "a/#/b"], "filter 'a/#/b'"),
     (["sub", "-t", "a", "-F", "%z"], "-F has no field %z"),

@@ -125,6 +125,7 @@ CALLS: dict[str, tuple[list[str], int]] = {
     "pipeline list": ([], 1),
     "pipeline run": (["lake"], 1),
     "pipeline offload": ([], 1),
+    "pipeline convert": ([], 1),
 }
 
 

@@ -43,7 +43,7 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
         listener=(
             Listener(port=0),
             Listener(kind="tls", port=0, tls=tls),
-            Listener(kind="ws", port=0),
+            Listener(kind="ws", port=0, path="/mqtt"),
             Listener(kind="wss", port=0, tls=tls),
             Listener(kind="unix", socket=folder / "broker.sock"),
         )

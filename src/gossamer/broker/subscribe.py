@@ -283,8 +283,8 @@ def _subscribe(
         user = with_least(user, least)
         try:
             asked = asked_of(core, filter, user)
-        except PlusError as error:
-            raise Refusal(reasons.NOT_AUTHORIZED, str(error)) from None
+        except PlusError as unfit:
+            raise Refusal(reasons.NOT_AUTHORIZED, str(unfit)) from None
     located: Located | None = None
     if glp is not None:
         located = _located(core, session, request.filter, asked, glp)

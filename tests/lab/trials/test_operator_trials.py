@@ -157,7 +157,9 @@ class NarrowMesh(World):
     def do(self, step: TrialStep) -> None:
         host = self.hosts[0]
         if step.verb == "publish":
-            remove_subscription(host.broker.core, host.mesh.by_name["b1"].session, "t")
+            session = host.mesh.by_name["b1"].session
+            for interest in list(session.subscriptions):
+                remove_subscription(host.broker.core, session, interest)
         super().do(step)
 
 
