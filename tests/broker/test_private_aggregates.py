@@ -3,8 +3,8 @@
 import pytest
 
 from gossamer.net.rule_file import RulePermissions, parse_rules
-from tests.broker.test_remembering import received
 from tests.support.durable_world import DurableWorld
+from tests.support.late_subscribers import received
 from tests.support.memory import World
 
 RULES = """

@@ -2,7 +2,6 @@
 there."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,18 +11,14 @@ from gossamer.broker.broker import Broker
 from gossamer.broker.operator_memory import AT_ONCE
 from gossamer.plus.engine import Engine
 from gossamer.plus.memory import MemoryLimits
-from gossamer.plus.operators.windows import SlidingWindow, Window
 from gossamer.plus.plan import Field
-from gossamer.plus.registry import AGGREGATES, DEFAULT_WINDOWS
+from gossamer.plus.registry import AGGREGATES
 from gossamer.plus.statistics import Statistics
-from gossamer.plus.vocabulary import Vocabulary
 from gossamer.session.journal import Journal
 from tests.support.durable_world import DurableWorld
-from tests.support.memory import MemoryClient
+from tests.support.late_subscribers import NEVER, STEPS, WINDOWS, Step, received
 
-WINDOWS = Vocabulary((*DEFAULT_WINDOWS, Window("MINUTE", 60.0), SlidingWindow("SLIDE", 60.0, 20.0)))
 MIB = 1 << 20
-NEVER = 2  # retain handling: no result at once
 
 
 class Remembering(DurableWorld):
@@ -64,10 +59,6 @@ class Remembering(DurableWorld):
         while self.broker.has_more():
             self.broker.go_on(self.now)
         self.commit()
-
-
-def received(client: MemoryClient) -> list[tuple[str, str]]:
-    return [(message.topic, message.payload.decode()) for message in client.messages()]
 
 
 def test_values_from_before_the_subscription_take_part() -> None:
@@ -293,18 +284,6 @@ def test_what_is_not_remembered_begins_as_ever(filter: str) -> None:
             expected = received(reader)
     assert received(reader) == expected
     assert expected
-
-
-Step = tuple[Any, ...]
-PUBLICATIONS = st.tuples(
-    st.just("publish"),
-    st.sampled_from("abc"),
-    st.integers(-3, 9),
-    st.sampled_from([0, 0, 20, 100]),
-)
-WAITS = st.tuples(st.just("wait"), st.sampled_from([0.0, 1.0, 17.0, 61.0, 950.0]))
-CLOCKS = st.tuples(st.just("clock"), st.sampled_from([-40.0, 0.0, 45.0]))
-STEPS = st.lists(PUBLICATIONS | WAITS | CLOCKS, max_size=25)
 
 
 @settings(deadline=None)

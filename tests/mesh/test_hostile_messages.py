@@ -18,7 +18,7 @@ from gossamer.mesh.control_messages import (
     RETAINED,
     control_packet,
 )
-from gossamer.mesh.directed.message import DIRECTED_PROPERTY, DirectedMessage, packed, unpacked
+from gossamer.mesh.directed.message import DirectedMessage, packed, unpacked
 from gossamer.mesh.gossip.item import GossipItem, encode_item
 from gossamer.mesh.interest.branch_sums import decode as decode_sums
 from gossamer.mesh.json_fields import read_json
@@ -30,7 +30,7 @@ from gossamer.session.message import Message
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
 from gossamer.wire.packets import Publish
-from gossamer.wire.properties import Properties
+from tests.support.directed_messages import a_directed
 from tests.support.meshes import Net, Wire
 
 # As they stand in JSON.
@@ -113,12 +113,6 @@ def hostile(document: object) -> Iterator[str]:
             yield holed
         for value in HOSTILE if _HOLE in holed else ():
             yield holed.replace(_HOLE, value, 1)
-
-
-def a_directed(said: str, payload: bytes = b"x") -> Message:
-    properties = Properties()
-    properties.user = [(DIRECTED_PROPERTY, said)]
-    return Message("$gossamer/errand", payload, 1, False, properties, 0.0, "", "")
 
 
 def read_item(said: str) -> object:

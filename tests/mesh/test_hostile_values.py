@@ -12,10 +12,10 @@ from gossamer.plus.entered_values import ToldValue
 from gossamer.plus.value_codec import packed_values, unpacked_values
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
-from tests.mesh.test_hostile_messages import a_directed
-from tests.mesh.test_mesh_values import last, line, subscribed
-from tests.mesh.test_mesh_windows import later
+from tests.support.directed_messages import a_directed
 from tests.support.meshes import Net
+from tests.support.value_meshes import last, line, subscribed
+from tests.support.window_meshes import later
 
 FRAME = {"to": "b", "kind": "values", "topic": "", "qos": 1, "retain": False}
 WALL = 1_700_000_000_000_000

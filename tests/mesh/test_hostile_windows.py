@@ -14,9 +14,9 @@ from gossamer.plus.registry import AGGREGATES
 from gossamer.session.message import Message
 from gossamer.wire import reasons
 from gossamer.wire.errors import ProtocolError
-from tests.mesh.test_hostile_messages import a_directed
-from tests.mesh.test_mesh_windows import end_window, later, line, noted
+from tests.support.directed_messages import a_directed
 from tests.support.meshes import Net
+from tests.support.window_meshes import end_window, later, line, noted
 
 FRAME = {"to": "b", "kind": "window", "topic": "", "qos": 1, "retain": False}
 

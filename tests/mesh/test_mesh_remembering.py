@@ -7,9 +7,9 @@ import pytest
 
 from gossamer.plus.engine import Engine
 from gossamer.plus.memory import MemoryLimits
-from tests.broker.test_catching_up import Readers, RowsInMemory
-from tests.mesh.test_mesh_windows import end_window, later, noted, received
+from tests.support.collected_rows import Readers, RowsInMemory
 from tests.support.meshes import Net
+from tests.support.window_meshes import end_window, later, noted, received
 
 
 def remembering() -> Engine:

@@ -1,40 +1,17 @@
 """Aggregates over topics that several brokers compute: in the end the last result is that of one
 broker that saw everything, and few messages cross the links for it."""
 
-from itertools import pairwise
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.mesh.aggregates.subscribed_values import PARTIAL, RAW, SubscribedValues
+from gossamer.mesh.aggregates.subscribed_values import PARTIAL, RAW
 from gossamer.plus.registry import AGGREGATES
-from tests.mesh.test_mesh_windows import crossed, later, noted
 from tests.support.memory import MemoryClient, World
-from tests.support.meshes import Net
+from tests.support.value_meshes import last, line, subscribed
+from tests.support.window_meshes import crossed, later, noted
 
 NAMES = "abcd"
-
-
-def line(mode: str = "ssf", form: str = "partial", names: str = "abc", **options: object) -> Net:
-    net = Net(mode)
-    for name in names:
-        net.node(name, **options).mesh.settings.aggregates = form
-    for one, other in pairwise(names):
-        net.join(one, other)
-    later(net, 1.0)
-    return net
-
-
-def subscribed(net: Net, broker: str = "c") -> SubscribedValues:
-    (one,) = net.nodes[broker].mesh.windows.values.subscribed.values()
-    return one
-
-
-def last(reader: MemoryClient) -> str:
-    """The last result that came; "" for none."""
-    messages = reader.messages()
-    return messages[-1].payload.decode() if messages else ""
 
 
 @pytest.mark.parametrize("mode", ["ssf", "bloom", "auto"])

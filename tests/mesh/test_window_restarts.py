@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from gossamer.wire.packets import Request, Subscribe, Unsubscribe
-from tests.mesh.test_mesh_windows import end_window, later, noted, until_end
 from tests.support.durable_meshes import DurableNet
 from tests.support.memory import MemoryClient
 from tests.support.meshes import Net, Node
+from tests.support.window_meshes import end_window, later, noted, until_end
 
 SUM = "$QUARTERHOURLYSUM/+"
 

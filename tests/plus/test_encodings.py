@@ -12,6 +12,7 @@ from gossamer.plus.publication import Publication
 from gossamer.plus.sparkplug import SparkplugError, read_sparkplug
 from gossamer.plus.values import parse_field
 from gossamer.wire.properties import Properties
+from tests.support.cbor_writer import cbor
 
 # Items of RFC 8949, Appendix A, and of its section 3.4.
 ITEMS = [
@@ -81,28 +82,6 @@ def test_depth_is_bounded() -> None:
     for nested in (b"\x81" * 100_000, b"\xc1" * 100_000, b"\x9f" * 100_000):
         with pytest.raises(RecursionError):
             read_cbor(nested)
-
-
-def cbor(value: object) -> bytes:
-    if value is None or isinstance(value, bool):
-        return {None: b"\xf6", False: b"\xf4", True: b"\xf5"}[value]
-    if isinstance(value, int):
-        return head(0, value) if value >= 0 else head(1, -1 - value)
-    if isinstance(value, float):
-        return b"\xfb" + struct.pack(">d", value)
-    if isinstance(value, str):
-        return head(3, len(value.encode())) + value.encode()
-    if isinstance(value, list):
-        return head(4, len(value)) + b"".join(cbor(one) for one in value)
-    assert isinstance(value, dict)
-    return head(5, len(value)) + b"".join(cbor(k) + cbor(v) for k, v in value.items())
-
-
-def head(major: int, size: int) -> bytes:
-    if size < 24:
-        return bytes((major << 5 | size,))
-    length = next(n for n in range(4) if size < 1 << (8 << n))
-    return bytes((major << 5 | 24 + length,)) + size.to_bytes(1 << length, "big")
 
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)

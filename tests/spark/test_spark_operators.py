@@ -13,7 +13,7 @@ from gossamer.plus.plan import PlusError
 from gossamer.plus.registry import DEFAULT_WINDOWS
 from gossamer.plus.time_zones import zone_of
 from gossamer.plus.vocabulary import Vocabulary
-from tests.plus.test_encodings import cbor
+from tests.support.cbor_writer import cbor
 from tests.support.histories import END_OF_TIME, Row, engine_results, history
 from tests.support.spark_frames import frame_of, in_files
 
