@@ -220,15 +220,20 @@ def _aggregate(keyword: str, value: ColumnOrName) -> Column:
 
 def _folding(keyword: str) -> Any:
     def fold(values: pd.Series) -> float | None:
-        aggregate = AGGREGATES[keyword].running()
-        numbers = [one for one in values.tolist() if one is not None and abs(one) < INFINITY]
-        for at, one in enumerate(numbers):
-            aggregate.add(one + 0.0, at)
-        found = aggregate.result() if numbers else INFINITY
-        return None if abs(found) == INFINITY else found
+        return _folded(keyword, values)
 
     fold.__annotations__ = {"values": pd.Series, "return": float}
     return pandas_udf(fold, "double")  # type: ignore[call-overload]
+
+
+def _folded(keyword: str, values: pd.Series) -> float | None:
+    """By itself, so that executors import the compiled aggregates, which are not pickled."""
+    aggregate = AGGREGATES[keyword].running()
+    numbers = [one for one in values.tolist() if one is not None and abs(one) < INFINITY]
+    for at, one in enumerate(numbers):
+        aggregate.add(one + 0.0, at)
+    found = aggregate.result() if numbers else INFINITY
+    return None if abs(found) == INFINITY else found
 
 
 def _sql_matches(topic: pd.Series, filter: pd.Series) -> pd.Series:

@@ -104,7 +104,7 @@ def subscribe(
     if plan.processor is not None:
         found = processed(found, plan.processor.keyword, processors, vision, skipped)
     if plan.before:
-        found = _messages(followed(found, plan, plan.before, watermark))
+        found = _messages(followed(found, plan, watermark))
     if outside is not None:
         found = found.withColumn(OUTSIDE, F.lit(False)).unionByName(outside)
     settled_options = settled(plan, read_options([(PLUS_REPLY.keyword, reply)]))
@@ -122,7 +122,7 @@ def _last_values_count(plan: OperatorPlan) -> bool:
 
 def _after(results: DataFrame, plan: OperatorPlan, watermark: str) -> DataFrame:
     """What the steps around an aggregate make of its results."""
-    made = followed(_messages(results), plan, plan.after, watermark)
+    made = followed(_messages(results), plan, watermark, is_after=True)
     made, payloads = read(made, [None])
     return made.select("time", "topic", "payload", payloads[""].number.alias("value"))
 

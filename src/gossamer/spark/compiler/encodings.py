@@ -4,6 +4,7 @@ Only queries that name such payloads pay for it: the others never leave Java.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 import pandas as pd
@@ -21,9 +22,10 @@ ORIGINAL: Final = "_original"
 
 def decoded(frame: DataFrame, payloads: Mapping[str, str]) -> DataFrame:
     """With payloads that rules and aggregates can read, and the original ones beside them."""
-    encodings = Encodings(dict(payloads))
+    known = tuple(payloads.items())
 
     def read(topics: pd.Series, payloads: pd.Series, types: pd.Series) -> pd.Series:
+        encodings = _encodings_of(known)
         return pd.Series(
             [
                 _read(encodings, topic, payload, content_type)
@@ -39,6 +41,12 @@ def decoded(frame: DataFrame, payloads: Mapping[str, str]) -> DataFrame:
 def original(frame: DataFrame) -> Column:
     """The payload as it was published."""
     return F.col(ORIGINAL) if ORIGINAL in frame.columns else F.col("payload")
+
+
+@lru_cache(maxsize=256)
+def _encodings_of(known: tuple[tuple[str, str], ...]) -> Encodings:
+    """Made once in each worker, from what can be sent there: compiled, they are not pickled."""
+    return Encodings(dict(known))
 
 
 def _read(encodings: Encodings, topic: str, payload: bytes, content_type: str | None) -> bytes:

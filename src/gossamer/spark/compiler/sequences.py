@@ -8,6 +8,7 @@ is given once the watermark has passed it.
 import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import pandas as pd
@@ -15,11 +16,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
+from gossamer.plus.grammar import parse
+from gossamer.plus.operators.kinds import ProcessorKind
+from gossamer.plus.operators.windows import Window
 from gossamer.plus.plan import OperatorPlan, PlusError, StepNode
 from gossamer.plus.publication import TTL_PROPERTY, Publication
 from gossamer.plus.stages import BEFORE, StepLine
 from gossamer.plus.state import OperatorState, Services
 from gossamer.plus.values import INFINITY
+from gossamer.plus.vocabulary import Vocabulary
 from gossamer.wire.properties import Properties
 
 _MICROSECONDS: Final = 1_000_000
@@ -42,11 +47,34 @@ class _Row(NamedTuple):
     ttl: str | None
 
 
+class _Sequence(NamedTuple):
+    """What executors need to read the steps anew: the core's plans, compiled, are not pickled.
+
+    Of a window, steps need only what its keyword means: others compute it.
+    """
+
+    filter: str
+    window: tuple[str, float] | None
+    processor: str
+    is_after: bool
+
+    def steps(self, plan: OperatorPlan) -> tuple[StepNode, ...]:
+        return plan.after if self.is_after else plan.before
+
+
 def followed(
-    frame: DataFrame, plan: OperatorPlan, steps: tuple[StepNode, ...], watermark: str
+    frame: DataFrame, plan: OperatorPlan, watermark: str, *, is_after: bool = False
 ) -> DataFrame:
-    """What the steps make of a frame of topics, payloads, times, and what orders and dates them."""
-    if not steps:
+    """What the steps before or after an aggregate make of a frame of topics, payloads, times, and
+    what orders and dates them."""
+    window = plan.temporal.window if plan.temporal is not None else None
+    sequence = _Sequence(
+        f"{plan.chain}/{plan.filter}",
+        (window.keyword, window.seconds) if window is not None else None,
+        plan.processor.keyword if plan.processor is not None else "",
+        is_after,
+    )
+    if not sequence.steps(plan):
         return frame
     if frame.isStreaming:
         if plan.spatial is not None or plan.temporal is not None:
@@ -66,9 +94,9 @@ def followed(
         F.try_element_at("user_properties", F.lit(TTL_PROPERTY)).alias("ttl"),
     )
     if frame.isStreaming:
-        made = _of_stream(rows, plan, steps)
+        made = _of_stream(rows, sequence)
     else:
-        made = _of_history(rows, plan, steps)
+        made = _of_history(rows, sequence)
     return made.select(
         F.timestamp_micros("micros").alias("time"),
         "broker",
@@ -82,9 +110,9 @@ def followed(
     )
 
 
-def _of_history(rows: DataFrame, plan: OperatorPlan, steps: tuple[StepNode, ...]) -> DataFrame:
+def _of_history(rows: DataFrame, sequence: _Sequence) -> DataFrame:
     def follow(group: pd.DataFrame) -> pd.DataFrame:
-        follower = _Follower(plan, steps)
+        follower = _Follower(sequence)
         found = follower.take(group)
         return _frame([*found, *follower.tick(int(group["last"].iloc[0]))])
 
@@ -92,11 +120,11 @@ def _of_history(rows: DataFrame, plan: OperatorPlan, steps: tuple[StepNode, ...]
     return rows.crossJoin(F.broadcast(last)).groupBy("topic").applyInPandas(follow, _ROW)
 
 
-def _of_stream(rows: DataFrame, plan: OperatorPlan, steps: tuple[StepNode, ...]) -> DataFrame:
+def _of_stream(rows: DataFrame, sequence: _Sequence) -> DataFrame:
     def advance(
         key: tuple[str], batches: Iterable[pd.DataFrame], kept: GroupState
     ) -> Iterator[pd.DataFrame]:
-        follower = _Follower(plan, steps)
+        follower = _Follower(sequence)
         if kept.exists:
             follower.resume(*kept.get)
         if kept.hasTimedOut:
@@ -117,11 +145,12 @@ def _of_stream(rows: DataFrame, plan: OperatorPlan, steps: tuple[StepNode, ...])
 class _Follower:
     """The steps of one topic, with the time of the latest message."""
 
-    def __init__(self, plan: OperatorPlan, steps: tuple[StepNode, ...]) -> None:
+    def __init__(self, sequence: _Sequence) -> None:
+        plan = _plan_of(sequence)
         services = Services()
         services.saves = True
         self._owner = OperatorState("", plan, services)
-        self._line = StepLine(steps, BEFORE)
+        self._line = StepLine(sequence.steps(plan), BEFORE)
         self._latest = 0
         self._parts: dict[str, str] = {}
 
@@ -168,6 +197,14 @@ class _Follower:
                 self._parts[name] = part.decode()
         self._owner.changed.clear()
         return json.dumps(self._parts), self._latest
+
+
+@lru_cache(maxsize=256)
+def _plan_of(sequence: _Sequence) -> OperatorPlan:
+    """Read once in each worker, not for each topic."""
+    windows = [] if sequence.window is None else [Window(*sequence.window)]
+    kinds = [ProcessorKind(sequence.processor, "", "value")] if sequence.processor else []
+    return parse(sequence.filter, Vocabulary(windows, kinds))
 
 
 def _publication(row: _Row) -> Publication:
