@@ -25,6 +25,7 @@ from gossamer.plus.registry import AGGREGATES, DEFAULT_WINDOWS, RULES, SEQUENCES
 from gossamer.plus.time_zones import zone_of
 from gossamer.plus.vocabulary import Vocabulary
 from gossamer.session.journal import Journal
+from gossamer.topics.cover import WORTH_A_GROUP, Cover
 from tests.leaks.message_paths import Paths, send
 from tests.support.leakage import Round
 from tests.support.located import OSLO, PISA, ROUND_ME, ROUND_OSLO, ROUND_PISA
@@ -269,6 +270,27 @@ def coverages() -> Round:
     return go
 
 
+def covers() -> Round:
+    """The widest of many filters, taken out while few and many others hang below them."""
+    cover = Cover()
+    cover.add("#")
+
+    def go() -> None:
+        few = [f"a/few/{number}" for number in range(4)]
+        many = [f"a/many/{number}" for number in range(2 * WORTH_A_GROUP)]
+        for filter in ("a/few/#", "a/many/#", "a/#", *few, *many):
+            cover.add(filter)
+        for filter in ("a/many/#", "a/#"):  # one that hangs itself
+            cover.remove(filter)
+        cover.remove("#")
+        cover.remove("a/few/#")
+        cover.add("#")
+        for filter in few + many:
+            cover.remove(filter)
+
+    return go
+
+
 COMPUTING: Paths = {
     **{name: partial(operator, filter) for name, filter in FILTERS.items()},
     **{f"${kind.keyword}": partial(processor, kind.keyword) for kind in PROCESSORS},
@@ -279,4 +301,5 @@ COMPUTING: Paths = {
     "what is remembered": remembered,
     "predicates": predicates,
     "coverages": coverages,
+    "covers of filters": covers,
 }

@@ -45,7 +45,7 @@ class OperatorArea(AreaTest):
         self.locations = locations
         self.located = located
         self.owner = owner
-        self.interest = Interest(None, located.areas, None, 0.0)
+        self.interest = Interest(None, located.areas, None, 0.0, indexed=False)
 
     def admits(self, place: Place | None, now: float) -> bool:
         return delivers(place, self.interest, self.locations.oldest(now), self.locations.effort)
@@ -54,7 +54,8 @@ class OperatorArea(AreaTest):
         """Other areas in place of these."""
         known = self.interest
         self.located = located
-        self.interest = Interest(None, located.areas, known.position, known.position_at)
+        at = known.position_at
+        self.interest = Interest(None, located.areas, known.position, at, indexed=False)
 
 
 def area_for(locations: Locations, session: Session, located: Located) -> OperatorArea:

@@ -59,7 +59,8 @@ class Fence:
 
 
 class Interest:
-    """`holder` is whose interest it is; this room does not look at it."""
+    """`holder` is whose interest it is; this room does not look at it. One that is never to be in
+    an index is not `indexed`: it has no fences, which would lead back to it."""
 
     __slots__ = (
         "areas",
@@ -67,6 +68,7 @@ class Interest:
         "followers",
         "follows",
         "holder",
+        "indexed",
         "position",
         "position_at",
         "region",
@@ -74,12 +76,18 @@ class Interest:
     )
 
     def __init__(
-        self, holder: object, areas: Areas, position: Point | None, position_at: float
+        self,
+        holder: object,
+        areas: Areas,
+        position: Point | None,
+        position_at: float,
+        indexed: bool = True,
     ) -> None:
         self.holder = holder
         self.areas = areas
         self.position = position
         self.position_at = position_at
+        self.indexed = indexed
         self.follows = areas.follows
         self.visited = 0  # the number of the query that looked at it last
         self.followers: list[Shape] = []
@@ -113,6 +121,8 @@ class Interest:
         return Region(shapes, adds)
 
     def _fence(self, shape: Shape, alone: bool, follows: bool) -> None:
+        if not self.indexed:
+            return
         sure = shape.sure_chord() if alone else -1.0
         for ball in shape.balls():
             self.fences.append(Fence(self, ball.centre, ball.reach, sure, follows))

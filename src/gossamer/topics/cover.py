@@ -122,10 +122,13 @@ class Cover:
             if element.groups is not None:
                 for group in element.groups:
                     _give(group, home.owner)
+                element.groups = None  # one that was poured out still leads back here
             return CoverChange([], [])
         roots = self._roots(filter)
         roots.take(element, pattern(filter))
-        return CoverChange(_rehang(element, roots), [filter])
+        entered = _rehang(element, roots)
+        element.groups = None
+        return CoverChange(entered, [filter])
 
     def _roots(self, filter: str) -> Antichain:
         return self._system if filter.startswith("$") else self._plain
