@@ -38,6 +38,19 @@ class Memory:
         raise NotImplementedError
 
 
+class NumberMemory(Memory):
+    """Of a topic of which one number is enough."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: float) -> None:
+        super().__init__()
+        self.number = number
+
+    def save(self) -> SavedMemory:
+        return [self.number]
+
+
 class Step:
     """`due` is when it has something to say though nothing is published; infinite for never."""
 

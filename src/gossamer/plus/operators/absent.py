@@ -6,8 +6,8 @@ subscription.
 
 from typing import Final
 
-from gossamer.plus.durations import read_duration
-from gossamer.plus.operators.kinds import LONGEST_WAIT, SHORTEST_WAIT, SequenceKind
+from gossamer.plus.durations import read_wait
+from gossamer.plus.operators.kinds import SequenceKind
 from gossamer.plus.plan import Field
 from gossamer.plus.publication import Publication
 from gossamer.plus.sequence import Deadlines, Memory, SavedMemory, TopicStep, seconds_of
@@ -109,10 +109,7 @@ class Absent(TopicStep):
 
 
 def _read(text: str) -> float:
-    seconds = read_duration(text) if text else 0.0
-    if not SHORTEST_WAIT <= seconds <= LONGEST_WAIT:
-        raise ValueError("needs a time of 0.1 s to 366 d, as in $ABSENT;5min")
-    return seconds
+    return read_wait(text, "$ABSENT;5min")
 
 
 def _make(mark: str, field: Field | None, amount: float) -> TopicStep:

@@ -7,24 +7,13 @@ from typing import Final
 from gossamer.plus.operators.kinds import SequenceKind
 from gossamer.plus.plan import Field
 from gossamer.plus.publication import Publication
-from gossamer.plus.sequence import Memory, SavedMemory, TopicStep, seconds_of
+from gossamer.plus.sequence import Memory, NumberMemory, SavedMemory, TopicStep, seconds_of
 from gossamer.plus.state import OperatorState
 from gossamer.plus.values import read_number
 
 # Longer texts are known by their digest, which is as long.
 _DIGEST_BYTES: Final = 32
 ANY_CHANGE: Final = -1.0
-
-
-class PassedNumber(Memory):
-    __slots__ = ("number",)
-
-    def __init__(self, number: float) -> None:
-        super().__init__()
-        self.number = number
-
-    def save(self) -> SavedMemory:
-        return [self.number]
 
 
 class PassedText(Memory):
@@ -54,10 +43,10 @@ class ChangedBy(TopicStep):
         topic = publication.topic
         known = self.topics.get(topic)
         if known is None:
-            if not self.remember(owner, topic, PassedNumber(value)):
+            if not self.remember(owner, topic, NumberMemory(value)):
                 return None
         else:
-            assert isinstance(known, PassedNumber)
+            assert isinstance(known, NumberMemory)
             known.is_used = True
             if abs(value - known.number) <= self._most:
                 return None
@@ -66,7 +55,7 @@ class ChangedBy(TopicStep):
         return publication
 
     def read(self, saved: SavedMemory, now: float) -> Memory:
-        return PassedNumber(seconds_of(saved[0]))
+        return NumberMemory(seconds_of(saved[0]))
 
 
 class Changed(TopicStep):

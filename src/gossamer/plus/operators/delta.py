@@ -3,20 +3,16 @@
 from gossamer.plus.operators.kinds import SequenceKind
 from gossamer.plus.plan import Field
 from gossamer.plus.publication import OVERFLOW, Publication
-from gossamer.plus.sequence import Memory, SavedMemory, TopicStep, made_number, seconds_of
+from gossamer.plus.sequence import (
+    Memory,
+    NumberMemory,
+    SavedMemory,
+    TopicStep,
+    made_number,
+    seconds_of,
+)
 from gossamer.plus.state import OperatorState
 from gossamer.plus.values import INFINITY
-
-
-class LastNumber(Memory):
-    __slots__ = ("number",)
-
-    def __init__(self, number: float) -> None:
-        super().__init__()
-        self.number = number
-
-    def save(self) -> SavedMemory:
-        return [self.number]
 
 
 class Delta(TopicStep):
@@ -31,10 +27,10 @@ class Delta(TopicStep):
         topic = publication.topic
         known = self.topics.get(topic)
         if known is None:
-            if self.remember(owner, topic, LastNumber(value)):
+            if self.remember(owner, topic, NumberMemory(value)):
                 owner.mark(self.mark + topic)
             return None
-        assert isinstance(known, LastNumber)
+        assert isinstance(known, NumberMemory)
         known.is_used = True
         delta = value - known.number + 0.0
         known.number = value
@@ -45,7 +41,7 @@ class Delta(TopicStep):
         return made_number(publication, delta)
 
     def read(self, saved: SavedMemory, now: float) -> Memory:
-        return LastNumber(seconds_of(saved[0]))
+        return NumberMemory(seconds_of(saved[0]))
 
 
 def _read(text: str) -> float:

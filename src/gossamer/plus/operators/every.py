@@ -1,9 +1,9 @@
 """`$EVERY;10s` passes one publication of each topic in ten seconds: the first at once, and of those
 that come within ten seconds of it the last, when they are over."""
 
-from gossamer.plus.durations import read_duration
+from gossamer.plus.durations import read_wait
 from gossamer.plus.encodings import ENCODINGS, PLAIN
-from gossamer.plus.operators.kinds import LONGEST_WAIT, SHORTEST_WAIT, SequenceKind
+from gossamer.plus.operators.kinds import SequenceKind
 from gossamer.plus.plan import Field
 from gossamer.plus.publication import BAD_TTL, NO_ROOM, Publication, valid_until
 from gossamer.plus.sequence import Deadlines, Memory, SavedMemory, TopicStep, seconds_of
@@ -139,10 +139,7 @@ class Every(TopicStep):
 
 
 def _read(text: str) -> float:
-    seconds = read_duration(text) if text else 0.0
-    if not SHORTEST_WAIT <= seconds <= LONGEST_WAIT:
-        raise ValueError("needs a time of 0.1 s to 366 d, as in $EVERY;10s")
-    return seconds
+    return read_wait(text, "$EVERY;10s")
 
 
 def _make(mark: str, field: Field | None, amount: float) -> TopicStep:

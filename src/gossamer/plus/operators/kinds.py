@@ -18,11 +18,6 @@ if TYPE_CHECKING:
 NumberTest = Callable[[float, float], bool]
 TextTest = Callable[[str, str], bool]
 
-# Times that a sequence may be told: shorter ones are no time to a sensor, longer ones than a year
-# of 366 days outlive what a broker should remember.
-SHORTEST_WAIT: Final = 0.1
-LONGEST_WAIT: Final = 366 * 86_400.0
-
 # Whatever begins with it is an option of an operator, known to this version or not.
 OPTION_PREFIX: Final = "plus_"
 
